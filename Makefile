@@ -26,7 +26,8 @@ PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-che
 RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx)
 # These tests run once more on the recorder in Python.
 RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/client/test_interrupts.py \
-	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py
+	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py \
+	tests/client/test_drawn_loops.py tests/client/api/test_fori_loop.py tests/client/api/test_recorded_function.py
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
 STUB := client/fusewire/_api/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos

@@ -1,5 +1,7 @@
 """Measures every figure, prints one table and writes the raw numbers: `python -m loadtests bench`.
 
+Each figure is told, and written to the file, as soon as it is measured: a bench that is cut off leaves what it has.
+
 The exit status is 0 if all figures could be measured, even if some miss their limits. It is 1 if a figure could not be
 measured or a result was wrong. With `--strict` it is also 1 if a figure misses its limit. It is 2 for a wrong argument.
 """
@@ -40,29 +42,50 @@ def run(parsed: argparse.Namespace) -> int:
     except ValueError as reason:
         print(reason, file=sys.stderr)
         return 2
-    described = machine.describe()
-    figures, failures = _measure(parsed.backend, microbenchmarks)
-    print(figure_table.table(figures))
-    path = parsed.json or _RESULTS / f"bench-{parsed.backend}.json"
-    path.parent.mkdir(exist_ok=True)
-    told = figure_table.document(parsed.backend, described, figures, failures)
-    path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for name, words in failures.items():
-        print(f"{name} failed: {words}", file=sys.stderr)
-    has_missed = any(figure.verdict is Verdict.MISSED for figure in figures)
-    return 1 if failures or (parsed.strict and has_missed) else 0
-
-
-def _measure(backend: str, microbenchmarks: Sequence[Microbenchmark]) -> tuple[list[Figure], dict[str, str]]:
-    """Returns the figures, and the errors of the microbenchmarks that failed: names of the figures -> error."""
-    figures: list[Figure] = []
-    failures: dict[str, str] = {}
+    results = _Results(parsed.backend, parsed.json or _RESULTS / f"bench-{parsed.backend}.json")
     for microbenchmark in microbenchmarks:
-        names = ", ".join(microbenchmark.names)
-        began_s = monotonic()
-        try:
-            figures += (held_to_limit(figure, backend) for figure in measure_in_process(backend, microbenchmark.names))
-        except Exception as reason:  # noqa: BLE001 - the other figures are measured all the same
-            failures[names] = f"{type(reason).__name__}: {reason}"
-        print(f"{names}: {monotonic() - began_s:.0f} s", file=sys.stderr)
-    return figures, failures
+        _measure(parsed.backend, microbenchmark, results)
+    print(figure_table.table(results.figures))
+    for name, words in results.failures.items():
+        print(f"{name} failed: {words}", file=sys.stderr)
+    has_missed = any(figure.verdict is Verdict.MISSED for figure in results.figures)
+    return 1 if results.failures or (parsed.strict and has_missed) else 0
+
+
+class _Results:
+    """The figures measured so far, and the errors of those that failed: names -> error. Both are kept in a file."""
+
+    def __init__(self, backend: str, path: Path) -> None:
+        self.figures: list[Figure] = []
+        self.failures: dict[str, str] = {}
+        self._backend = backend
+        self._machine = machine.describe()
+        self._path = path
+        path.parent.mkdir(exist_ok=True)
+        self._write()
+
+    def add(self, figure: Figure) -> None:
+        self.figures.append(figure)
+        print(figure_table.line(figure), file=sys.stderr)
+        self._write()
+
+    def fail(self, names: Sequence[str], reason: Exception) -> None:
+        """Notes the error of those of the named figures that were not measured."""
+        measured = {figure.name for figure in self.figures}
+        missing = ", ".join(name for name in names if name not in measured)
+        self.failures[missing] = f"{type(reason).__name__}: {reason}"
+        self._write()
+
+    def _write(self) -> None:
+        told = figure_table.document(self._backend, self._machine, self.figures, self.failures)
+        self._path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _measure(backend: str, microbenchmark: Microbenchmark, results: _Results) -> None:
+    began_s = monotonic()
+    try:
+        for figure in measure_in_process(backend, microbenchmark.names):
+            results.add(held_to_limit(figure, backend))
+    except Exception as reason:  # noqa: BLE001 - the other figures are measured all the same
+        results.fail(microbenchmark.names, reason)
+    print(f"{', '.join(microbenchmark.names)}: {monotonic() - began_s:.0f} s", file=sys.stderr)

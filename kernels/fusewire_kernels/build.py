@@ -19,6 +19,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.geometry import entries, layout_of
 from fusewire_kernels.codegen.kernel import Kernel, PersistentProduct
 from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
@@ -26,7 +27,6 @@ from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.persistent import persistent_of
-from fusewire_kernels.fusion.slicing import division
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph
@@ -83,8 +83,10 @@ def build_plan(program: Program, dialect: str) -> Plan:
 
 def written_in(dialect: str, plan: Design) -> Plan:
     """Returns the plan of a design, with kernels in the dialect "c" or "cuda". Only CUDA has persistent kernels."""
-    written = write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
-    return _with_persistent(plan, written) if dialect == "cuda" else written
+    sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}
+    if dialect != "cuda":
+        return write(plan, tuple(sources.values()))
+    return _with_persistent(plan, write(plan, _launched(plan, sources)))
 
 
 def design(program: Program) -> Design:
@@ -114,7 +116,6 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
             index_of[lowered.kernel.key],
             lowered.sizes,
             tuple([columns.refs(instances[group]) for group in groups]),
-            division(lowered),
         )
         for lowered, groups in plan.launches
     ]
@@ -128,6 +129,18 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         donated,
         _cost(plan),
         explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
+    )
+
+
+def _launched(plan: Design, sources: dict[str, tuple[KernelSource, ...]]) -> tuple[tuple[KernelSource, ...], ...]:
+    """Returns of the sources of each CUDA kernel those that some launch may run, so that no others are compiled."""
+    needed: dict[str, set[str]] = {key: set() for key in sources}
+    for lowered, _ in plan.launches:
+        key = lowered.kernel.key
+        needed[key].update(entries(layout_of(sources[key][0].text), lowered.sizes))
+    return tuple(
+        tuple([source for source in several if source.key.removeprefix(key) in needed[key]])
+        for key, several in sources.items()
     )
 
 

@@ -17,3 +17,7 @@ class NotWarm(NotMeasured):
 
 class LoadFailed(NotMeasured):
     """A session, a worker process or the server failed under the load."""
+
+
+class NotAnswered(LoadFailed):
+    """A worker process did not answer in time. It may answer later, so no other command can be sent to it."""

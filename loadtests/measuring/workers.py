@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from fusewire import FusewireError
-from loadtests.measuring.errors import LoadFailed, NotMeasured
+from loadtests.measuring.errors import LoadFailed, NotAnswered, NotMeasured
 
 _SPAWN = multiprocessing.get_context("spawn")
 ANSWER_DEADLINE_S = 120.0
@@ -53,9 +53,9 @@ class Worker:
             raise self._death() from None
 
     def answer(self, deadline_s: float = ANSWER_DEADLINE_S) -> Any:
-        """Waits for the answer to the last command. Raises what the command raised."""
+        """Waits for the answer to the last command. Raises what the command raised, or NotAnswered at the deadline."""
         if not self._connection.poll(deadline_s):
-            raise LoadFailed(f"a worker process did not answer within {deadline_s} s")
+            raise NotAnswered(f"a worker process did not answer within {deadline_s} s")
         try:
             answered = self._connection.recv()
         except (EOFError, ConnectionResetError):

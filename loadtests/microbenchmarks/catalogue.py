@@ -4,40 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from loadtests.microbenchmarks.agent_step import AGENT_STEP
 from loadtests.microbenchmarks.bulk_transfer import BULK_TRANSFER
-from loadtests.microbenchmarks.cold_start import COLD_START
+from loadtests.microbenchmarks.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.engine_frames import ENGINE_FRAMES
 from loadtests.microbenchmarks.far_ahead import FAR_AHEAD
-from loadtests.microbenchmarks.loads import LOADS, LOADS_BESIDE_TORCH
+from loadtests.microbenchmarks.loads import LOADS, RL_CLIENTS, RNN_CLIENTS
 from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
+from loadtests.microbenchmarks.many_programs import MANY_PROGRAMS
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
+from loadtests.microbenchmarks.never_seen import NEVER_SEEN
 from loadtests.microbenchmarks.planning import PLANNING
 from loadtests.microbenchmarks.pointwise import POINTWISE
 from loadtests.microbenchmarks.recording import RECORDING_COMPILED, RECORDING_PYTHON
-from loadtests.microbenchmarks.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
+from loadtests.microbenchmarks.rnn import RNN, RNN_SMALL
 from loadtests.microbenchmarks.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.scraping import SCRAPING
+from loadtests.microbenchmarks.settling import SETTLING
+from loadtests.microbenchmarks.throughput import THROUGHPUT
 from loadtests.microbenchmarks.wire import WIRE
 
 _ON_EVERY_BACKEND = (
     RECORDING_COMPILED,
     RECORDING_PYTHON,
+    THROUGHPUT,
+    POINTWISE,
+    NEVER_SEEN,
+    SETTLING,
+    AGENT_STEP,
+    MANY_PROGRAMS,
     WIRE,
     ROUND_TRIP,
     BULK_TRANSFER,
-    POINTWISE,
-    RNN_B1_H256,
     MANY_CLIENTS,
-    PLANNING,
-    COLD_START,
     FAR_AHEAD,
-    ENGINE_FRAMES,
-    SCRAPING,
 )
+# These measure the server's host, whatever the device.
+_ON_THE_HOST = (PLANNING, SCRAPING, ENGINE_FRAMES)
 
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {
-    "cpu": (*_ON_EVERY_BACKEND, *LOADS),
-    "cuda": (*_ON_EVERY_BACKEND, RNN_B64_H256, RNN_B64_H1024, *LOADS_BESIDE_TORCH),
+    "cpu": (RNN_SMALL, *_ON_EVERY_BACKEND, *_ON_THE_HOST, *LOADS),
+    # What matters most comes first, in case the bench is cut off.
+    "cuda": (RNN, DEVICE_CELLS, RL_CLIENTS, *_ON_EVERY_BACKEND, RNN_CLIENTS),
 }
 
 

@@ -1,4 +1,4 @@
-"""Figures from load tests: how well a server serves many sessions, and how it compares with torch on a GPU.
+"""Figures from load tests: how well a server serves many sessions, and on a GPU how many steps 15 clients do.
 
 Each figure runs one scenario on a fresh server. `loadtests/README.md` says how a load test measures.
 """
@@ -20,8 +20,9 @@ from loadtests.system.context import Context
 
 _SECONDS = 6.0
 _MOST_PROCESSES = 4
-_GPU_SCENARIOS = ("rnn", "mlp", "rl", "split", "blocks", "mixed")
-_GPU_PROCESSES = (1, 15)
+_GPU_SECONDS = 3.0
+_GPU_PROCESSES = 15
+_GPU_PEERS = {"rl": None, "rnn": "torch"}  # by scenario
 
 
 class _Told(NamedTuple):
@@ -46,21 +47,32 @@ _HOLDING = (
 
 
 def _measure(context: Context, told: _Told) -> tuple[Figure, ...]:
-    document = _run(context, told.scenario, told.sessions, min(told.sessions, _MOST_PROCESSES), None)
+    options = _options(told.scenario, told.sessions, min(told.sessions, _MOST_PROCESSES), _SECONDS)
+    document = _run(context, options)
     value = document[told.field]
     return (Figure(told.name, told.what, value, told.unit, notes=_notes(document), raw=_raw(document)),)
 
 
-def _measure_beside_torch(context: Context, scenario: str, processes: int) -> tuple[Figure, ...]:
-    document = _run(context, scenario, processes, processes, "torch")
-    peer = Peer("torch eager", document["peer"]["steps_per_s"], document["steps_to_peer"])
-    what = f"{scenario}, {processes} clients, steps of all"
-    name = _gpu_name(scenario, processes)
-    return (Figure(name, what, document["steps_per_s"], "steps/s", peer=peer, notes=_notes(document)),)
+def _measure_clients(context: Context, scenario: str, peer: str | None) -> tuple[Figure, ...]:
+    options = _options(scenario, _GPU_PROCESSES, _GPU_PROCESSES, _GPU_SECONDS)._replace(peer=peer)
+    document = _run(context, options)
+    return (
+        Figure(
+            name=_gpu_name(scenario),
+            what=f"{scenario}, {_GPU_PROCESSES} clients, steps of all",
+            value=document["steps_per_s"],
+            unit="steps/s",
+            peer=Peer("torch eager", document["peer"]["steps_per_s"], document["steps_to_peer"]) if peer else None,
+            notes=_notes(document),
+        ),
+    )
 
 
-def _run(context: Context, scenario: str, sessions: int, processes: int, peer: str | None) -> Document:
-    options = Options(find_scenarios()[scenario], sessions, processes, _SECONDS, peer=peer)
+def _options(scenario: str, sessions: int, processes: int, seconds: float) -> Options:
+    return Options(find_scenarios()[scenario], sessions, processes, seconds)
+
+
+def _run(context: Context, options: Options) -> Document:
     with own_server(context.backend) as server:
         result = LoadTest(options, server, lambda _what, _done, _total: None).run()
     document = document_of(options, result, {}, {})
@@ -80,13 +92,12 @@ def _raw(document: Document) -> dict[str, list[float]]:
     return {field: [interval[field] for interval in measured] for field in ("steps", "p50_s", "p99_s")}
 
 
-def _gpu_name(scenario: str, processes: int) -> str:
-    return f"load_{scenario}_{processes}"
+def _gpu_name(scenario: str) -> str:
+    return f"load_{scenario}_{_GPU_PROCESSES}"
 
 
 LOADS = tuple(Microbenchmark((told.name,), partial(_measure, told=told)) for told in _HOLDING)
-LOADS_BESIDE_TORCH = tuple(
-    Microbenchmark((_gpu_name(scenario, count),), partial(_measure_beside_torch, scenario=scenario, processes=count))
-    for scenario in _GPU_SCENARIOS
-    for count in _GPU_PROCESSES
+RL_CLIENTS, RNN_CLIENTS = (
+    Microbenchmark((_gpu_name(scenario),), partial(_measure_clients, scenario=scenario, peer=peer))
+    for scenario, peer in _GPU_PEERS.items()
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from loadtests.measuring.figure import Figure
@@ -11,7 +11,7 @@ from loadtests.system.context import Context
 
 @dataclass(frozen=True)
 class Microbenchmark:
-    """`names` lists the figures in the order in which `measure` returns them."""
+    """`names` lists the figures in the order in which `measure` gives them, one after another or all at the end."""
 
     names: tuple[str, ...]
-    measure: Callable[[Context], tuple[Figure, ...]]
+    measure: Callable[[Context], Iterable[Figure]]

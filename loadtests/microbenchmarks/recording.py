@@ -12,11 +12,9 @@ run at half its speed at times.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from importlib.util import find_spec
+from functools import partial
 
-from loadtests.measuring.errors import NotMeasured
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
 from loadtests.measuring.workers import Worker
@@ -25,29 +23,18 @@ from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.microbenchmarks.recording_client import Recorded
 from loadtests.peers import bare_recording
 from loadtests.system.context import Context
+from loadtests.system.recorders import COMPILED, PYTHON, recording_by
 from loadtests.system.service import Service
 
 _BARE_OPS = 10_000
 _TURNS = 20
-_VARIABLE = "FUSEWIRE_RECORDER"
-_COMPILED_MODULE = "fusewire._recording.compiled_recorder"
-
-
-def _measure_compiled(context: Context) -> tuple[Figure, ...]:
-    if find_spec(_COMPILED_MODULE) is None:
-        raise NotMeasured("the compiled recorder was not built: run `make recorder`")
-    return _measure(context, "compiled", "record_op")
-
-
-def _measure_python(context: Context) -> tuple[Figure, ...]:
-    return _measure(context, "python", "record_op_python")
 
 
 def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
-    os.environ[_VARIABLE] = recorder  # of the client process, which is started below; this process measures no other
     recorded: list[Recorded] = []
     with (
         context.service() as service,
+        recording_by(recorder),
         Worker(recording_client.serve, service.target) as client,
         Worker(bare_recording.serve) as bare,
     ):
@@ -110,5 +97,9 @@ def _figures(
     )
 
 
-RECORDING_COMPILED = Microbenchmark(("record_op", "record_op_alone"), _measure_compiled)
-RECORDING_PYTHON = Microbenchmark(("record_op_python", "record_op_python_alone"), _measure_python)
+def _microbenchmark(recorder: str, name: str) -> Microbenchmark:
+    return Microbenchmark((name, f"{name}_alone"), partial(_measure, recorder=recorder, name=name))
+
+
+RECORDING_COMPILED = _microbenchmark(COMPILED, "record_op")
+RECORDING_PYTHON = _microbenchmark(PYTHON, "record_op_python")

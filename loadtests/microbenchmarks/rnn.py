@@ -1,29 +1,32 @@
-"""Measures the recurrent loop of one client, against NumPy or torch, which its user would run instead.
+"""Measures the recurrent loop of one client, beside every way in which its user would run it on this machine.
 
-The library runs in a process of its own. On the GPU a note tells the time of a replayed torch graph, which users write
-for speed if all shapes are fixed.
+The loop is recorded inline, op by op, by a client with the compiled recorder and by one with the recorder in Python;
+and it is recorded once, as `fori_loop`. The clients and the local libraries have processes of their own. One after
+another they run the loop, so that each is alone while it is timed. Notes tell the time of every local library, and
+whether Fusewire is ahead of them all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from time import process_time_ns
 from typing import NamedTuple
 
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
 from loadtests.measuring.workers import Worker
+from loadtests.microbenchmarks import rnn_client
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
-from loadtests.peers.libraries import Library
-from loadtests.peers.torch_loops import GRAPH_STEPS
+from loadtests.peers.local_peers import LOCAL_PEERS, LocalPeers
 from loadtests.system.context import Context
-from loadtests.system.remote_loop import RemoteLoop
-from loadtests.system.service import Count, Service
-from loadtests.workloads.loops import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
+from loadtests.system.recorders import COMPILED, PYTHON, recording_by
+from loadtests.system.service import Service
+from loadtests.workloads.loops import RNN_OPS, Loop, draw_rnn, result_in_numpy, run_rnn
 
-_STEPS = 3000
+_SEED = 11
+_STEPS = 10_000
 _CHECKED_STEPS = 200
-_TURNS = 25
+_TURNS = 7
 
 
 class _Shape(NamedTuple):
@@ -32,87 +35,125 @@ class _Shape(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"rnn_b{self.batch}_h{self.hidden}"
+        return f"b{self.batch}_h{self.hidden}"
+
+
+class _Ours(NamedTuple):
+    """A way to run the loop on Fusewire: the beginning of its figure's name, and what is said of it."""
+
+    figure: str
+    what: str
+
+
+_INLINE = _Ours("rnn", "inline")
+_PYTHON = _Ours("rnn_python", "inline, recorder in Python")
+_LOOP = _Ours("rnn_fori", "as fori_loop")
+_WAYS = (_INLINE, _PYTHON, _LOOP)
 
 
 class _Measured(NamedTuple):
-    """Each turn's times of an op in µs, by library, and this process's processor time; and the server's counts."""
+    """Times of an op in µs: of each way on Fusewire by its figure, of the device alone, and of the local libraries."""
 
-    times_us: dict[str, list[float]]
-    processor_us: list[float]
-    spent: Count
-
-
-def _measure(context: Context, shape: _Shape) -> tuple[Figure, ...]:
-    loop = Loop(draw_rnn(*shape, seed=11), run_rnn)
-    library = context.library
-    with context.session() as (service, session), library.running({"rnn": loop}) as peer:
-        remote = RemoteLoop(session, loop)
-        _check(loop, remote, peer, library)
-        service.warm_up(lambda: remote.run_ns(_STEPS))
-        measured = _take_turns(service, remote, peer, library)
-    return (_figure(shape, library, measured),)
+    ours_us: Mapping[str, list[float]]
+    device_us: Mapping[str, float]
+    theirs_us: Mapping[str, list[float]]
+    skipped: tuple[str, ...]
 
 
-def _check(loop: Loop, remote: RemoteLoop, peer: Worker, library: Library) -> None:
-    expected = result_in_numpy(loop, _CHECKED_STEPS)
-    check_close(remote.result(_CHECKED_STEPS), expected, "the recurrent loop")
-    check_close(peer.ask("result", "rnn", _CHECKED_STEPS), expected, f"the recurrent loop in {library.name}")
-    if library.has_graphs:
-        check_close(peer.ask("replayed", "rnn", _CHECKED_STEPS), expected, "the recurrent loop as a graph")
+def _measure(context: Context, shapes: tuple[_Shape, ...]) -> Iterator[Figure]:
+    loops = {shape.name: Loop(draw_rnn(*shape, seed=_SEED), run_rnn) for shape in shapes}
+    with LocalPeers(LOCAL_PEERS[context.backend], loops) as peers, context.service() as service:
+        for shape in shapes:
+            measured = _measure_shape(service, peers, shape, loops[shape.name])
+            yield from (_figure(shape, ours, measured) for ours in _WAYS)
 
 
-def _take_turns(service: Service, remote: RemoteLoop, peer: Worker, library: Library) -> _Measured:
-    processor_us: list[float] = []
-    ways = {
-        "fusewire": lambda: [_us_an_op(_run_timed(remote, processor_us))],
-        "peer": lambda: [_us_an_op(peer.ask("run_ns", "rnn", _STEPS))],
-    }
-    if library.has_graphs:
-        ways["graph"] = lambda: [_us_an_op(peer.ask("replay_ns", "rnn", _STEPS))]
-    before = service.count()
-    times_us = take_turns(_TURNS, ways)
-    return _Measured(times_us, processor_us, service.count().since(before))
-
-
-def _run_timed(remote: RemoteLoop, processor_us: list[float]) -> int:
-    """Returns the time of the loop in ns. Appends this process's processor time, in µs an op, to `processor_us`."""
-    began_ns = process_time_ns()
-    time_ns = remote.run_ns(_STEPS)
-    processor_us.append(_us_an_op(process_time_ns() - began_ns))
-    return time_ns
-
-
-def _us_an_op(time_ns: int) -> float:
-    return time_ns / 1e3 / (_STEPS * RNN_OPS)
-
-
-def _figure(shape: _Shape, library: Library, measured: _Measured) -> Figure:
-    times_us, processor_us, spent = measured
-    ours, theirs = summarise(times_us["fusewire"]), summarise(times_us["peer"])
-    notes = [
-        f"{summarise(processor_us).median:.2f} µs of the client's processor time",
-        f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
-    ]
-    if "graph" in times_us:
-        notes.append(f"a graph of {GRAPH_STEPS} steps in torch: {summarise(times_us['graph']).median:.2f} µs")
-    return Figure(
-        name=shape.name,
-        what=f"RNN loop B{shape.batch} H{shape.hidden}, one client, an op",
-        value=ours.median,
-        unit="µs",
-        peer=Peer(library.name, theirs.median, ours.median / theirs.median),
-        spread=ours.spread,
-        notes=tuple(notes),
-        raw={**times_us, "processor": processor_us},
+def _measure_shape(service: Service, peers: LocalPeers, shape: _Shape, loop: Loop) -> _Measured:
+    theirs = peers.checked(shape.name, _CHECKED_STEPS, result_in_numpy(loop, _CHECKED_STEPS))
+    with _client(service, shape, COMPILED) as compiled, _client(service, shape, PYTHON) as python:
+        ours: dict[str, Callable[[], float]] = {
+            _INLINE.figure: lambda: compiled.ask("run", _STEPS),
+            _PYTHON.figure: lambda: python.ask("run", _STEPS),
+            _LOOP.figure: lambda: compiled.ask("run_loop", _STEPS).length_ns / 1e3 / (_STEPS * RNN_OPS),
+        }
+        for client in (compiled, python):
+            client.ask("check")
+        for run in ours.values():
+            service.warm_up(run)
+        service.wait_until_planned()
+        device_us = {name: _device_us(service, run) for name, run in ours.items()}
+        ways = {name: partial(_listed, run) for name, run in ours.items()}
+        ways |= {name: partial(_us_an_op, step_ns) for name, step_ns in theirs.ways.items()}
+        times_us = take_turns(_TURNS, ways)
+    return _Measured(
+        {name: times_us[name] for name in ours},
+        device_us,
+        {name: times_us[name] for name in theirs.ways},
+        theirs.skipped,
     )
 
 
-def _microbenchmark(batch: int, hidden: int) -> Microbenchmark:
-    shape = _Shape(batch, hidden)
-    return Microbenchmark((shape.name,), partial(_measure, shape=shape))
+def _client(service: Service, shape: _Shape, recorder: str) -> Worker:
+    """Starts a client process with this recorder. Raises NotMeasured if the recorder was not built."""
+    with recording_by(recorder):
+        return Worker(rnn_client.serve, service.target, *shape, _SEED)
 
 
-RNN_B1_H256 = _microbenchmark(1, 256)
-RNN_B64_H256 = _microbenchmark(64, 256)
-RNN_B64_H1024 = _microbenchmark(64, 1024)
+def _device_us(service: Service, run: Callable[[], float]) -> float:
+    """Returns the time that the device takes for an op, as the server counts it, in µs."""
+    before = service.count()
+    run()
+    spent = service.count().since(before)
+    return spent.device_ns / 1e3 / spent.ops
+
+
+def _listed(run: Callable[[], float]) -> list[float]:
+    return [run()]
+
+
+def _us_an_op(step_ns: Callable[[], float]) -> list[float]:
+    return [step_ns() / 1e3 / RNN_OPS]
+
+
+def _figure(shape: _Shape, ours: _Ours, measured: _Measured) -> Figure:
+    times_us = measured.ours_us[ours.figure]
+    value = summarise(times_us)
+    local_us = {name: summarise(times).median for name, times in measured.theirs_us.items()}
+    return Figure(
+        name=f"{ours.figure}_{shape.name}",
+        what=f"RNN loop B{shape.batch} H{shape.hidden}, one client {ours.what}, an op",
+        value=value.median,
+        unit="µs",
+        peer=_peer(value.median, local_us),
+        spread=value.spread,
+        notes=(
+            f"{measured.device_us[ours.figure]:.2f} µs of it on the device",
+            *_standing(value.median, local_us),
+            *measured.skipped,
+        ),
+        raw={"fusewire": times_us, **measured.theirs_us},
+    )
+
+
+def _peer(ours_us: float, local_us: Mapping[str, float]) -> Peer | None:
+    """Returns the library that runs the loop op by op, which comes first. Returns None if it was skipped."""
+    first = next(iter(local_us.items()), None)
+    return None if first is None else Peer(first[0], first[1], ours_us / first[1])
+
+
+def _standing(ours_us: float, local_us: Mapping[str, float]) -> Iterator[str]:
+    """Yields the times of several local ways, and whether Fusewire is ahead of them all."""
+    if len(local_us) < 2:
+        return
+    yield ", ".join(f"{name} {time_us:.2f} µs" for name, time_us in local_us.items())
+    faster = [name for name, time_us in local_us.items() if time_us < ours_us]
+    yield f"behind {', '.join(faster)}" if faster else f"ahead of all {len(local_us)} local ways"
+
+
+def _microbenchmark(*shapes: _Shape) -> Microbenchmark:
+    names = tuple(f"{ours.figure}_{shape.name}" for shape in shapes for ours in _WAYS)
+    return Microbenchmark(names, partial(_measure, shapes=shapes))
+
+
+RNN_SMALL = _microbenchmark(_Shape(1, 256))
+RNN = _microbenchmark(_Shape(1, 256), _Shape(64, 256), _Shape(64, 1024))

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from time import monotonic_ns
 
 import fusewire as fw
+from loadtests.measuring.waits import Span
 from loadtests.measuring.workers import answer_commands
 from loadtests.system.context import FUSEWIRE, upload
-from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+from loadtests.system.remote_loop import as_fori_loop
+from loadtests.workloads.loops import NUMPY, RNN_OPS, Loop, check_close, draw_rnn, run_rnn
 
 _CHECKED_STEPS = 200
+_LOOP_DEADLINE_S = 60.0
 _LOOKED_AFTER_STEPS = 20  # steps between two checks of whether to stop
 
 
-def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event) -> None:
-    """Answers `check`, `run STEPS`, `run_until_stopped` and `step_until_stopped`."""
+def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event | None = None) -> None:
+    """Answers `check`, `run STEPS`, `run_loop STEPS`, `run_calls STEPS CALLS` and the two that end with `stop`."""
     with fw.connect(target) as session:
-        client = _RnnClient(session, batch, hidden, seed, stop)
-        commands = (client.check, client.run, client.run_until_stopped, client.step_until_stopped)
+        client = _RnnClient(session, batch, hidden, seed, stop or get_context("spawn").Event())
+        commands: tuple[Callable[..., object], ...] = (
+            client.check,
+            client.run,
+            client.run_loop,
+            client.run_calls,
+            client.run_until_stopped,
+            client.step_until_stopped,
+        )
         answer_commands(connection, {command.__name__: command for command in commands})
 
 
@@ -33,15 +44,31 @@ class _RnnClient:
         self._stop = stop
 
     def check(self) -> None:
-        """Raises WrongResult if the loop's result differs from NumPy's."""
+        """Raises WrongResult if the loop's result differs from NumPy's, inline or as `fori_loop`."""
         expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY)
         check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
+        check_close(self._fori_loop(_CHECKED_STEPS).numpy(), expected, "the recurrent loop as fori_loop")
 
     def run(self, steps: int) -> float:
         """Runs `steps` steps and fetches the result; returns the time of an op in µs."""
+        return self.run_calls(steps, 1).length_ns / 1e3 / (steps * RNN_OPS)
+
+    def run_loop(self, steps: int) -> Span:
+        """Runs the loop as `fori_loop` and fetches the result; returns when this was."""
         began_ns = monotonic_ns()
-        run_rnn(self._rnn, range(steps), FUSEWIRE).numpy()
-        return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
+        self._fori_loop(steps).numpy(_LOOP_DEADLINE_S)
+        return Span(began_ns, monotonic_ns())
+
+    def run_calls(self, steps: int, calls: int) -> Span:
+        """Runs the loop `calls` times, fetching each result; returns when this was."""
+        began_ns = monotonic_ns()
+        for _ in range(calls):
+            run_rnn(self._rnn, range(steps), FUSEWIRE).numpy()
+        return Span(began_ns, monotonic_ns())
+
+    def _fori_loop(self, steps: int) -> fw.Array:
+        last: fw.Array = as_fori_loop(Loop(self._operands, run_rnn), self._rnn, steps)
+        return last
 
     def run_until_stopped(self) -> Counter[str]:
         """Runs without pauses or fetches until stopped. Returns trigger -> number of segments that it cut."""

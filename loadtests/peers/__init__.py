@@ -1,1 +1,1 @@
-"""Peers: bare gRPC, NumPy, torch."""
+"""Peers: gRPC, NumPy, torch, JAX."""

@@ -5,8 +5,8 @@ torch is imported in that process only, so that machines without torch can list 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from loadtests.measuring.timing import elapsed_ns
 from loadtests.measuring.workers import answer_commands
+from loadtests.peers.library_process import commands_of, imported
 from loadtests.workloads.loops import Floats, Functions, Loop
 
 GRAPH_STEPS = 100
@@ -22,11 +23,14 @@ _WARMING_STEPS = 100
 
 def serve(connection: Connection, loops: Mapping[str, Loop]) -> None:
     """Answers the commands `result`, `run_ns`, `replayed` and `replay_ns`, each with the arguments LOOP STEPS."""
-    torch = importlib.import_module("torch")
-    with torch.inference_mode():
-        peer = TorchLoops(torch, loops)
-        commands = (peer.result, peer.run_ns, peer.replayed, peer.replay_ns)
-        answer_commands(connection, {command.__name__: command for command in commands})
+    with ExitStack() as opened:
+
+        def peer() -> TorchLoops:
+            torch = imported("torch")
+            opened.enter_context(torch.inference_mode())
+            return TorchLoops(torch, loops)
+
+        answer_commands(connection, commands_of(peer, "result", "run_ns", "replayed", "replay_ns"))
 
 
 class TorchLoops:
@@ -35,27 +39,27 @@ class TorchLoops:
     def __init__(self, torch: Any, loops: Mapping[str, Loop]) -> None:
         self._torch = torch
         torch.backends.cuda.matmul.allow_tf32 = False
-        self._functions = Functions(torch.sigmoid, torch.tanh, torch.relu)
+        self._functions = torch_functions(torch)
         self._loops = {name: loop._replace(operands=self._on_gpu(loop.operands)) for name, loop in loops.items()}
         self._graphs: dict[str, _Graph] = {}
 
     def result(self, name: str, steps: int) -> Floats:
         """Returns the state after `steps` steps."""
-        return _brought(self._run(name, steps))
+        return brought(self._run(name, steps))
 
     def run_ns(self, name: str, steps: int) -> int:
         """Returns the time of `steps` steps, until the host has the part of the state that the loop reads."""
         read = self._loops[name].read
-        return elapsed_ns(lambda: _brought(read(self._run(name, steps))))
+        return elapsed_ns(lambda: brought(read(self._run(name, steps))))
 
     def replayed(self, name: str, steps: int) -> Floats:
         """Returns what `result` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
-        return _brought(self._replay(name, steps))
+        return brought(self._replay(name, steps))
 
     def replay_ns(self, name: str, steps: int) -> int:
         """Returns what `run_ns` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
         read = self._loops[name].read
-        return elapsed_ns(lambda: _brought(read(self._replay(name, steps))))
+        return elapsed_ns(lambda: brought(read(self._replay(name, steps))))
 
     def _on_gpu(self, operands: Any) -> Any:
         arrays = (np.ascontiguousarray(operand) for operand in operands)
@@ -96,6 +100,10 @@ class _Graph(NamedTuple):
     replay: Callable[[], None]
 
 
-def _brought(value: Any) -> Floats:
+def torch_functions(torch: Any) -> Functions:
+    return Functions(torch.sigmoid, torch.tanh, torch.relu, torch.sqrt, torch.concat)
+
+
+def brought(value: Any) -> Floats:
     array: Floats = value.cpu().numpy()
     return array

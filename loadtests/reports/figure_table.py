@@ -24,6 +24,11 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
+def line(figure: Figure) -> str:
+    """Returns the figure's line alone, without notes."""
+    return "  ".join(cell for cell in _cells(figure) if cell)
+
+
 def document(
     backend: str, machine: Mapping[str, object], figures: Sequence[Figure], failures: Mapping[str, str]
 ) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Context(NamedTuple):
             yield service, session
 
 
-FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu)
+FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu, fw.sqrt, fw.concat)
 
 
 def upload(session: fw.Session, operands: Any) -> Any:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import fusewire as fw
 from loadtests.measuring.timing import elapsed_ns
 from loadtests.system.context import FUSEWIRE, upload
 from loadtests.workloads.loops import Floats, Loop
+
+
+def as_fori_loop(loop: Loop, operands: Any, steps: int) -> Any:
+    """Records one step of a loop, and runs it so often. Returns the last state. `operands` are those of the loop."""
+
+    def body(_: fw.Array, state: Any) -> Any:
+        return loop.run(type(operands)(state, *operands[1:]), range(1), FUSEWIRE)
+
+    return fw.fori_loop(steps, body, operands[0])
 
 
 class RemoteLoop:

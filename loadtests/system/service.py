@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -30,6 +30,7 @@ class Count(NamedTuple):
     rows: int
     submissions: int
     device_thread_ns: int
+    device_ns: int  # in which the device ran submissions
 
     def since(self, earlier: Count) -> Count:
         return Count(*(now - then for now, then in zip(self, earlier, strict=True)))
@@ -75,8 +76,9 @@ class Service:
     def count(self) -> Count:
         stats = self.stats()
         totals = stats["totals"]
-        busy_ns = stats["phases"]["device_thread"]["total_ns"]
-        return Count(totals["ops"], totals["rows"], totals["submissions"], busy_ns)
+        phases = stats["phases"]
+        thread_ns, device_ns = phases["device_thread"]["total_ns"], phases["device"]["total_ns"]
+        return Count(totals["ops"], totals["rows"], totals["submissions"], thread_ns, device_ns)
 
     def programs(self) -> dict[str, Program]:
         """Returns all programs by digest, not older than the call."""
@@ -93,6 +95,20 @@ class Service:
             if time.monotonic() > ends_at_s:
                 raise TimeoutError(f"programs were still being planned after {deadline_s:.0f} s")
             time.sleep(_PLANNING_LOOK_S)  # reads without a pause would slow the planning
+
+    def wait_for_plans_beside(self, known: Container[str], deadline_s: float = _PLANNING_DEADLINE_S) -> bool:
+        """Waits until every program that is not `known` runs by its plan. Fragments may run op by op.
+
+        Returns False if there is no such program, or one of them gets no plan. Raises TimeoutError at the deadline.
+        """
+        ends_at_s = time.monotonic() + deadline_s
+        while time.monotonic() < ends_at_s:
+            new = [program for digest, program in self.programs().items() if digest not in known]
+            bodies = [program for program in new if not program.is_fragment]
+            if not any(program.state in _BEING_PLANNED for program in bodies):
+                return bool(bodies) and all(program.tier > 0 for program in bodies)
+            time.sleep(_PLANNING_LOOK_S)
+        raise TimeoutError(f"programs were still being planned after {deadline_s:.0f} s")
 
     def arena_bytes(self, digest: str) -> int:
         """Returns the size of the arena of a program's plan, or 0 while the program has no plan."""

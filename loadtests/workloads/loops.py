@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ Function = Callable[[Any], Any]
 
 RNN_OPS = 6  # in one step
 CHAIN_OPS = 5  # in one step
+DAMPED_OPS = 3  # in one step
 
 
 class Rnn(NamedTuple):
@@ -35,12 +36,21 @@ class Chain(NamedTuple):
     z: Any
 
 
+class Damped(NamedTuple):
+    """The operands of the pointwise loop of three ops, both (elements,) float32."""
+
+    x: Any
+    d: Any
+
+
 class Functions(NamedTuple):
     """The functions of a library that the loops need."""
 
     sigmoid: Function
     tanh: Function
     relu: Function
+    sqrt: Function
+    concat: Callable[[Sequence[Any]], Any]  # along the first axis
 
 
 def numpy_sigmoid(x: Any) -> Any:
@@ -52,7 +62,7 @@ def numpy_relu(x: Any) -> Any:
     return np.maximum(x, 0)
 
 
-NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu)
+NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu, np.sqrt, np.concatenate)
 
 
 def whole(state: Any) -> Any:
@@ -96,6 +106,11 @@ def draw_chain(elements: int, seed: int) -> Chain:
     return Chain(*(random.standard_normal(elements, np.float32) for _ in range(3)))
 
 
+def draw_damped(elements: int, seed: int) -> Damped:
+    random = np.random.default_rng(seed)
+    return Damped(*(random.standard_normal(elements, np.float32) for _ in range(2)))
+
+
 def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
     """Runs the recurrent loop, once for each of `steps`; returns the last state."""
     sigmoid = functions.sigmoid
@@ -112,10 +127,18 @@ def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
 
 def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> Any:
     """Runs five pointwise ops a step, each step on the result of the step before. Returns the last result."""
-    sigmoid, tanh, relu = functions
+    sigmoid, tanh, relu = functions.sigmoid, functions.tanh, functions.relu
     x, b, z = chain
     for _ in steps:
         x = relu(tanh(sigmoid((x + b) * z)))
+    return x
+
+
+def run_damped(damped: Damped, steps: Iterable[object], functions: Functions) -> Any:
+    """Runs three pointwise ops a step, each step on the result of the step before. Returns the last result."""
+    x, d = damped
+    for _ in steps:
+        x = functions.tanh(x * 0.9 + d)
     return x
 
 
@@ -125,9 +148,12 @@ def result_in_numpy(loop: Loop, steps: int) -> Floats:
     return state
 
 
-def check_close(actual: Floats, expected: Floats, what: str) -> None:
-    """Raises WrongResult unless two float32 results of different libraries are close."""
+def check_close(actual: Floats, expected: Floats, what: str, tolerance: float = 2e-4) -> None:
+    """Raises WrongResult unless two float32 results of different libraries are close.
+
+    They may differ by `tolerance` of their size, and by a tenth of it beside that.
+    """
     try:
-        np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-5, equal_nan=False)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance / 10, equal_nan=False)
     except AssertionError as difference:
         raise WrongResult(f"{what}: {difference}") from None

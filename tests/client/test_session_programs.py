@@ -71,6 +71,24 @@ def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_program
     assert len(peer.session.stats.fragment_programs) <= 6
 
 
+@pytest.mark.parametrize("calls", [1, 4])
+@pytest.mark.parametrize("count", [100, 300, 5000])
+def test_a_loop_of_any_length_is_one_program_whatever_names_its_last_values_have(count: int, calls: int) -> None:
+    """What the names `z` and `pushed` hold of the last body, the loop's program does not store."""
+    peer = connect()
+    h, w, b, r = operands(peer.session)
+    for _ in range(calls):
+        for _ in range(count):
+            z = h @ w + b
+            pushed = fw.tanh(-(z * 0.5))
+            h = pushed + r
+        h.numpy()
+    assert len(whole_bodies(peer)) == 1
+    fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
+    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop) and entry.program in fragments]
+    assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * calls
+
+
 @pytest.mark.parametrize("lag", [1, 2, 3, 8])
 def test_a_loop_that_takes_older_results_is_few_programs(lag: int) -> None:
     peer = connect(credit=UNBOUNDED, is_manual=True)

@@ -43,6 +43,14 @@ def service(served: Service) -> Iterator[Service]:
     served.wait_until_empty()
 
 
+@pytest.fixture(scope="module")
+def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that gives a submission so little time that it slices loops."""
+    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "0.0002"}
+    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
+        yield service
+
+
 def _device(backend: str) -> Device:
     if backend == "cpu":
         return CpuDevice()

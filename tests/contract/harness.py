@@ -29,7 +29,6 @@ from fusewire_protos.signatures import Signature
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
-from tests.kernels.divided import divided_finely
 from tests.kernels.op_by_op import run_op_by_op
 from tests.kernels.separate import design_separately
 from tests.strategies import Work
@@ -42,7 +41,10 @@ _RUBBISH = 0xA5
 
 
 class Manner(NamedTuple):
-    """How a plan is made and run. `shift_bytes` is how far arrays lie behind the device's own alignment."""
+    """How a plan is made and run. `shift_bytes` is how far arrays lie behind the device's own alignment.
+
+    Kernels load up to 16 bytes at once, from addresses that are multiples of 16.
+    """
 
     is_fused: bool = True
     is_donated: bool = False
@@ -53,7 +55,7 @@ class Manner(NamedTuple):
 FUSED = Manner()
 UNFUSED = Manner(is_fused=False)
 DONATED = Manner(is_donated=True)
-SHIFTED = Manner(shift_bytes=8)
+SHIFTED = Manner(shift_bytes=16)
 SLICED = Manner(is_sliced=True)
 SLICED_AND_DONATED = Manner(is_donated=True, is_sliced=True)
 _MANNERS_OF_ROWS = {"fused": FUSED, "unfused": UNFUSED, "donated": DONATED}
@@ -92,8 +94,7 @@ class _Addresses(NamedTuple):
 
 def _plan_of(job: Job, dialect: str) -> Plan:
     made = design(job.program) if job.is_fused else design_separately(job.program)
-    with divided_finely():
-        return written_in(dialect, made)
+    return written_in(dialect, made)
 
 
 class Runner:
@@ -193,7 +194,7 @@ class Runner:
         self.device.launch(ready.loaded, table)
 
     def _launch_in_slices(self, ready: _Ready, rows: Sequence[_Addresses]) -> None:
-        """One row after another, each slice as short as can be."""
+        """One row after another, a launch in each slice."""
         slices = self.device.in_slices
         assert slices is not None, "the device runs no plans in slices"
         for row in rows:

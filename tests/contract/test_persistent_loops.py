@@ -6,7 +6,7 @@ left operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from tests.contract.service import Service, serving
+from tests.contract.service import Service
 
 COUNTS = (1, 2, 3, 17, 1000)
 STEPS = 1000
@@ -102,14 +102,6 @@ def inline(body: Callable[..., State], data: Data, count: int, *, every: int = S
         if step % every == 0:
             kept.append(state)
     return [*kept, state]
-
-
-@pytest.fixture(scope="module")
-def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A server that gives a submission so little time that it slices loops."""
-    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "0.0003"}
-    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
-        yield service
 
 
 @pytest.mark.parametrize("shape", SHAPES)

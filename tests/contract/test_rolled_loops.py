@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 import fusewire as fw
-from tests.contract.service import Service, serving
+from tests.contract.service import Service
 
-COUNTS = (1, 2, 3, 17, 200)
+COUNTS = (1, 2, 3, 17, 1000)
 _WITHIN_S = 60.0
 
 Array = npt.NDArray[Any]
@@ -90,14 +90,6 @@ def written_as_function(data: Data, count: int) -> fw.Array:
     return fw.concat([state, momentum.reshape((1, 24))])
 
 
-@pytest.fixture(scope="module")
-def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A server that gives a submission so little time that it slices loops."""
-    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "0.0002"}
-    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
-        yield service
-
-
 @pytest.mark.parametrize("written", [written_inline, written_as_fori_loop, written_as_function])
 @pytest.mark.parametrize("count", COUNTS)
 def test_however_a_loop_is_written_it_gives_the_bits_of_its_iterations_one_by_one(
@@ -123,6 +115,23 @@ def test_values_of_several_iterations_before_are_those_of_these_iterations(
             for _ in range(2):  # op by op perhaps, and then by its plan
                 assert with_older_values(data, count, reads=False) == expected
                 server.wait_until_planned()
+
+
+def test_a_loop_that_is_cut_by_a_read_at_any_iteration_gives_the_same_bits(hasty: Service) -> None:
+    def run(data: Data, reads_at: range) -> bytes:
+        state, momentum = data.start, data.shift
+        for step in range(20):
+            state, momentum = body(data, state, momentum)
+            if step in reads_at:
+                state.numpy(timeout=_WITHIN_S)
+        return fw.concat([state, momentum.reshape((1, 24))]).numpy(timeout=_WITHIN_S).tobytes()
+
+    with hasty.connect() as session:
+        data = data_of(session, 4)
+        expected = run(data, range(20))
+        for _ in range(2):  # op by op perhaps, and then by its plans
+            assert [run(data, range(cut, cut + 1)) for cut in range(20)] == [expected] * 20
+            hasty.wait_until_planned()
 
 
 def test_loops_of_other_counts_and_data_give_in_company_what_they_give_alone(hasty: Service) -> None:

@@ -82,9 +82,22 @@ def product_problem(a: Array, b: Array, *, b_is_unit: bool | None = None) -> Pro
     strides = [stride // a.itemsize for stride in (*wide_a.strides, *wide_b.strides)]
     is_unit = strides[-1] == 1 if b_is_unit is None else b_is_unit
     is_transposed = wide_a.strides[-2] == a.itemsize != wide_a.strides[-1]
-    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit, is_transposed)
+    along_a, along_b = -2 if is_transposed else -1, -1 if is_unit else -2
+    is_in_fours = _is_in_fours(wide_a, along_a) and _is_in_fours(wide_b, along_b)
+    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit, is_transposed, is_in_fours)
     sizes = (*batch, a.shape[-2], b.shape[-1], a.shape[-1], *strides)
     return Problem(kernel, sizes, (a, b), (out,))
+
+
+def _is_in_fours(x: Array, axis: int) -> bool:
+    """Whether four neighbours along an axis lie side by side. The array is a view of one that begins at a block."""
+    strides = [stride // x.itemsize for stride in x.strides]
+    along = strides.pop(axis)
+    whole = x
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    offset = (x.ctypes.data - whole.ctypes.data) // x.itemsize
+    return along == 1 and not any(distance % 4 for distance in (x.shape[axis], offset, *strides))
 
 
 def node(op: str, operands: tuple[int, ...], dtype: DType, **more: Any) -> Node:

@@ -355,14 +355,20 @@ def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
     assert {launch.kernel for launch in plan.launches} == {0}
 
 
-def test_on_a_gpu_a_product_has_a_source_for_each_tile_and_a_reduction_for_each_class_of_rows() -> None:
+def test_on_a_gpu_a_plan_has_only_the_sources_that_its_sizes_need() -> None:
     writer = Writer()
-    x, w = writer.input(4, 4), writer.input(4, 4)
+    x, w = writer.input(64, 1024), writer.input(1024, 256)
     total = writer.sum(x, axes=(1,), keepdims=False)
     plan = build_plan(writer.program(total, writer.matmul(x, w)), "cuda")
-    firsts = {launch.kernel for launch in plan.launches}
-    assert all(plan.kernels[first].key in plan.kernels[first].text for first in firsts)
-    assert len(plan.kernels) == 3 + len(TILES)
+    assert all(source.key in source.text for source in plan.kernels)
+    assert [source.key.rpartition("_")[2] for source in plan.kernels] == ["whole", *(tile.entry for tile in TILES[1:])]
+
+
+def test_launches_of_one_kernel_over_several_sizes_have_the_sources_of_all() -> None:
+    writer = Writer()
+    w, few, many = writer.input(1024, 1024), writer.input(1, 1024), writer.input(2048, 1024)
+    plan = build_plan(writer.program(writer.matmul(few, w), writer.matmul(many, w)), "cuda")
+    assert [source.key.rpartition("_")[2] for source in plan.kernels] == ["1x16", "64x128"]
 
 
 def test_without_fusion_every_op_is_a_launch() -> None:

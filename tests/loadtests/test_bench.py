@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,38 +17,9 @@ from loadtests.measuring.figure import Figure, Limit, Peer, Spread, Subject, Ver
 from loadtests.measuring.timing import percentile, take_turns
 from loadtests.microbenchmarks import limits
 from loadtests.microbenchmarks.catalogue import MICROBENCHMARKS, choose
+from loadtests.microbenchmarks.process import measure_in_process
 from loadtests.reports import figure_table
 from loadtests.workloads.loops import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
-
-CPU_FIGURES = (
-    "record_op",
-    "record_op_alone",
-    "record_op_python",
-    "record_op_python_alone",
-    "wire_op",
-    "wire_segment",
-    "fetch_stored",
-    "fetch_computed",
-    "upload",
-    "download",
-    "pointwise",
-    "pointwise_kept",
-    "rnn_b1_h256",
-    "clients_device",
-    "clients_rows",
-    "planning",
-    "planning_neighbour",
-    "planning_neighbour_waits",
-    "cold_5",
-    "cold_1000",
-    "cold_steady",
-    "far_ahead",
-    "engine_frames",
-    "engine_frames_many",
-    "engine_frames_distinct",
-    "scraping",
-)
-LOAD_FIGURES = ("load_rl", "load_mixed", "load_unequal", "load_aggressor", "load_bulk", "load_harness")
 
 
 def _figure(**changes: object) -> Figure:
@@ -55,17 +27,10 @@ def _figure(**changes: object) -> Figure:
     return Figure(**{**told, **changes})  # type: ignore[arg-type]  # each test says what it changes
 
 
-def test_every_figure_is_measured_by_one_microbenchmark() -> None:
-    assert tuple(name for microbenchmark in MICROBENCHMARKS["cpu"] for name in microbenchmark.names) == (
-        *CPU_FIGURES,
-        *LOAD_FIGURES,
-    )
-
-
-def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
-    names = [name for microbenchmark in MICROBENCHMARKS["cuda"] for name in microbenchmark.names]
-    loads = [f"load_{name}_{count}" for name in ("rnn", "mlp", "rl", "split", "blocks", "mixed") for count in (1, 15)]
-    assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", *loads]
+@pytest.mark.parametrize("backend", sorted(MICROBENCHMARKS))
+def test_every_figure_is_measured_by_one_microbenchmark(backend: str) -> None:
+    names = [name for microbenchmark in MICROBENCHMARKS[backend] for name in microbenchmark.names]
+    assert len(set(names)) == len(names)
 
 
 def test_only_microbenchmarks_with_a_chosen_figure_are_run() -> None:
@@ -124,7 +89,7 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
 
 def _hold_to(monkeypatch: pytest.MonkeyPatch, limit: Limit | None) -> None:
     """Measuring anything gives one figure, which on the CPU must be as `limit` says."""
-    monkeypatch.setattr(bench, "measure_in_process", lambda backend, names: (_figure(),))
+    monkeypatch.setattr(bench, "measure_in_process", lambda backend, names: iter([_figure()]))
     monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": limit} if limit else {}, "cuda": {}})
 
 
@@ -155,19 +120,44 @@ def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
 
 
-def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
+def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def measure(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
-        if "rnn_b1_h256" in names:
+    def measure(backend: str, names: tuple[str, ...]) -> Iterator[Figure]:
+        yield _figure(name=names[0])
+        if "record_op" in names:
             raise WrongResult("1 instead of 2")
-        return (_figure(),)
 
     monkeypatch.setattr(bench, "measure_in_process", measure)
-    assert main(["bench", "--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
-    printed = capsys.readouterr()
-    assert "how fast [speed]" in printed.out
-    assert "rnn_b1_h256 failed: WrongResult: 1 instead of 2" in printed.err
+    path = tmp_path / "bench.json"
+    assert main(["bench", "--only", "record_op", "wire_op", "--json", str(path)]) == 1
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert [figure["name"] for figure in told["figures"]] == ["record_op", "wire_op"]
+    assert told["failures"] == {"record_op_alone": "WrongResult: 1 instead of 2"}
+    assert "record_op_alone failed: WrongResult: 1 instead of 2" in capsys.readouterr().err
+
+
+def test_a_figure_is_told_and_written_before_the_next_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bench.json"
+    written: list[list[str]] = []
+
+    def measure(backend: str, names: tuple[str, ...]) -> Iterator[Figure]:
+        for name in names:
+            yield _figure(name=name)
+            assert f"[{name}]" in capsys.readouterr().err
+            written.append([figure["name"] for figure in json.loads(path.read_text(encoding="utf-8"))["figures"]])
+
+    monkeypatch.setattr(bench, "measure_in_process", measure)
+    assert main(["bench", "--only", "wire_op", "--json", str(path)]) == 0
+    assert written == [["wire_op"], ["wire_op", "wire_segment"]]
+
+
+@pytest.mark.slow
+def test_a_microbenchmark_gives_its_figures_one_by_one_from_a_process_of_its_own() -> None:
+    figures = measure_in_process("cpu", ("wire_op", "wire_segment"))
+    assert [figure.name for figure in figures] == ["wire_op", "wire_segment"]
 
 
 def test_ways_take_turns_in_alternating_order() -> None:

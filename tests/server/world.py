@@ -99,6 +99,9 @@ class Clock:
     def perf_counter_ns(self) -> int:
         return self.now_ns
 
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
     def sleep(self, pause_s: float) -> None:
         self.now_ns += int(pause_s * 1e9)
 

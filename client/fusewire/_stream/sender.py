@@ -14,7 +14,7 @@ from enum import Enum
 
 from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
-from fusewire._recording.recorder import Draft, Recorder
+from fusewire._recording.recorder import Draft, Recorder, Rolled
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program
 from fusewire._stream.frames import Outgoing
@@ -276,7 +276,12 @@ def _segment(draft: Draft, encoded: EncodedProgram) -> Segment | Loop:
         starts=tuple(int(start) for start in shortest_period(starts)),
         dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
     )
-    if rolled is None:
+    if rolled is None or _is_plain(rolled):
         return segment
     steps = bind_stepped(encoded, rolled.values)
     return Loop(segment, rolled.iterations, rolled.handle_stride, rolled.kept, stepped, *steps)
+
+
+def _is_plain(rolled: Rolled) -> bool:
+    """Returns whether a body runs once and all its results are kept: a segment says so with less."""
+    return rolled.iterations == 1 and min(rolled.kept, default=1) == 1

@@ -6,13 +6,14 @@ from functools import lru_cache
 
 from fusewire_kernels.codegen.geometry import (
     LONG_ROWS,
+    NARROW_ROWS,
     SHORT_ROWS,
-    TILES,
     WHOLE_ROWS,
     Layout,
     Schedule,
     head_line,
     layout,
+    tiles_of,
 )
 from fusewire_kernels.codegen.kernel import Kernel, LoopKernel, ProductKernel
 from fusewire_kernels.codegen.loops import loop_text
@@ -43,7 +44,9 @@ def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
 
 def _cuda_product(kernel: ProductKernel) -> tuple[KernelSource, ...]:
     head = head_line(layout(kernel))
-    return tuple(KernelSource(f"{kernel.key}_{tile.entry}", head + cuda_product_text(kernel, tile)) for tile in TILES)
+    return tuple(
+        KernelSource(f"{kernel.key}_{tile.entry}", head + cuda_product_text(kernel, tile)) for tile in tiles_of(kernel)
+    )
 
 
 def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
@@ -51,9 +54,10 @@ def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
     if rows is None:
         return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_loop_text(kernel, kernel.key)),)
     head = head_line(Layout(Schedule.REGISTER_ROWS, kernel.rank))
-    whole, short, long = (f"{kernel.key}_{entry}" for entry in (WHOLE_ROWS, SHORT_ROWS, LONG_ROWS))
+    whole, short, narrow, long = (f"{kernel.key}_{entry}" for entry in (WHOLE_ROWS, SHORT_ROWS, NARROW_ROWS, LONG_ROWS))
     return (
         KernelSource(whole, head + cuda_loop_text(kernel, whole, rows._replace(are_whole=True))),
         KernelSource(short, head + cuda_loop_text(kernel, short, rows)),
+        KernelSource(narrow, head + cuda_loop_text(kernel, narrow, rows._replace(are_narrow=True))),
         KernelSource(long, head + cuda_loop_text(kernel, long)),
     )

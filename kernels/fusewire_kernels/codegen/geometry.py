@@ -44,19 +44,27 @@ class Layout(NamedTuple):
 class Tile(NamedTuple):
     """An entry point of a product kernel. Its name is the size of the part of the result that a block computes.
 
-    A thread computes `side` × `side` elements of that part. A block loads the operands in slices, each `depth` indices
-    long along the summed axis; a thread reads `steps` of these indices at a time. If this tile gives fewer than
-    `least_blocks` blocks, the next smaller tile is faster.
+    `down` × THREADS_ACROSS threads compute `side` × `side` elements each of that part. A block loads the operands in
+    slices, each `depth` indices long along the summed axis, and has `kept` of them in shared memory; a thread reads
+    `steps` of these indices at a time. If this tile gives fewer than `least_blocks` blocks, the next smaller tile is
+    faster.
     """
 
+    down: int
     side: int
     depth: int
     steps: int
+    kept: int
     least_blocks: int
 
     @property
+    def threads(self) -> int:
+        """The threads of a block: if few of them compute, they are a warp of their own behind those that load."""
+        return LOADING_THREADS + (LANES if self.down * THREADS_ACROSS < LOADING_THREADS else 0)
+
+    @property
     def height(self) -> int:
-        return THREADS_DOWN * self.side
+        return self.down * self.side
 
     @property
     def width(self) -> int:
@@ -67,19 +75,31 @@ class Tile(NamedTuple):
         return f"{self.height}x{self.width}"
 
 
-THREADS_DOWN = 8
+LOADING_THREADS = 128
 THREADS_ACROSS = 16
 
 # A larger tile reads less memory for each product, but gives fewer blocks. A device is used well only if most of its
-# multiprocessors (132 on an H200) have a block. With every tile, a thread loads 24 elements of each slice. Computing on
-# these takes at least as long as loading the next 24.
-TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
+# multiprocessors (132 on an H200) have a block. With every tile but the first, a thread loads 24 elements of each
+# slice. Computing on these takes at least as long as loading the next 24. The first tile is for one row, whose time is
+# that of the loads: so there are more slices in shared memory, and most threads only load.
+TILES = (
+    Tile(1, 1, 128, 8, 5, 1),
+    Tile(8, 1, 128, 16, 3, 1),
+    Tile(8, 2, 64, 8, 3, 64),
+    Tile(8, 4, 32, 4, 3, 96),
+    Tile(8, 8, 16, 4, 3, 96),
+)
 
 
 # The entry points of a kernel that keeps its rows in registers, if they are not too long for them. Rows of whole chunks
-# need no test whether a thread has an element, which would be one instruction in seven.
-WHOLE_ROWS, SHORT_ROWS, LONG_ROWS = "whole", "short", "long"
+# need no test whether a thread has an element, which would be one instruction in seven. If there are more narrow rows
+# than warps that a device runs at once, a few threads share a row: these have several loads under way, and a warp
+# reduces several rows by the same instructions.
+WHOLE_ROWS, SHORT_ROWS, NARROW_ROWS, LONG_ROWS = "whole", "short", "narrow", "long"
 LONGEST_SHORT_ROW = 16 * CHUNK
+THREADS_A_NARROW_ROW = 8
+LONGEST_NARROW_ROW = THREADS_A_NARROW_ROW * CHUNK // LANES
+_MANY_ROWS = 1 << 13
 
 
 class Grid(NamedTuple):
@@ -88,6 +108,11 @@ class Grid(NamedTuple):
     entry: str
     blocks: int
     threads: int
+
+
+def tiles_of(kernel: ProductKernel) -> tuple[Tile, ...]:
+    """Returns the tiles of a product. A left operand of one row is never transposed."""
+    return tuple(tile for tile in TILES if not (kernel.a_is_transposed and tile.down == 1))
 
 
 def layout(kernel: Kernel) -> Layout:
@@ -123,43 +148,68 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.ROWS:
         return _grid_of_rows(outer, sizes[rank], "")
     if schedule is Schedule.REGISTER_ROWS:
-        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(sizes[rank]))
+        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer, sizes[rank]))
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     rows, columns = sizes[rank : rank + 2]
     return _grid_of_product(outer, rows, columns, copies)
 
 
-def _entry_of_rows(extent: int) -> str:
+def entries(layout: Layout, sizes: Sequence[int]) -> frozenset[str]:
+    """Returns the entries of all grids of a kernel over `sizes`, whatever the number of copies is."""
+    schedule, rank = layout
+    if schedule is not Schedule.PRODUCT:
+        return frozenset((grid(layout, sizes, 1).entry,))
+    rows, columns = sizes[rank : rank + 2]
+    chosen = []
+    for tile in _fitting(rows, columns):
+        chosen.append(_entry(tile.entry))
+        if prod(sizes[:rank]) * _blocks(tile, rows, columns) >= tile.least_blocks:
+            break
+    return frozenset(chosen)
+
+
+def _entry_of_rows(rows: int, extent: int) -> str:
     if extent > LONGEST_SHORT_ROW:
         return LONG_ROWS
+    if extent <= LONGEST_NARROW_ROW and rows > _MANY_ROWS:
+        return NARROW_ROWS
     return WHOLE_ROWS if extent > 0 and extent % CHUNK == 0 else SHORT_ROWS
 
 
 def _grid_of_rows(rows: int, extent: int, entry: str) -> Grid:
     warps = min(-(-extent // CHUNK), LANES)
-    rows_a_block = _ROW_THREADS // LANES
     if warps > 1:
         return _grid(rows, warps * LANES, entry)
+    rows_a_block = _ROW_THREADS // (THREADS_A_NARROW_ROW if entry == NARROW_ROWS else LANES)
     return _grid(-(-rows // rows_a_block), _ROW_THREADS, entry)
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """Chooses the largest tile that gives enough blocks and is not too large for the result.
+    """Chooses the largest fitting tile that gives enough blocks."""
+    tiles = ((tile, max(batches * _blocks(tile, rows, columns), 1)) for tile in _fitting(rows, columns))
+    tile, blocks = next(each for each in tiles if each[1] * copies >= each[0].least_blocks)
+    return _grid(blocks, tile.threads, tile.entry)
 
-    The result must be higher than half the tile and wider than half the tile.
+
+def _fitting(rows: int, columns: int) -> list[Tile]:
+    """Returns the tiles that are not too large for a result, the largest first.
+
+    The result must be higher than half the tile and wider than half the tile, but for the smallest tile.
     """
+    if rows == 1:
+        return [TILES[0]]
+    larger = [tile for tile in TILES[2:] if rows > tile.height // 2 and columns > tile.width // 2]
+    return [*reversed(larger), TILES[1]]
 
-    def blocks(tile: Tile) -> int:
-        return batches * -(-rows // tile.height) * -(-columns // tile.width)
 
-    def is_worth_it(tile: Tile) -> bool:
-        is_filled = rows > tile.height // 2 and columns > tile.width // 2
-        return is_filled and blocks(tile) * copies >= tile.least_blocks
-
-    tile = next(filter(is_worth_it, reversed(TILES)), TILES[0])
-    return _grid(blocks(tile), THREADS_DOWN * THREADS_ACROSS, tile.entry)
+def _blocks(tile: Tile, rows: int, columns: int) -> int:
+    return -(-rows // tile.height) * -(-columns // tile.width)
 
 
 def _grid(blocks: int, threads: int, entry: str = "") -> Grid:
-    return Grid(f"_{entry}" if entry else "", max(1, min(blocks, _MOST_BLOCKS)), threads)
+    return Grid(_entry(entry), max(1, min(blocks, _MOST_BLOCKS)), threads)
+
+
+def _entry(name: str) -> str:
+    return f"_{name}" if name else ""

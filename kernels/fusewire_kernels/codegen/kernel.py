@@ -135,7 +135,9 @@ class ProductKernel:
     extents rows, columns and inner. Then it holds the element strides of a (batch…, rows, inner) and the element
     strides of b (batch…, inner, columns). A stride is zero if the operand broadcasts along the dimension. `b_is_unit`
     is true if the stride of b along columns is 1. `a_is_transposed` is true if the stride of a along rows is 1 and its
-    stride along k is not, as in the transpose of a matrix. `dtype` is the dtype of a, b and the product.
+    stride along k is not, as in the transpose of a matrix. `is_in_fours` is true if a and b can be loaded by four
+    neighbours at once: in each line of an operand, along k or across it, the elements lie side by side from an address
+    that is a multiple of four elements, and their number is one too. `dtype` is the dtype of a, b and the product.
 
     A product may have an epilogue: a pointwise kernel over the two dimensions rows and columns. Its first input is the
     product, which is an array in memory only in the C dialect. Then the operands are a, b, and the other arguments of
@@ -149,6 +151,7 @@ class ProductKernel:
     batch_rank: int
     b_is_unit: bool
     a_is_transposed: bool = False
+    is_in_fours: bool = False
     epilogue: LoopKernel | None = None
 
     @property

@@ -10,7 +10,8 @@ chunk. The work is spread over threads in one of three ways:
 - Pointwise: a thread takes every n-th point, where n is the number of threads.
 - Rows: an outer point, with its row of inner elements, takes a warp for each chunk, at most 32. Warp w takes the chunks
   w, w + 32, …, and each thread of the warp computes one lane. The warps of a row are a block. If a row has one chunk, a
-  block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so.
+  block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so. Then 8
+  threads share a row of up to 256 elements, and each of them computes 4 lanes.
 - Columns: a block of 32 by 32 threads takes 32 outer points that are neighbours in memory.
 
 Several threads work on the same outer point. Each of these threads computes the point's outer values, and one of the
@@ -57,7 +58,7 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
         elif kernel.runs_along_columns:
             _Columns(lines, body).write()
         elif rows is not None:
-            _RegisterRows(lines, body, rows).write()
+            (_NarrowRows if rows.are_narrow else _RegisterRows)(lines, body, rows).write()
         else:
             _Rows(lines, body).write()
     return lines.text()
@@ -225,8 +226,19 @@ class _RegisterRows(_Rows):
     In the generated text, `count` is the number of the thread's elements; in rows of whole chunks each thread has
     `FW_STEPS`, the most. `k0[step]` keeps a value of an element.
     The compiler writes the loops over the elements out, because registers have no index. `p0` and `q0` are the places
-    of the thread's first element in the input `a0` and in the output `o0`.
+    of the thread's first element in the input `a0` and in the output `o0`. The class attributes are text: the thread's
+    first element, how far apart its elements are, the partial results of a reduction, the one of them that takes the
+    element of a step, and the trees that combine them.
     """
+
+    first = "warp * FW_CHUNK + lane"
+    apart = "FW_LANES"
+    partials: tuple[str, ...] = ("fw_partial_{name} r{value} = fw_start_{name}();",)
+    taker = "&r{value}"
+    trees: tuple[str, ...] = (
+        "r{value} = fw_tree_in_warp_{name}(r{value});",
+        "if (warps > 1) r{value} = fw_tree_of_warps_{name}(r{value}, warps, shared);",
+    )
 
     def __init__(self, lines: Lines, body: LoopBody, rows: RegisterRows) -> None:
         super().__init__(lines, body)
@@ -234,9 +246,9 @@ class _RegisterRows(_Rows):
 
     def _write_point(self) -> None:
         lines, body, position = self._lines, self._body, f"i{self._inner}"
-        lines.add("const int64_t first = warp * FW_CHUNK + lane;", f"const int64_t {position} = first;")
+        lines.add(f"const int64_t first = {self.first};", f"const int64_t {position} = first;")
         if not self._rows.are_whole:
-            left = f"({self._extent} - first - 1) / FW_LANES + 1"
+            left = f"({self._extent} - first - 1) / {self.apart} + 1"
             lines.add(f"const int count = first < {self._extent} ? fw_lesser({left}, FW_STEPS) : 0;")
         for value, argument in enumerate(body.kernel.inputs):
             if body.is_inner(value):
@@ -259,14 +271,12 @@ class _RegisterRows(_Rows):
         takings = []
         for value, operand in zip(reductions, each.targets, strict=True):
             name = self._name(value)
-            lines.add(f"fw_partial_{name} r{value} = fw_start_{name}();")
+            lines.add(*(partial.format(name=name, value=value) for partial in self.partials))
             element = f"v{operand}, i{self._inner}" if is_positional(self._node(value)) else f"v{operand}"
-            takings.append(f"fw_take_{name}(&r{value}, {element});")
+            takings.append(f"fw_take_{name}({self.taker.format(value=value)}, {element});")
         self._write_pass(each, takings)
         for value in reductions:
-            name = self._name(value)
-            lines.add(f"r{value} = fw_tree_in_warp_{name}(r{value});")
-            lines.add(f"if (warps > 1) r{value} = fw_tree_of_warps_{name}(r{value}, warps, shared);")
+            lines.add(*(tree.format(name=self._name(value), value=value) for tree in self.trees))
             self._write_result(value)
 
     def _write_pass(self, each: Pass, uses: list[str]) -> None:
@@ -288,11 +298,11 @@ class _RegisterRows(_Rows):
     def _declaration(self, value: int) -> str:
         if self._body.node(value) is not None:
             return self._body.declaration(value)
-        step = _step_of(self._body.kernel.inputs[value], f"a{value}s{self._inner}")
+        step = self._step_of(self._body.kernel.inputs[value], f"a{value}s{self._inner}")
         return self._body.declaration(value, f"__ldg(&p{value}[{step}])")
 
     def _storing(self, output: int) -> str:
-        step = _step_of(self._body.kernel.stores[output].argument, f"o{output}s{self._inner}")
+        step = self._step_of(self._body.kernel.stores[output].argument, f"o{output}s{self._inner}")
         return self._body.storing(output, f"q{output}[{step}]")
 
     @contextmanager
@@ -301,7 +311,7 @@ class _RegisterRows(_Rows):
         with self._lines.block("for (int step = 0; step < FW_STEPS; step++)"):
             if not self._rows.are_whole:
                 self._lines.add("if (step >= count) break;")
-            self._lines.add(f"const int64_t i{self._inner} = first + step * FW_LANES;")
+            self._lines.add(f"const int64_t i{self._inner} = first + step * {self.apart};")
             yield
 
     def _node(self, value: int) -> Node:
@@ -309,15 +319,48 @@ class _RegisterRows(_Rows):
         assert node is not None
         return node
 
+    def _step_of(self, argument: Argument, stride: str) -> str:
+        """Returns the offset of a thread's element from its first. `stride` names the argument's stride along a row."""
+        match argument.strides[-1]:
+            case Stride.UNIT:
+                return f"step * {self.apart}"
+            case Stride.ANY:
+                return f"step * {self.apart} * {stride}"
+        return "0"
 
-def _step_of(argument: Argument, stride: str) -> str:
-    """Returns the offset of a thread's element from its first. `stride` names the argument's stride along the row."""
-    match argument.strides[-1]:
-        case Stride.UNIT:
-            return "step * FW_LANES"
-        case Stride.ANY:
-            return f"step * FW_LANES * {stride}"
-    return "0"
+
+class _NarrowRows(_RegisterRows):
+    """A few threads share a row, and each of them has several lanes. A warp works on several rows.
+
+    All threads of a warp take part in a tree. So those that have no row of their own compute the last row once more,
+    and store nothing.
+    """
+
+    is_storing = "lane == 0 && is_inside"
+    first = "lane"
+    apart = "FW_NARROW"
+    partials = (
+        "fw_partial_{name} s{value}[FW_SHARE];",
+        "for (int n = 0; n < FW_SHARE; n++) s{value}[n] = fw_start_{name}();",
+    )
+    taker = "s{value} + step % FW_SHARE"
+    trees = ("fw_partial_{name} r{value} = fw_tree_of_shares_{name}(s{value});",)
+
+    def write(self) -> None:
+        lines, rank = self._lines, self._body.kernel.rank
+        lines.add("const int lane = threadIdx.x % FW_NARROW;")
+        lines.add("const int64_t groups = blockDim.x / FW_NARROW;")
+        lines.add(f"const int64_t points = {product_of(range(rank))};")
+        lines.add("const int64_t begin = blockIdx.x * groups + threadIdx.x / FW_LANES * FW_SHARE;")
+        with lines.block("for (int64_t of_warp = begin; of_warp < points; of_warp += gridDim.x * groups)"):
+            lines.add("const int64_t wanted = of_warp + threadIdx.x % FW_LANES / FW_NARROW;")
+            lines.add("const bool is_inside = wanted < points;")
+            lines.add("const int64_t point = fw_lesser(wanted, points - 1);")
+            write_positions(lines, range(rank), "point")
+            self._write_point()
+
+    def _storing(self, output: int) -> str:
+        return f"if (is_inside) {super()._storing(output)}"
 
 
 class _Columns(_Reducing):

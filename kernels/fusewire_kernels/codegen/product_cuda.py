@@ -15,7 +15,7 @@ from string import Template
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.geometry import THREADS_ACROSS, THREADS_DOWN, Tile
+from fusewire_kernels.codegen.geometry import LOADING_THREADS, THREADS_ACROSS, Tile
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.loops_cuda import PARAMETERS, instance_lines
 from fusewire_kernels.codegen.product import (
@@ -29,8 +29,9 @@ from fusewire_kernels.codegen.statements import LoopBody, analyse
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
-_TILE_PARAMETERS = ("side", "depth", "steps")
-_MOST_UNSTAGED = 2  # the largest side of a tile whose threads finish their own elements of an epilogue
+_TILE_PARAMETERS = ("down", "side", "depth", "steps", "kept")
+_MOST_UNSTAGED = 2  # the largest side of a tile whose threads finish their own elements of a long epilogue
+_SHORT_EPILOGUE = 3  # nodes of an epilogue whose text may be there for each element of a thread
 _BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits
 
 
@@ -49,7 +50,7 @@ def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
 
 
 def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
-    bounds = f"__launch_bounds__({THREADS_DOWN * THREADS_ACROSS}, {_BLOCKS_AT_ONCE})"
+    bounds = f"__launch_bounds__({tile.threads}, {_BLOCKS_AT_ONCE})"
     with lines.block(f'extern "C" __global__ void {bounds} {kernel.key}_{tile.entry}({PARAMETERS})'):
         fitting = _fitting(kernel.dtype, tile)
         numbers = ", ".join(str(getattr(fitting, name)) for name in _TILE_PARAMETERS)
@@ -72,7 +73,7 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
     lines.add(*(f"const int64_t {name} = sizes[{position}];" for position, name in enumerate(names)))
     _write_addresses(lines, kernel)
-    lines.add(f"const int height = {THREADS_DOWN} * side, width = {THREADS_ACROSS} * side;")
+    lines.add(f"const int height = down * side, width = {THREADS_ACROSS} * side;")
     lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
     lines.add("const int64_t tiles_across = (result_columns + width - 1) / width;")
     batches = " * ".join([f"n{dim}" for dim in range(kernel.batch_rank)] or ["1"])
@@ -121,13 +122,13 @@ def _named_arrays(kernel: ProductKernel) -> list[tuple[int, str, DType]]:
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     t = TYPES[kernel.dtype].suffix
     if kernel.a_is_transposed:
-        lines.add(f"fw_matrix_{t} left = {{a + row, a_inner, 1, rows}};")
+        lines.add(f"fw_matrix_{t} left = {{a + row, a_inner, 1}};")
     else:
-        lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
+        lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner}};")
     if kernel.b_is_unit:
-        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1, result_columns}};")
+        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1}};")
     else:
-        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner, inner}};")
+        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner}};")
     for dim in reversed(range(kernel.batch_rank)):
         lines.add(f"const int64_t batch{dim} = fw_split_index(&batch, n{dim});")
         lines.add(f"left.start += batch{dim} * as{dim}, right.start += batch{dim} * bs{dim};")
@@ -141,9 +142,16 @@ def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
         _write_epilogue(lines, kernel.dtype, analyse(kernel.epilogue))
     lines.add("};")
     are_along = (str(not kernel.a_is_transposed).lower(), str(not kernel.b_is_unit).lower())
-    is_staged = "false" if kernel.epilogue is None else f"(side > {_MOST_UNSTAGED})"
-    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, is_staged))
+    unit = "4" if kernel.is_in_fours else "1"
+    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, unit, _is_staged(kernel)))
     lines.add(f"fw_tile_{t}<{parameters}>(left, right, rows, result_columns, inner, row, column, finish);")
+
+
+def _is_staged(kernel: ProductKernel) -> str:
+    """Returns the condition on which the sums of a tile pass through shared memory before the epilogue."""
+    if kernel.epilogue is None or len(kernel.epilogue.nodes) <= _SHORT_EPILOGUE:
+        return "false"
+    return f"(side > {_MOST_UNSTAGED})"
 
 
 def _write_epilogue_arguments(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> None:
@@ -187,8 +195,8 @@ def _machinery(dtype: DType) -> str:
         S=text_type.stored,
         A=accumulator.name,
         is_stored=int(accumulator.is_stored),
-        down=THREADS_DOWN,
         across=THREADS_ACROSS,
+        threads=LOADING_THREADS,
         minus_zero="0x8000" if dtype.is_half else "-0.0" if dtype.is_floating else "0",
         loaded=loaded("element", dtype),
         multiply_add=multiply_add(dtype, "left", "right", "sums[r][c]"),

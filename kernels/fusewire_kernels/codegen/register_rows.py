@@ -43,13 +43,15 @@ class RegisterRows(NamedTuple):
     """The passes of a kernel: one for each phase of reductions, then that of the stores.
 
     `array_of[value]` is the array of registers that keeps a value, and `arrays` are the types of the arrays. An array
-    keeps another value once no pass uses the one before. `are_whole` says that rows consist of whole chunks.
+    keeps another value once no pass uses the one before. `are_whole` says that rows consist of whole chunks, and
+    `are_narrow` that a few threads share a row.
     """
 
     passes: tuple[Pass, ...]
     array_of: dict[int, int]
     arrays: tuple[str, ...]
     are_whole: bool = False
+    are_narrow: bool = False
 
     @property
     def words(self) -> int:

@@ -66,8 +66,8 @@ class BlockCount(NamedTuple):
     live: int
 
 
-class LoopCounts(NamedTuple):
-    """How a device has run loops: the launches of persistent kernels, and the graphs of launches.
+class LaunchCounts(NamedTuple):
+    """How a device has launched many kernels or iterations by one call: by persistent kernels, and by captured graphs.
 
     `graphs` are kept now; `captured` and `evicted` count since the start.
     """
@@ -116,10 +116,10 @@ class LoadedPlan(Protocol):
 
 
 class PlanInSlices(Protocol):
-    """A plan that runs for one row, in slices of time."""
+    """A plan that runs for one row, in slices of time. A slice ends only between two launches."""
 
     def go_on(self, most_ns: int) -> bool:
-        """Runs the plan for about `most_ns`, but at least one piece of a launch. Returns whether the plan has ended."""
+        """Runs the plan for about `most_ns`, but at least one launch. Returns whether the plan has ended."""
 
 
 class PlansInSlices(Protocol):
@@ -252,8 +252,8 @@ class Device(Protocol):
     def block_counts(self) -> list[BlockCount]:
         """Returns the number of blocks by size, ascending. Empty if the device's pool does not tell. Any thread."""
 
-    def loop_counts(self) -> LoopCounts:
-        """Returns how the device has run loops. Any thread."""
+    def launch_counts(self) -> LaunchCounts:
+        """Returns how the device has launched kernels. Any thread."""
 
     def close(self) -> None:
         """Ends the device. No other method may be called afterwards."""

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LoopCounts, Staged
-from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.cpu_slices import CpuSlices, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Launch, Plan
@@ -101,7 +101,6 @@ class CpuPlan:
     integers: npt.NDArray[np.int64]
     launches_address: int
     launch_count: int
-    divisions: Divisions
 
 
 class CpuDevice:
@@ -206,7 +205,7 @@ class CpuDevice:
             arity = len(launch.instances[0]) if launch.instances else 0
             sizes, operands = base + place * 8, base + (place + len(launch.sizes)) * 8
             row[:] = functions[launch.kernel], sizes, operands, len(launch.instances), arity
-        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches), Divisions(plan.launches))
+        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
         self._libraries.hold(loaded, binaries)
         return loaded
 
@@ -272,8 +271,8 @@ class CpuDevice:
     def block_counts(self) -> list[BlockCount]:
         return self._pool.counts()
 
-    def loop_counts(self) -> LoopCounts:
-        return LoopCounts()
+    def launch_counts(self) -> LaunchCounts:
+        return LaunchCounts()
 
     def close(self) -> None:
         self._pool.clear()
@@ -296,10 +295,11 @@ class CpuDevice:
         text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
         runtime = _load_library(compile_library(text, toolchain))
         address, count = ctypes.c_void_p, ctypes.c_int64
-        runtime.fw_run.restype = runtime.fw_run_loop.restype = runtime.fw_run_slice.restype = None
+        runtime.fw_run.restype = runtime.fw_run_loop.restype = None
+        runtime.fw_run_slice.restype = count
         runtime.fw_run.argtypes = (address, count, address, count, count)
         runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
-        runtime.fw_run_slice.argtypes = (address, address, count, address, address, address, count)
+        runtime.fw_run_slice.argtypes = (address, count, count, address, count)
         return runtime
 
 

@@ -9,8 +9,8 @@ is used again once its fence is reached. So a write or a slot table waits for th
 use. A large upload is gathered in page-locked memory from the start.
 
 All slot tables are copied to one place in device memory. This is safe, because in a stream no copy can overtake the
-launches that read the previous table. Iterations of a loop run as captured graphs, each with a place of its own for
-its table (see `cuda_graphs`).
+launches that read the previous table. Many launches are made at once by a captured graph, which has a place of its own
+for its table (see `cuda_graphs`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LoopCounts, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
-from fusewire_kernels.devices.cuda_graphs import LoopGraph, LoopGraphs, iterations_of_graph
+from fusewire_kernels.devices.cuda_graphs import LaunchGraphs
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
+from fusewire_kernels.devices.graph_cache import graph_sizes
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, OperandRef, Plan
@@ -87,15 +88,17 @@ class _Part(NamedTuple):
 class CudaPlan:
     """A loaded plan, with prepared launches.
 
-    `integers` is device memory with the sizes and operands of all launches. `calls` holds the prepared launches for
-    each bucket of row counts. Two values differ between submissions: `table_address`, and `rows`, which is the z
-    dimension of the grids. The prepared launches hold pointers to these two values.
+    `integers` is device memory with the sizes and operands of all launches. `graph_sizes` says how many iterations its
+    captured graphs have. `calls` holds the prepared launches for each bucket of row counts. Two values differ between
+    submissions: `table_address`, and `rows`, which is the z dimension of the grids. The prepared launches hold pointers
+    to these two values.
     """
 
     plan: Plan
     modules: Sequence[Any]
     integers: Any
     parts: Sequence[_Part]
+    graph_sizes: Sequence[int]
     columns: ctypes.c_int64
     table_address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)
     rows: ctypes.c_uint = field(default_factory=ctypes.c_uint)
@@ -143,7 +146,7 @@ class CudaDevice:
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
-        self._graphs = LoopGraphs(self._stream, self._take_own)
+        self._graphs = LaunchGraphs(self._stream, self._take_own)
         self._retired: deque[_Retired] = deque()
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
@@ -220,11 +223,13 @@ class CudaDevice:
         integers, places = _flatten(plan)
         memory = self._take_own(integers.nbytes)
         self._copy_in(memory.ptr, integers.data.cast("B"))
+        parts = list(_parts(plan, places, memory.ptr))
         loaded = CudaPlan(
             plan=plan,
             modules=[self._modules[path] for path in binaries],
             integers=memory,
-            parts=list(_parts(plan, places, memory.ptr)),
+            parts=parts,
+            graph_sizes=graph_sizes(len(parts)),
             columns=ctypes.c_int64(len(plan.columns)),
         )
         loaded.persistent = self._persistent(loaded)
@@ -249,15 +254,13 @@ class CudaDevice:
     def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
         self._enter_thread()
         for first in range(0, len(table), _MOST_ROWS):
-            rows = table[first : first + _MOST_ROWS]
-            self._copy_table(rows)
-            self._launch_rows(loaded, self._table.ptr, len(rows))
+            self._launch_iterations(loaded, table[np.newaxis, first : first + _MOST_ROWS])
 
     def launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
         self._enter_thread()
         for first in range(0, len(counts), _MOST_ROWS):
             rows = slice(first, first + _MOST_ROWS)
-            self._launch_iterations(loaded, table[: counts[first], rows], counts[rows])
+            self._launch_loop(loaded, table[: counts[first], rows], counts[rows])
 
     def fence(self) -> CudaFence:
         self._enter_thread()
@@ -274,9 +277,9 @@ class CudaDevice:
     def block_counts(self) -> list[BlockCount]:
         return []  # CuPy's pool tells sums only
 
-    def loop_counts(self) -> LoopCounts:
-        graphs = self._graphs
-        return LoopCounts(self._persistent_kernels.launches, graphs.kept, graphs.captured, graphs.evicted)
+    def launch_counts(self) -> LaunchCounts:
+        graphs = self._graphs.cache
+        return LaunchCounts(self._persistent_kernels.launches, graphs.kept, graphs.captured, graphs.evicted)
 
     def close(self) -> None:
         self._enter_thread()
@@ -299,38 +302,44 @@ class CudaDevice:
             self._table = self._take_own(table.nbytes)
         self._copy_in(self._table.ptr, table.data.cast("B"))
 
-    def _launch_rows(self, loaded: CudaPlan, table_address: int, rows: int) -> None:
-        self._stream.launch(self._calls_at(loaded, table_address, rows))
-
-    def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        """Launches iterations: as graphs where there are many with the same rows, else kernel by kernel."""
+    def _launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        """Launches the iterations of rows whose counts do not increase: at first all rows, then those that go on."""
         iteration = 0
         while iteration < counts[0]:
             rows = sum(count > iteration for count in counts)
-            slots = np.ascontiguousarray(table[iteration : counts[rows - 1], :rows])
-            graph = self._graph(loaded, rows, slots)
-            begun = 0
-            while graph is not None and begun + graph.iterations <= len(slots):
-                self._copy_in(graph.table_address, slots[begun : begun + graph.iterations].data.cast("B"))
-                self._graphs.launch(graph)
-                begun += graph.iterations
-            self._launch_each(loaded, slots[begun:], rows)
-            iteration += len(slots)
+            self._launch_iterations(loaded, table[iteration : counts[rows - 1], :rows])
+            iteration = counts[rows - 1]
 
-    def _graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> LoopGraph | None:
-        """Returns the graph by which many iterations of so many rows are launched. None: kernel by kernel."""
-        iterations = iterations_of_graph(len(loaded.parts))
-        if len(slots) < iterations:
-            return None
-        return self._graphs.find(
-            (loaded, rows), iterations, slots[0].nbytes, lambda address: self._calls_at(loaded, address, rows)
+    def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
+        """Launches the iterations of a table: by graphs, the largest first, and what remains kernel by kernel."""
+        slots, begun = np.ascontiguousarray(table), 0
+        iterations, rows, _ = slots.shape
+        for size in loaded.graph_sizes:
+            while begun + size <= iterations and self._launch_graph(loaded, rows, slots[begun : begun + size]):
+                begun += size
+        self._launch_each(loaded, slots[begun:], rows)
+
+    def _launch_graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> bool:
+        """Launches the graph of so many iterations. Returns False if there is none."""
+        graph = self._graphs.find(
+            (loaded, rows),
+            len(slots),
+            slots[0].nbytes,
+            lambda address: self._calls_at(loaded, address, rows),
+            len(loaded.parts),
         )
+        if graph is None:
+            return False
+        self._copy_in(graph.table_address, slots.data.cast("B"))
+        self._graphs.launch(graph)
+        return True
 
     def _launch_each(self, loaded: CudaPlan, table: npt.NDArray[np.int64], rows: int) -> None:
         if len(table):
             self._copy_table(table)
         for iteration in range(len(table)):
-            self._launch_rows(loaded, self._table.ptr + iteration * table[0].nbytes, rows)
+            table_address = self._table.ptr + iteration * table[0].nbytes
+            self._stream.launch(self._calls_at(loaded, table_address, rows))
 
     def _calls_at(self, loaded: CudaPlan, table_address: int, rows: int) -> list[Call]:
         calls = self._calls(loaded, rows)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LoopCounts, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, PlansInSlices, Staged
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -187,8 +187,8 @@ class NullDevice:
     def block_counts(self) -> list[BlockCount]:
         return []
 
-    def loop_counts(self) -> LoopCounts:
-        return LoopCounts()
+    def launch_counts(self) -> LaunchCounts:
+        return LaunchCounts()
 
     def close(self) -> None:
         while self.complete_next():

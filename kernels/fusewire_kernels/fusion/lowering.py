@@ -114,7 +114,8 @@ def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) 
     epilogue, entries = (None, ()) if nest is None else _epilogue(nest, down.loop, across, outer)
     is_unit = b.strides[-1] == 1 or columns == 1
     is_transposed = down.of_a == 1 and a.strides[-1] != 1 and min(down.loop.extent, inner) > 1
-    kernel = ProductKernel(dtype, len(batch), is_unit, is_transposed, epilogue)
+    is_in_fours = _is_in_fours(a, -2 if is_transposed else -1) and _is_in_fours(b, -1 if is_unit else -2)
+    kernel = ProductKernel(dtype, len(batch), is_unit, is_transposed, is_in_fours, epilogue)
     b_column = 1 if columns == 1 else b.strides[-1]
     sizes = (
         *(each.loop.extent for each in batch),
@@ -141,6 +142,14 @@ def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) 
     operations = results * (2 * inner + (0 if nest is None else len(nest.nodes)))
     buffers = (0, 1, *[argument.buffer for argument in arguments or [out]])
     return Lowered(kernel, sizes, strides, buffers, operations, moved, moved_bytes)
+
+
+def _is_in_fours(layout: Layout, axis: int) -> bool:
+    """Returns whether an operand can be loaded by four neighbours along an axis at once. Every buffer is aligned."""
+    strides = list(layout.strides)
+    along = strides.pop(axis)
+    distances = (layout.shape[axis], layout.offset, *strides, *(move.stride for move in layout.moves))
+    return along == 1 and all(distance % 4 == 0 for distance in distances)
 
 
 class _ProductLoop(NamedTuple):

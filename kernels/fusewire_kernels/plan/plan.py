@@ -92,30 +92,16 @@ class KernelSource(NamedTuple):
     text: str
 
 
-class Division(NamedTuple):
-    """Divides an instance into pieces along one dimension of its kernel.
-
-    `dimension` is an index into `Launch.sizes`, which gives the extent of the dimension. A piece takes `steps` steps
-    along the dimension. One step moves the address of operand i of the instance by `moves_bytes[i]`.
-    """
-
-    dimension: int
-    steps: int
-    moves_bytes: tuple[int, ...]
-
-
 class Launch(NamedTuple):
     """Runs one kernel for all its instances; `kernel` is the index of its first source in `Plan.kernels`.
 
     An instance has one operand for each kernel argument: first the inputs, then the outputs. So a matrix product has
     the operands a, b, out.
-    `division` is None if instances always run whole.
     """
 
     kernel: int
     sizes: tuple[int, ...]
     instances: tuple[tuple[OperandRef, ...], ...]
-    division: Division | None = None
 
 
 class PersistentLaunch(NamedTuple):

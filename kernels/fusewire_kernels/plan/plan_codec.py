@@ -16,7 +16,6 @@ from fusewire_kernels.plan.plan import (
     Column,
     ConstantColumn,
     Cost,
-    Division,
     Donation,
     InputColumn,
     KernelSource,
@@ -93,9 +92,9 @@ def _column(fields: Sequence[Any]) -> Column:
 
 
 def _launch(fields: Sequence[Any]) -> Launch:
-    kernel, sizes, instances, division = fields
+    kernel, sizes, instances = fields
     refs = tuple([tuple([OperandRef(*ref) for ref in instance]) for instance in instances])
-    return Launch(kernel, sizes, refs, None if division is None else Division(*division))
+    return Launch(kernel, sizes, refs)
 
 
 def _persistent(fields: Sequence[Any]) -> PersistentLaunch:

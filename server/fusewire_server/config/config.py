@@ -73,6 +73,7 @@ class Device:
     memory_bytes: Annotated[OptionalBytes, "most memory of all values; unset: the memory of the device"] = None
     most_rows: Annotated[Count, "most rows of a submission: sessions that run one program together"] = 64
     submission_s: Annotated[Seconds, "intended longest device time of a submission"] = 0.005
+    stall_s: Annotated[Seconds, "the process ends if the device takes so long for the oldest work"] = 120.0
     donation: Annotated[Flag, "write results over inputs that are no longer needed"] = True
 
     def __post_init__(self) -> None:

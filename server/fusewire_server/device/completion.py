@@ -31,6 +31,7 @@ class Completion:
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._handed_over = 0  # reports given to the completion thread; written by the device thread
         self._completed = 0  # those of them that have been made; written by the completion thread
+        self._waiting_since_ns: int | None = None  # written by the completion thread
         self._thread = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
 
     def start(self) -> None:
@@ -40,6 +41,11 @@ class Completion:
         """Waits until all reports are made. Device thread."""
         self._fenced.put(None)
         self._thread.join()
+
+    def waited_ns(self, now_ns: int) -> int:
+        """Returns how long the completion thread has waited for the fence that is next. Any thread."""
+        since_ns = self._waiting_since_ns
+        return 0 if since_ns is None else now_ns - since_ns
 
     def when_reached(
         self, report: Callable[[], Report], *, is_awaited: bool = False, fence: Fence | None = None
@@ -70,7 +76,9 @@ class Completion:
         while (fenced := self._fenced.get()) is not None:
             fence, report = fenced
             try:
+                self._waiting_since_ns = time.monotonic_ns()
                 fence.wait()
+                self._waiting_since_ns = None
                 reached = report()
             except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
                 self._report(Broken(error))

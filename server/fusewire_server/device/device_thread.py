@@ -76,6 +76,10 @@ class DeviceThread:
         self._orders.put(None)
         self._worker.join(timeout_s)
 
+    def waited_ns(self, now_ns: int) -> int:
+        """Returns for how long the device has not finished the oldest work that is waited for. Any thread."""
+        return self._completion.waited_ns(now_ns)
+
     def order(self, *orders: Order) -> None:
         """Queues orders behind all earlier ones. Loop thread. Orders that are given together wake the thread once."""
         if orders:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
 from fusewire_protos.credit import NO_WORK, Amount
-from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.errors import BY_NAME, CaseError, ServerFault
 from fusewire_server.config.config import Config
 from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
@@ -128,6 +128,13 @@ class Engine:
 
     def start(self) -> None:
         self._device_thread.start()
+
+    def look_at_device(self, now_ns: int) -> None:
+        """Gives the device up if it does not finish its work, because sessions would wait for ever."""
+        waited_ns = self._device_thread.waited_ns(now_ns)
+        if not self.is_broken and waited_ns > self.config.device.stall_s * 1e9:
+            text = f"the device has not finished its oldest work for {waited_ns / 1e9:.0f} s; device.stall_s ="
+            self._break(ServerFault(f"{text} {self.config.device.stall_s}"))
 
     def stop(self, timeout_s: float) -> None:
         """Orders the release of all values that ended sessions held, and ends the device thread after its orders.

@@ -94,11 +94,11 @@ def _work(stats: Stats) -> Iterator[Metric]:
     yield _counter("ready_rows", "Rows that were ready for these submissions.", coalescing.ready_sessions)
     batches = _all_of([end.value for end in BatchEnd], totals.batches)
     yield _counters("batches", "Batches of rows for submissions, by why they have no more rows.", "ended_by", batches)
-    loops = stats.loops
-    yield _counter("persistent_launches", "Launches that ran many iterations of a loop.", loops.persistent_launches)
-    yield _gauge("loop_graphs", "Captured graphs of iterations that are kept.", loops.graphs)
-    yield _counter("loop_graphs_captured", "Graphs of iterations that were captured.", loops.captured)
-    yield _counter("loop_graphs_evicted", "Graphs of iterations that were dropped to make room.", loops.evicted)
+    launching = stats.launching
+    yield _counter("persistent_launches", "Launches that ran many iterations of a loop.", launching.persistent_launches)
+    yield _gauge("graphs", "Captured graphs of launches that are kept.", launching.graphs)
+    yield _counter("graphs_captured", "Graphs of launches that were captured.", launching.captured)
+    yield _counter("graphs_evicted", "Graphs of launches that were dropped to make room.", launching.evicted)
     yield from _phases(stats.phases)
 
 

@@ -18,7 +18,7 @@ from fusewire_server.inspect.snapshot import (
     Coalescing,
     Compilation,
     Histogram,
-    Loops,
+    Launching,
     Memory,
     Phases,
     PhaseTotal,
@@ -119,7 +119,7 @@ class Publisher:
             session_bytes=_session_bytes(sessions, views),
             totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
-            loops=Loops(*engine.device.loop_counts()),
+            launching=Launching(*engine.device.launch_counts()),
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
             ),

@@ -206,8 +206,8 @@ class Memory(Described):
 
 
 @dataclass(frozen=True)
-class Loops(Described):
-    """How the device has run the iterations of loops."""
+class Launching(Described):
+    """How the device has launched many kernels or iterations by one call."""
 
     persistent_launches: int = 0
     """Number of launches that ran many iterations each."""
@@ -295,8 +295,8 @@ class Stats(Described):
     """The server's work."""
     phases: Phases = Phases()
     """Time by phase."""
-    loops: Loops = Loops()
-    """How the device has run the iterations of loops."""
+    launching: Launching = Launching()
+    """How the device has launched many kernels or iterations by one call."""
     memory: Memory = Memory()
     """Memory of the device."""
     process: Process = Process()

@@ -2,10 +2,11 @@
 
 A row that runs op by op takes time in proportion to the ops of its program. The plan of a long row, and the read of a
 large value, take time in proportion to their data. The device thread works on all of these orders in slices. A slice is
-a part of such an order; between slices the thread attends to other orders. Several orders may be unfinished at once;
-the unfinished orders take turns. An order overtakes all unfinished orders if it has no session in common with them, or
-with any order that was held up earlier. Every other order waits until the earlier orders that concern its sessions have
-ended. So the orders of a session never overtake each other.
+a part of such an order; between slices the thread attends to other orders. A slice of a plan ends only between two
+launches, so a long launch makes a long slice. Several orders may be unfinished at once; they take turns. An order
+overtakes all unfinished orders if it has no session in common with them, or with any order that was held up earlier.
+Every other order waits until the earlier orders that concern its sessions have ended. So the orders of a session never
+overtake each other.
 
 Time (`TimeShares`). The unfinished orders and the orders that overtake them get about the same time while there are
 both: each side gets as much as the other side has just used, up to `MOST_OWED_NS`. Only used time counts; time in which

@@ -315,6 +315,19 @@ class Session:
         self.completed = self.completed.plus(amount)
         self.has_used_up_credit = False
 
+    def owes_credit(self, told: Amount) -> bool:
+        """Returns whether the client, which knows that `told` is completed, is to be told of more now.
+
+        It is once a quarter of some kind of credit has come back, or nothing is in flight: each message takes as long
+        as many a segment. An answer tells of all that is completed anyway.
+        """
+        completed = self.completed
+        if completed == told:
+            return False
+        if completed == self.admitted:
+            return True
+        return any(4 * (now - before) >= most for now, before, most in zip(completed, told, self.credit, strict=True))
+
 
 def _fits_twice(in_flight: Amount, last: Amount, credit: Amount) -> bool:
     """Returns whether the credit leaves room for another `last`. Makes no Amount, because each segment asks."""

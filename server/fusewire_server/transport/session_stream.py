@@ -141,7 +141,7 @@ class SessionStream:
         session = self._session
         return (
             bool(session.answers.unsent)
-            or session.completed != self._sent_completed
+            or session.owes_credit(self._sent_completed)
             or session.applied_frame - self._sent_acknowledged >= MOST_UNACKNOWLEDGED
         )
 

@@ -35,6 +35,22 @@ FW_FN bool fw_in_register(bool value) {
  * come. A block sends elements of an iteration only after it has got all elements of the iteration before, and no block
  * sends its last element before it has read all it needs. So no copy is written while a thread still reads it. */
 
+/* Tests define FW_RANDOM_WAITS. Then a wait of a random time precedes each send, wait and read, so that threads and blocks
+ * overtake one another in all ways that the barriers allow. One wait in 4,096 may be as long as several iterations. */
+#ifdef FW_RANDOM_WAITS
+#define FW_WAIT_AT_RANDOM() fw_wait_at_random()
+FW_FN void fw_wait_at_random() {
+    uint32_t bits;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(bits)::"memory");
+    bits = (bits ^ (blockIdx.x + gridDim.x * blockIdx.z) * 0x9E3779B9u ^ threadIdx.x * 0x85EBCA6Bu) + FW_RANDOM_WAITS;
+    bits = (bits ^ bits >> 16) * 0x7FEB352Du;
+    bits = (bits ^ bits >> 15) * 0x846CA68Bu;
+    __nanosleep(bits >> 20 ? bits & 255 : bits & 65535);
+}
+#else
+#define FW_WAIT_AT_RANDOM()
+#endif
+
 FW_FN uint32_t fw_rank_in_cluster() {
     uint32_t rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -69,10 +85,12 @@ FW_FN void fw_show_barriers() {
 
 /* Lets a barrier wait for so many bytes. */
 FW_FN void fw_expect_bytes(uint32_t barrier, uint32_t bytes) {
+    FW_WAIT_AT_RANDOM();
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
 FW_FN void fw_wait_for_bytes(uint32_t barrier, uint32_t parity) {
+    FW_WAIT_AT_RANDOM();
     uint32_t is_done;
     do {
         asm volatile(
@@ -86,6 +104,7 @@ FW_FN void fw_wait_for_bytes(uint32_t barrier, uint32_t parity) {
 
 /* Writes a float to a block's shared memory, and counts its bytes at a barrier there. */
 FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
+    FW_WAIT_AT_RANDOM();
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(place), "f"(value),
                  "r"(barrier)
                  : "memory");
@@ -100,6 +119,7 @@ FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height
     static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
     float4 of_left[2][fours][height], of_right[2][fours];
     const auto fetch = [&](int batch, int turn) {
+        FW_WAIT_AT_RANDOM();
 #pragma unroll
         for (int n = 0; n < fours; n++) {
             of_right[turn][n] = *(const float4 *)(right + (batch * fours + n) * 4);

@@ -418,7 +418,7 @@ static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64
     if (1) fw_finish_f32(1, results, (const float *)first, first, results);
 }
 #endif
-void fw_97fd589a710e51ef5c2a(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_e4556e070c90de9fe7dc(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t rows = sizes[1];
     const int64_t columns = sizes[2];

@@ -17,8 +17,6 @@ struct __align__(count * sizeof(T) < 16 ? count * sizeof(T) : 16) fw_pack {
     T values[count];
 };
 
-#define FW_RING 3 /* slices in shared memory: a block computes on one while two arrive */
-
 /* Begins to copy bytes from global to shared memory: 4, 8, or a multiple of 16. */
 template <int bytes>
 FW_FN void fw_begin_copy(void *to, const void *from) {
@@ -62,21 +60,16 @@ struct fw_walk {
 /* A block computes a tile of the result, and a thread side × side elements of it, each as one chain of fma over
  * ascending k. Both operands pass through shared memory in slices of `depth` steps of k, and a block computes on one slice
  * while the next ones arrive. Elements that are summed in the type in which they are stored are copied to shared memory
- * by the device itself, into a ring of FW_RING slices. A thread loads other elements into registers, a slice at a time,
+ * by the device itself, into a ring of slices. A thread loads other elements into registers, a slice at a time,
  * and converts them when it stores them to shared memory. The number of loads is a constant: with any other loop the
  * compiler puts a store to shared memory behind each load, and each store waits for its load.
  *
  * Beyond the last k, a is -0 and b is 0. Their product is -0, and adding -0 changes no sum, not even one that is -0. */
 
-/* A matrix from some element on, as lines of `length` elements. The lines lie along k or across it. */
+/* A matrix from some element on, as lines of elements. The lines lie along k or across it. */
 struct fw_matrix_f32 {
     const float *start;
-    int64_t line_stride, stride, length;
-
-    /* Whether a thread can load four neighbours of a line at once. */
-    FW_METHOD bool is_in_fours() const {
-        return stride == 1 && (((uint64_t)start / sizeof(float) | line_stride | length) & 3) == 0;
-    }
+    int64_t line_stride, stride;
 };
 
 /* A slice of an operand. A thread brings `unit` elements at a time, 4 or 1, to shared memory, either by copies or by
@@ -85,8 +78,8 @@ struct fw_matrix_f32 {
 template <int lines, int length, int gap, int threads, int unit>
 struct fw_slice_f32 {
     static const unsigned pitch = length + gap, size = lines * pitch, units_a_line = length / unit;
-    static const int count = lines * length / threads / unit;
-    static_assert(count * threads * unit == lines * length, "every thread loads as many elements");
+    static const int loads = lines * length / unit, count = loads < threads ? 1 : loads / threads;
+    static_assert(loads < threads || count * threads == loads, "every thread loads as many elements");
     static_assert(threads % units_a_line == 0 && threads % lines == 0, "a walk moves along one dimension only");
 
     fw_pack<float, unit> held[count];
@@ -98,10 +91,16 @@ struct fw_slice_f32 {
         return {thread / units_a_line, thread % units_a_line * unit, threads / units_a_line, 0};
     }
 
+    /* Whether a thread has no loads, because there are more threads than loads. */
+    static FW_METHOD bool is_idle(const fw_walk &walk) {
+        return loads < threads && (walk.line >= lines || walk.place >= length);
+    }
+
     /* Begins to copy the first slice of a matrix to shared memory. Lines from `last_line` on, and places from
      * `last_place` on, are `outside`. */
     static FW_METHOD void copy(const fw_matrix_f32 &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside,
                                float *memory) {
+        if (is_idle(walk)) return;
         const float *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         memory += walk.line * pitch + walk.place;
         int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
@@ -122,6 +121,7 @@ struct fw_slice_f32 {
     /* Begins to load the first slice of a matrix. Lines from `last_line` on, and places from `last_place` on, are
      * `outside`. */
     FW_METHOD void fetch(const fw_matrix_f32 &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside) {
+        if (is_idle(walk)) return;
         const float *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
         asm volatile("" : "+l"(step)); /* stops the compiler from keeping all its multiples in registers */
@@ -136,6 +136,7 @@ struct fw_slice_f32 {
 
     /* Stores what was loaded to shared memory, in the type of the sums. */
     FW_METHOD void keep(const fw_walk &walk, float *memory) const {
+        if (is_idle(walk)) return;
         memory += walk.line * pitch + walk.place;
         unsigned step = walk.lines_apart * pitch + walk.places_apart;
         if (unit == 1) asm volatile("" : "+r"(step));
@@ -199,27 +200,35 @@ using fw_slice_of_f32 =
     fw_slice_f32<is_along ? count : depth, is_along ? depth : count, is_along ? 4 : 0, threads, unit>;
 
 /* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
- * at that row, `b` at that column. The lines of an operand lie along k or across it. `memory` has room for the ring of
- * slices. If `is_staged`, the sums pass through it, so that the text of a long `finish` is not there for each element of
+ * at that row, `b` at that column. The lines of an operand lie along k or across it. If down × across threads are fewer
+ * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. If
+ * `is_staged`, the sums pass through shared memory, so that the text of a long `finish` is not there for each element of
  * a thread, and neighbouring threads finish neighbours. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit, bool is_staged, typename Finish>
-FW_FN void fw_tile_by_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
-                         int64_t column, float *memory, const Finish &finish) {
-    const int down = 8, across = 16, threads = down * across, height = down * side, width = across * side;
+template <int down, int side, int depth, int steps, int kept, bool a_is_along, bool b_is_along, int unit, bool is_staged,
+          typename Finish>
+FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                      int64_t column, const Finish &finish) {
+    const int across = 16, threads = 128, height = down * side, width = across * side;
     const int batches = depth / steps, pack = side < 4 ? side : 4, is_copied = 1;
     const int a_pack = a_is_along ? 1 : pack, b_pack = b_is_along ? 1 : pack;
     static_assert(batches % 2 == 0, "a slice ends with the second of two batches");
     typedef fw_slice_of_f32<a_is_along, height, depth, threads, unit> left_slice;
     typedef fw_slice_of_f32<b_is_along, width, depth, threads, unit> right_slice;
-    const int ring = is_copied ? FW_RING : 2;
-    const unsigned size = left_slice::size + right_slice::size;
+    const int ring = is_copied ? kept : 2; /* slices in shared memory: a block computes on one while the others arrive */
+    const unsigned size = left_slice::size + right_slice::size, results = is_staged ? height * width : 0;
+    __shared__ __align__(16) float memory[ring * size > results ? ring * size : results];
     left_slice left;
     right_slice right;
     float sums[side][side] = {}, lefts[2][steps][side], rights[2][steps][side];
 
+    const bool has_own_warp = down * across < threads;
+    static_assert(!has_own_warp || down * across <= 32, "one warp computes");
+    const unsigned thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+    const bool loads = !has_own_warp || thread < threads, computes = !has_own_warp || !loads;
+
     /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: so shared memory serves wide reads of a whole warp at once. */
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const unsigned x = warp % (across / 8) * 8 + lane / 2 % 8, y = warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
+    const unsigned x = has_own_warp ? lane % across : warp % (across / 8) * 8 + lane / 2 % 8;
+    const unsigned y = has_own_warp ? lane / across % down : warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
 
     const fw_walk a_walk = left_slice::walk(a), b_walk = right_slice::walk(b);
     const unsigned last_row = fw_lesser(rows - row, height), last_column = fw_lesser(columns - column, width);
@@ -268,20 +277,23 @@ FW_FN void fw_tile_by_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_
     for (int step = 0; step < steps; step++)
 #pragma unroll
         for (int e = 0; e < side; e++) lefts[1][step][e] = -(float)0, rights[1][step][e] = 0;
+    if (loads)
 #pragma unroll
-    for (int n = 0; n < ring - 1; n++) bring(n * size);
+        for (int n = 0; n < ring - 1; n++) bring(n * size);
     int64_t k = 0;
     unsigned place = 0, free = (ring - 1) * size;
     do {
-        arrive(place);
+        if (loads) arrive(place);
         __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
-        read(0, memory + place, 0);
-        bring(free);
-        compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
+        if (computes) read(0, memory + place, 0);
+        if (loads) bring(free);
+        if (computes) {
+            compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll
-        for (int batch = 1; batch < batches; batch++) {
-            read(batch % 2, memory + place, batch * steps);
-            compute((batch - 1) % 2);
+            for (int batch = 1; batch < batches; batch++) {
+                read(batch % 2, memory + place, batch * steps);
+                compute((batch - 1) % 2);
+            }
         }
         free = place;
         place = place == (ring - 1) * size ? 0 : place + size;
@@ -289,13 +301,14 @@ FW_FN void fw_tile_by_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_
     } while (k < inner);
     compute(1);
     if (is_staged) __syncthreads(); /* every thread has read the last slices */
+    const bool finishes = !has_own_warp || (computes && lane < down * across);
 #pragma unroll
     for (int r = 0; r < side; r++)
 #pragma unroll
         for (int c = 0; c < side; c++) {
             const int64_t i = fw_place_f32<down, a_pack>(y, r), j = fw_place_f32<across, b_pack>(x, c);
             if (is_staged) memory[i * width + j] = sums[r][c];
-            else if (row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
+            else if (finishes && row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
         }
     __syncthreads(); /* the block's next tile uses the same memory */
     if (is_staged) {
@@ -308,28 +321,11 @@ FW_FN void fw_tile_by_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_
         __syncthreads();
     }
 }
-
-/* Chooses how to load once a tile. A choice at every slice costs up to a fifth of the time. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along, bool is_staged, typename Finish>
-FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
-                      int64_t column, const Finish &finish) {
-    const int threads = 8 * 16, results = is_staged ? threads * side * side : 0;
-    typedef fw_slice_of_f32<a_is_along, 8 * side, depth, threads, 1> left_slice;
-    typedef fw_slice_of_f32<b_is_along, 16 * side, depth, threads, 1> right_slice;
-    const int slices = (1 ? FW_RING : 2) * (left_slice::size + right_slice::size);
-    __shared__ __align__(16) float memory[slices > results ? slices : results];
-    if (a.is_in_fours() && b.is_in_fours())
-        fw_tile_by_f32<side, depth, steps, a_is_along, b_is_along, 4, is_staged>(a, b, rows, columns, inner, row, column,
-                                                                                memory, finish);
-    else
-        fw_tile_by_f32<side, depth, steps, a_is_along, b_is_along, 1, is_staged>(a, b, rows, columns, inner, row, column,
-                                                                                memory, finish);
-}
 #endif
-#ifndef fw_97fd589a710e51ef5c2a_defined
-#define fw_97fd589a710e51ef5c2a_defined
-template <int side, int depth, int steps>
-FW_FN void fw_97fd589a710e51ef5c2a_any(const fw_values &values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+#ifndef fw_e4556e070c90de9fe7dc_defined
+#define fw_e4556e070c90de9fe7dc_defined
+template <int down, int side, int depth, int steps, int kept>
+FW_FN void fw_e4556e070c90de9fe7dc_any(const fw_values &values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
     const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;
     fw_operand operands[3];
@@ -355,7 +351,7 @@ FW_FN void fw_97fd589a710e51ef5c2a_any(const fw_values &values, const int64_t *a
     float *a = (float *)__cvta_global_to_generic(fw_read_now(slots + a_at.column) + a_at.byte_offset);
     float *b = (float *)__cvta_global_to_generic(fw_read_now(slots + b_at.column) + b_at.byte_offset);
     float *out = (float *)__cvta_global_to_generic(fw_read_now(slots + out_at.column) + out_at.byte_offset);
-    const int height = 8 * side, width = 16 * side;
+    const int height = down * side, width = 16 * side;
     const int64_t tiles_down = (rows + height - 1) / height;
     const int64_t tiles_across = (result_columns + width - 1) / width;
     const int64_t tiles = tiles_down * tiles_across * n0;
@@ -364,17 +360,17 @@ FW_FN void fw_97fd589a710e51ef5c2a_any(const fw_values &values, const int64_t *a
         const int64_t column = fw_split_index(&batch, tiles_across) * width;
         const int64_t row = fw_split_index(&batch, tiles_down) * height;
         float *result = out + batch * rows * result_columns;
-        fw_matrix_f32 left = {a + row * a_row, a_row, a_inner, inner};
-        fw_matrix_f32 right = {b + column, b_inner, 1, result_columns};
+        fw_matrix_f32 left = {a + row * a_row, a_row, a_inner};
+        fw_matrix_f32 right = {b + column, b_inner, 1};
         const int64_t batch0 = fw_split_index(&batch, n0);
         left.start += batch0 * as0, right.start += batch0 * bs0;
         const auto finish = [&](int64_t i0, int64_t i1, float sum) {
         result[i0 * result_columns + i1] = fw_canonical_f32(sum);
         };
-        fw_tile_f32<side, depth, steps, true, false, false>(left, right, rows, result_columns, inner, row, column, finish);
+        fw_tile_f32<down, side, depth, steps, kept, true, false, 4, false>(left, right, rows, result_columns, inner, row, column, finish);
     }
 }
 #endif
-extern "C" __global__ void __launch_bounds__(128, 2) fw_97fd589a710e51ef5c2a_8x16(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
-    fw_97fd589a710e51ef5c2a_any<1, 128, 16>(values, all_sizes, all_operands, slots, columns);
+extern "C" __global__ void __launch_bounds__(160, 2) fw_e4556e070c90de9fe7dc_1x16(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    fw_e4556e070c90de9fe7dc_any<1, 1, 128, 8, 5>(values, all_sizes, all_operands, slots, columns);
 }

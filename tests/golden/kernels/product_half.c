@@ -418,7 +418,7 @@ static __attribute__((noinline, unused)) void fw_product_f16(int64_t rows, int64
     if (0) fw_finish_f16(1, results, (const float *)first, first, results);
 }
 #endif
-void fw_05c35bda5b4dad40fc97(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_7a4cf609f91f51e3269e(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t rows = sizes[0];
     const int64_t columns = sizes[1];
     const int64_t inner = sizes[2];

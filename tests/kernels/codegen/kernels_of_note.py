@@ -94,6 +94,6 @@ NOTED: dict[str, Kernel] = {
     "softmax_columns": _softmax(U, S),
     "gather": _gather(),
     "total": _total(),
-    "product": ProductKernel(f32, 1, True),
+    "product": ProductKernel(f32, 1, True, is_in_fours=True),
     "product_half": ProductKernel(f16, 0, False, True),
 }

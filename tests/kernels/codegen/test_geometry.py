@@ -14,6 +14,7 @@ from fusewire_kernels.codegen.geometry import (
     Layout,
     Schedule,
     Tile,
+    entries,
     grid,
     layout,
     layout_of,
@@ -79,7 +80,8 @@ def test_rows_are_kept_in_registers_unless_they_are_long() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "copies", "entry"),
     [
-        (1, 4096, 64, "_8x16"),
+        (1, 4096, 64, "_1x16"),
+        (2, 4096, 64, "_8x16"),
         (64, 256, 1, "_8x16"),
         (64, 1024, 1, "_16x32"),
         (256, 1024, 1, "_32x64"),
@@ -106,6 +108,28 @@ def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> Non
     chosen = _product_grid(rows, columns, 1)
     tile = _tile(chosen)
     assert chosen.blocks == -(-rows // tile.height) * -(-columns // tile.width)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "names"),
+    [
+        (1, 4096, {"_1x16"}),
+        (8, 4096, {"_8x16"}),
+        (64, 256, {"_8x16", "_16x32", "_32x64", "_64x128"}),
+        (64, 1024, {"_16x32", "_32x64", "_64x128"}),
+        (4096, 4096, {"_64x128"}),
+    ],
+)
+def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_copies(
+    rows: int, columns: int, names: set[str]
+) -> None:
+    assert entries(Layout(Schedule.PRODUCT, 0), (rows, columns, 256)) == names
+    assert {_product_grid(rows, columns, copies).entry for copies in (1, 2, 4, 8, 16, 32, 64, 128, 1000)} == names
+
+
+def test_a_kernel_of_rows_has_the_one_entry_for_their_length() -> None:
+    assert entries(Layout(Schedule.REGISTER_ROWS, 1), (100, CHUNK)) == {"_whole"}
+    assert entries(Layout(Schedule.POINTS, 1), (100,)) == {""}
 
 
 def _product_grid(rows: int, columns: int, copies: int) -> Grid:

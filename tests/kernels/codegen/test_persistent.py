@@ -1,4 +1,4 @@
-"""Persistent kernels: their texts do not change unnoticed, and compile for each generation of devices."""
+"""Persistent kernels: their texts do not change unnoticed, and wait at random only where a test asks for it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.cuda_compiler import OPTIONS, Nvrtc
+from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.program import Program
 from tests.golden_files import check_text
 from tests.kernels.loops_of_note import pointwise, recurrent
+from tests.kernels.random_waits import with_random_waits
 
 NOTED = {
     "persistent_points": pointwise(),
@@ -19,10 +21,26 @@ NOTED = {
 }
 
 
-def text_of(program: Program) -> str:
+@pytest.fixture(scope="module")
+def compiler() -> Nvrtc:
+    try:
+        return Nvrtc()
+    except ConfigurationError:
+        pytest.skip("NVRTC is not installed")
+
+
+def source_of(program: Program) -> KernelSource:
     plan = build_plan(program, "cuda")
     assert plan.persistent is not None
-    return plan.kernels[plan.persistent.kernel].text
+    return plan.kernels[plan.persistent.kernel]
+
+
+def text_of(program: Program) -> str:
+    return source_of(program).text
+
+
+def compiled(compiler: Nvrtc, text: str) -> bytes:
+    return compiler.compile(f"{prelude('cuda')}\n{text}", ("--gpu-architecture=sm_90", *OPTIONS))
 
 
 @pytest.mark.parametrize("name", NOTED)
@@ -30,15 +48,13 @@ def test_the_source_of_a_noted_kernel_is_as_kept(name: str) -> None:
     check_text(f"kernels/{name}.cu", text_of(NOTED[name]))
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
-def test_every_source_compiles_for_each_generation_of_devices(architecture: str) -> None:
-    try:
-        compiler = Nvrtc()
-    except ConfigurationError:
-        pytest.skip("NVRTC is not installed")
-    for program in NOTED.values():
-        text = prelude("cuda") + "\n" + text_of(program)
-        assert compiler.compile(text, (f"--gpu-architecture={architecture}", *OPTIONS))
+@pytest.mark.parametrize("name", ["persistent_product", "persistent_product_of_many_rows"])
+def test_only_a_build_with_random_waits_waits_at_random(name: str, compiler: Nvrtc) -> None:
+    source = source_of(NOTED[name])
+    without = source.text.replace("FW_WAIT_AT_RANDOM();", "")
+    assert "FW_WAIT_AT_RANDOM();" in source.text
+    assert compiled(compiler, source.text) == compiled(compiler, without)
+    assert compiled(compiler, with_random_waits(source).text) != compiled(compiler, without)
 
 
 def test_bodies_of_other_sizes_share_the_kernel_of_points_but_not_that_of_a_product() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fusewire_kernels.codegen import geometry
 from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
@@ -57,8 +58,9 @@ def test_every_tile_has_the_bits_of_the_cpu(
     toolchain: Toolchain,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(geometry, "_grid_of_product", lambda *_: geometry.Grid(f"_{tile.entry}", 3, 128))
+    monkeypatch.setattr(geometry, "_grid_of_product", lambda *_: geometry.Grid(f"_{tile.entry}", 3, tile.threads))
     problems = [product_problem(a, b) for shape in SHAPES for a, b in _pairs(dtype, *shape)]
+    problems = [problem for problem in problems if tile in _tiles(problem)]
     run(problems, toolchain)
     for problem in problems:
         assert_same_bytes(_on(device, compiler, problem), problem.outputs[0])
@@ -72,6 +74,11 @@ def test_a_stack_of_matrices_has_the_bits_of_the_cpu(
     run(problems, toolchain)
     for problem in problems:
         assert_same_bytes(_on(device, compiler, problem), problem.outputs[0])
+
+
+def _tiles(problem: Problem) -> tuple[geometry.Tile, ...]:
+    assert isinstance(problem.kernel, ProductKernel)
+    return geometry.tiles_of(problem.kernel)
 
 
 def _pairs(dtype: DType, rows: int, inner: int, columns: int) -> Iterator[tuple[Array, Array]]:

@@ -107,12 +107,12 @@ def test_rows_of_which_elements_are_gathered_are_read_again() -> None:
 
 
 def test_a_row_in_registers_is_read_in_one_place_of_the_text() -> None:
-    whole, short, long = generate(NOTED["softmax_rows"], "cuda")
-    assert [source.text.count("__ldg(") for source in (whole, short, long)] == [1, 1, 0]
+    whole, short, narrow, long = generate(NOTED["softmax_rows"], "cuda")
+    assert [source.text.count("__ldg(") for source in (whole, short, narrow, long)] == [1, 1, 1, 0]
 
 
 def test_rows_of_whole_chunks_are_not_tested_for_their_end() -> None:
-    whole, short, _ = generate(NOTED["softmax_rows"], "cuda")
+    whole, short, *_ = generate(NOTED["softmax_rows"], "cuda")
     assert "count" not in whole.text
     assert "if (step >= count) break;" in short.text
 

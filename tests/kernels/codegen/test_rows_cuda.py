@@ -26,7 +26,18 @@ pytestmark = pytest.mark.gpu
 
 Array = npt.NDArray[Any]
 _MEMORY_BYTES, _ARENA_BYTES = 1 << 30, 1 << 24
-_ROWS = ((9, 1), (9, 33), (5, CHUNK - 1), (3, CHUNK + 1), (2, 16 * CHUNK), (2, 16 * CHUNK + 1), (2, 40 * CHUNK + 3))
+_NARROW = ((8193, 1), (8194, 33), (8203, 256), (9000, 8))
+_ROWS = (
+    *_NARROW,
+    (9, 1),
+    (9, 33),
+    (9, 257),
+    (5, CHUNK - 1),
+    (3, CHUNK + 1),
+    (2, 16 * CHUNK),
+    (2, 16 * CHUNK + 1),
+    (2, 40 * CHUNK + 3),
+)
 
 
 class _Side:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import TILES
+from fusewire_kernels.codegen.geometry import tiles_of
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile import cuda_compiler as compile_cuda
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
@@ -86,9 +86,13 @@ def test_the_newest_wheel_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("a_is_transposed", [False, True])
+@pytest.mark.parametrize("is_in_fours", [False, True])
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if not dtype.is_boolean], ids=lambda dtype: dtype.name)
-def test_products_of_every_dtype_compile(dtype: dtypes.DType, a_is_transposed: bool, compiler: CudaCompiler) -> None:
-    assert compiler.compile(generate(ProductKernel(dtype, 2, False, a_is_transposed), "cuda")).fresh == len(TILES)
+def test_products_of_every_dtype_compile(
+    dtype: dtypes.DType, a_is_transposed: bool, is_in_fours: bool, compiler: CudaCompiler
+) -> None:
+    kernel = ProductKernel(dtype, 2, False, a_is_transposed, is_in_fours)
+    assert compiler.compile(generate(kernel, "cuda")).fresh == len(tiles_of(kernel))
 
 
 def test_a_kernel_that_does_not_compile_is_a_fault(compiler: CudaCompiler) -> None:

@@ -156,7 +156,7 @@ def test_a_product_takes_strides_of_its_operands() -> None:
     writer = Writer()
     x, w = writer.input(5, 8), writer.input(6, 8)
     kernel, sizes = _product(writer.program(writer.matmul(x, writer.transpose(w, permutation=(1, 0)))))
-    assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=False)
+    assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=False, is_in_fours=True)
     assert sizes == (5, 6, 8, 8, 1, 1, 8)
 
 
@@ -166,6 +166,24 @@ def test_a_product_knows_a_transposed_left_operand() -> None:
     kernel, sizes = _product(writer.program(writer.matmul(writer.transpose(x, permutation=(1, 0)), w)))
     assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=True, a_is_transposed=True)
     assert sizes == (5, 6, 8, 1, 5, 6, 1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "is_in_fours"),
+    [((5, 8), (8, 12), True), ((5, 6), (6, 12), False), ((5, 8), (8, 6), False), ((4, 1, 8), (4, 8, 4), True)],
+)
+def test_a_product_is_in_fours_if_the_lines_of_both_operands_are(a: Shape, b: Shape, is_in_fours: bool) -> None:
+    writer = Writer()
+    kernel, _ = _product(writer.program(writer.matmul(writer.input(*a), writer.input(*b))))
+    assert kernel.is_in_fours is is_in_fours
+
+
+@pytest.mark.parametrize(("axis", "is_in_fours"), [(0, True), (1, False)])
+def test_an_operand_whose_begin_is_a_binding_is_in_fours_if_any_begin_is(axis: int, is_in_fours: bool) -> None:
+    writer = Writer()
+    x, w = writer.input(16, 16), writer.input(8 if axis else 16, 8)
+    kernel, _ = _product(writer.program(writer.matmul(writer.slice(x, (axis,), (8,)), w)))
+    assert kernel.is_in_fours is is_in_fours
 
 
 def test_a_batch_with_one_matrix_is_more_rows() -> None:

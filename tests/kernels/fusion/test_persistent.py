@@ -65,6 +65,13 @@ def over_two_iterations() -> Program:
     return writer.program(following, carried=[(a, b), (b, following)])
 
 
+def of_another_input() -> Program:
+    writer = Writer()
+    x, y, before = writer.input(8), writer.input(8), writer.input(8)
+    following = writer.subtract(writer.add(x, y), before)
+    return writer.program(following, carried=[(x, following), (before, y)])
+
+
 @pytest.mark.parametrize("program", [recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()])
 def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
     plan = in_cuda(program)
@@ -83,6 +90,7 @@ def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(prog
         (carried_on_the_right(), "left operand of the product is not carried"),
         (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
+        (of_another_input(), "what another input had"),
         (recurrent(64, 1024), "too large for the shared memory"),
     ],
 )

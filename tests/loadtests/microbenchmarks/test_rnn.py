@@ -1,63 +1,54 @@
-"""What the recurrent loop is compared to, without a server and without a peer's process."""
+"""What the figures of the recurrent loop tell, without a server and without the processes of libraries."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from loadtests.measuring.figure import Figure, Verdict
 from loadtests.microbenchmarks import rnn
 from loadtests.microbenchmarks.limits import held_to_limit
-from loadtests.microbenchmarks.rnn import _Measured, _Shape
-from loadtests.peers.libraries import LIBRARIES
-from loadtests.system.service import Count
-from loadtests.workloads.loops import RNN_OPS
+from loadtests.microbenchmarks.rnn import _INLINE, _LOOP, _Measured, _Ours, _Shape
 
-_OPS = rnn._STEPS * RNN_OPS
+_LOCAL = {"torch eager": [6.0], "jax.lax.fori_loop": [1.25, 1.25]}
 
 
-class _Service:
-    def count(self) -> Count:
-        return Count(0, 0, 0, 0)
+def _figure(backend: str, ours: _Ours, ours_us: float, theirs_us: dict[str, list[float]], *skipped: str) -> Figure:
+    measured = _Measured({ours.figure: [ours_us]}, {ours.figure: 0.1}, theirs_us, skipped)
+    return held_to_limit(rnn._figure(_Shape(1, 256), ours, measured), backend)
 
 
-class _Timed:
-    """Fusewire and its peer: each way to run the loop takes the ns an op that it is given."""
-
-    def __init__(self, **ns_an_op: int) -> None:
-        self._ns_an_op = ns_an_op
-
-    def run_ns(self, _steps: int) -> int:
-        return self._ns_an_op["fusewire"] * _OPS
-
-    def ask(self, command: str, _loop: str, _steps: int) -> int:
-        return self._ns_an_op[command] * _OPS
+def test_a_figure_tells_every_local_way_and_that_fusewire_is_ahead_of_them() -> None:
+    figure = _figure("cuda", _INLINE, 0.3, _LOCAL)
+    assert (figure.name, figure.value, figure.verdict) == ("rnn_b1_h256", 0.3, Verdict.OK)
+    assert figure.notes == (
+        "0.10 µs of it on the device",
+        "torch eager 6.00 µs, jax.lax.fori_loop 1.25 µs",
+        "ahead of all 2 local ways",
+    )
+    assert figure.raw == {"fusewire": [0.3], **_LOCAL}
 
 
-def _measured(backend: str, **ns_an_op: int) -> _Measured:
-    timed: Any = _Timed(**ns_an_op)
-    service: Any = _Service()
-    return rnn._take_turns(service, timed, timed, LIBRARIES[backend])
+def test_a_figure_names_the_local_ways_that_are_faster() -> None:
+    figure = _figure("cuda", _LOOP, 2.0, _LOCAL)
+    assert (figure.name, figure.verdict) == ("rnn_fori_b1_h256", Verdict.MISSED)
+    assert figure.notes[-1] == "behind jax.lax.fori_loop"
 
 
-def _figure(shape: _Shape, backend: str, **ns_an_op: int) -> Figure:
-    measured = _measured(backend, **ns_an_op)._replace(spent=Count(ops=1000, rows=1, submissions=1, device_thread_ns=1))
-    return held_to_limit(rnn._figure(shape, LIBRARIES[backend], measured), backend)
-
-
-def test_on_the_gpu_the_loop_is_held_to_torch_eager_and_a_graph_is_told() -> None:
-    figure = _figure(_Shape(64, 1024), "cuda", fusewire=3000, run_ns=2000, replay_ns=1000)
+def test_the_library_that_runs_op_by_op_is_the_peer() -> None:
+    figure = _figure("cuda", _INLINE, 0.3, _LOCAL)
     assert figure.peer is not None
-    assert (figure.name, figure.value) == ("rnn_b64_h1024", 3.0)
-    assert (figure.peer.name, figure.peer.ratio) == ("torch eager", 1.5)
-    assert figure.verdict is Verdict.MISSED
-    assert figure.notes[-1] == "a graph of 100 steps in torch: 1.00 µs"
+    assert (figure.peer.name, figure.peer.value) == ("torch eager", 6.0)
+    assert figure.peer.ratio == pytest.approx(0.05)
+
+
+def test_without_any_local_library_there_is_no_peer_and_the_skipped_are_named() -> None:
+    figure = _figure("cuda", _INLINE, 0.3, {}, "torch eager skipped: torch is not installed")
+    assert figure.peer is None
+    assert figure.notes[1:] == ("torch eager skipped: torch is not installed",)
 
 
 def test_on_the_cpu_the_loop_is_held_to_numpy() -> None:
-    figure = _figure(_Shape(1, 256), "cpu", fusewire=1400, run_ns=1000)
+    figure = _figure("cpu", _INLINE, 0.5, {"NumPy": [1.0]})
     assert figure.peer is not None
-    assert figure.peer.name == "NumPy"
-    assert figure.peer.ratio == pytest.approx(1.4)
-    assert figure.verdict is Verdict.OK
+    assert (figure.peer.ratio, figure.verdict) == (0.5, Verdict.OK)
+    assert _figure("cpu", _INLINE, 0.7, {"NumPy": [1.0]}).verdict is Verdict.MISSED

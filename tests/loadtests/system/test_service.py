@@ -60,3 +60,26 @@ def test_all_is_planned_once_nothing_is_with_the_planner_or_the_device() -> None
 def test_what_is_planned_for_too_long_is_told() -> None:
     with pytest.raises(TimeoutError, match="still being planned after 0 s"):
         _Told({"loop": _program(ops=60, tier=0, hits=1, state="planning")}).wait_until_planned(deadline_s=0)
+
+
+def _body(state: str, tier: int = 0, *, is_fragment: bool = False) -> Program:
+    return _program(ops=6, tier=tier, hits=1, state=state)._replace(is_fragment=is_fragment)
+
+
+def test_new_programs_are_waited_for_until_they_run_by_their_plans() -> None:
+    told = _Told(*({"new": _body(state, tier)} for state, tier in (("planning", 0), ("loading", 0), ("loaded", 1))))
+    assert told.wait_for_plans_beside({})
+
+
+def test_known_programs_and_fragments_are_not_waited_for() -> None:
+    known = _Told({"old": _body("planning"), "part": _body("planning", is_fragment=True)})
+    assert not known.wait_for_plans_beside({"old"})
+
+
+def test_a_new_program_that_gets_no_plan_is_told() -> None:
+    assert not _Told({"new": _body("unplanned")}).wait_for_plans_beside({})
+
+
+def test_a_new_program_that_is_planned_for_too_long_is_told() -> None:
+    with pytest.raises(TimeoutError, match="still being planned after 0 s"):
+        _Told({"new": _body("planning")}).wait_for_plans_beside({}, deadline_s=0)

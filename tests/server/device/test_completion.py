@@ -86,6 +86,28 @@ def test_nobody_looks_while_an_order_waits(monkeypatch: pytest.MonkeyPatch) -> N
     here.completion.end()
 
 
+def test_a_wait_is_timed_until_the_fence_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = World(monkeypatch)
+    waits, is_reached = threading.Event(), threading.Event()
+
+    class Fence:
+        def is_reached(self) -> bool:
+            return False
+
+        def wait(self) -> None:
+            waits.set()
+            assert is_reached.wait(DEADLINE_S)
+
+    assert here.completion.waited_ns(here.clock.now_ns) == 0
+    here.completion.when_reached(report, fence=Fence())
+    assert waits.wait(DEADLINE_S)
+    assert here.completion.waited_ns(here.clock.now_ns + 7) == 7
+    is_reached.set()
+    assert not here.is_made_here()
+    assert here.completion.waited_ns(here.clock.now_ns + 7) == 0
+    here.completion.end()
+
+
 def test_reports_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     here = World(monkeypatch)
     here.completion.when_reached(report)

@@ -194,6 +194,22 @@ def test_a_broken_device_is_told() -> None:
     run(test())
 
 
+def test_a_device_that_never_finishes_its_work_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with world() as here:
+            most_ns = int(here.engine.config.device.stall_s * 1e9)
+            for waited_ns in (0, most_ns, most_ns + 1, most_ns + 2):
+                monkeypatch.setattr(
+                    here.engine._device_thread, "waited_ns", lambda now_ns, waited_ns=waited_ns: waited_ns
+                )
+                here.engine.look_at_device(0)
+                assert bool(here.broken) == (waited_ns > most_ns)
+            assert len(here.broken) == 1
+            assert "device.stall_s = 120.0" in str(here.broken[0])
+
+    run(test())
+
+
 def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ValueError("unexpected")

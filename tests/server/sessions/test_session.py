@@ -324,6 +324,30 @@ def test_credit_is_used_up_when_another_segment_like_the_last_does_not_fit(work:
     assert (one.has_used_up_credit, one.credit_used_up) == (has_used_up, int(has_used_up))
 
 
+@pytest.mark.parametrize(
+    ("completed", "is_owed"),
+    [
+        (NO_WORK, False),
+        (Amount(CREDIT.ops // 4 - 1, 0, 1), False),
+        (Amount(CREDIT.ops // 4, 0, 1), True),
+        (Amount(0, CREDIT.bytes // 4, 0), True),
+    ],
+)
+def test_a_client_is_told_of_credit_when_a_quarter_has_come_back(completed: Amount, *, is_owed: bool) -> None:
+    one = session()
+    one.admit(Amount(CREDIT.ops, CREDIT.bytes, 2))
+    one.complete(completed)
+    assert one.owes_credit(NO_WORK) is is_owed
+    assert not one.owes_credit(one.completed)
+
+
+def test_a_client_is_told_of_any_credit_when_nothing_is_in_flight() -> None:
+    one = session()
+    one.admit(Amount(1, 1, 1))
+    one.complete(Amount(1, 1, 1))
+    assert one.owes_credit(NO_WORK)
+
+
 def test_credit_is_used_up_until_the_device_completes_some_work() -> None:
     one = session()
     for _ in range(CREDIT.segments):

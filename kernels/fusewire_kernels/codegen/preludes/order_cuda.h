@@ -30,16 +30,26 @@ FW_FN int fw_warps_of_row(int64_t extent) {
     return extent <= FW_CHUNK ? 1 : (int)fw_lesser((extent + FW_CHUNK - 1) / FW_CHUNK, FW_LANES);
 }
 
+#define FW_NARROW 8 /* threads that share a narrow row */
+#define FW_SHARE (FW_LANES / FW_NARROW) /* lanes of each: thread t has the lanes t, t + FW_NARROW, ... */
+
 /* Memory of a block for so many partial results of any kind, one reduction after another. */
 #define FW_SHARED(name, partials) __shared__ int64_t name[2 * (partials)]
 
 /* tree_in_warp: the threads' values as lanes; every thread gets the result.
+ * tree_of_shares: FW_SHARE lanes a thread, in groups of FW_NARROW threads; every thread gets its group's result.
  * tree_of_warps: one value a warp, the same in its threads; every thread of the block of `warps` warps gets the result.
  * tree_of_columns: thread (lane, column) of a block of 32 by 32; every thread gets its column's result. */
 #define FW_REDUCTION(X) \
     FW_FN fw_partial_##X fw_tree_in_warp_##X(fw_partial_##X r) { \
         for (int offset = FW_LANES / 2; offset > 0; offset /= 2) fw_merge_##X(&r, fw_shifted_##X(r, offset)); \
-        return fw_first_##X(r); \
+        return fw_first_##X(r, FW_LANES); \
+    } \
+    FW_FN fw_partial_##X fw_tree_of_shares_##X(fw_partial_##X *r) { \
+        for (int offset = FW_SHARE / 2; offset > 0; offset /= 2) \
+            for (int n = 0; n < offset; n++) fw_merge_##X(r + n, r[n + offset]); \
+        for (int offset = FW_NARROW / 2; offset > 0; offset /= 2) fw_merge_##X(r, fw_shifted_##X(*r, offset)); \
+        return fw_first_##X(*r, FW_NARROW); \
     } \
     FW_FN fw_partial_##X fw_tree_of_warps_##X(fw_partial_##X r, int warps, int64_t *memory) { \
         fw_partial_##X *shared = (fw_partial_##X *)memory; \
@@ -82,8 +92,8 @@ FW_FN int fw_warps_of_row(int64_t extent) {
         r.value = __shfl_down_sync(FW_WHOLE_WARP, r.value, offset); \
         return r; \
     } \
-    FW_FN fw_partial_##X fw_first_##X(fw_partial_##X r) { \
-        r.value = __shfl_sync(FW_WHOLE_WARP, r.value, 0); \
+    FW_FN fw_partial_##X fw_first_##X(fw_partial_##X r, int threads) { \
+        r.value = __shfl_sync(FW_WHOLE_WARP, r.value, 0, threads); \
         return r; \
     } \
     FW_REDUCTION(X)
@@ -110,9 +120,9 @@ FW_FN int fw_warps_of_row(int64_t extent) {
         r.position = __shfl_down_sync(FW_WHOLE_WARP, r.position, offset); \
         return r; \
     } \
-    FW_FN fw_partial_##X fw_first_##X(fw_partial_##X r) { \
-        r.value = __shfl_sync(FW_WHOLE_WARP, r.value, 0); \
-        r.position = __shfl_sync(FW_WHOLE_WARP, r.position, 0); \
+    FW_FN fw_partial_##X fw_first_##X(fw_partial_##X r, int threads) { \
+        r.value = __shfl_sync(FW_WHOLE_WARP, r.value, 0, threads); \
+        r.position = __shfl_sync(FW_WHOLE_WARP, r.position, 0, threads); \
         return r; \
     } \
     FW_REDUCTION(X)

@@ -1,0 +1,84 @@
+"""Decides which launches are worth a captured graph, and which graphs are kept. Pure.
+
+Launches that come once or twice have no graph, because capturing costs more than it saves. What was used least recently
+is forgotten first, graph or not. So a device that runs more plans than it can keep graphs of captures few of them, and
+launches the others kernel by kernel.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+G = TypeVar("G")
+
+MOST_GRAPHS = 64
+MOST_KEYS = 256  # with a graph or without
+MOST_NODES = 1 << 14  # 128 nodes take about 0.4 MiB of device memory and 1 MiB of host memory
+USES_BEFORE = 2  # uses without a graph
+_GRAPH_NODES = 128  # with so many, launching a graph costs little more than its kernels take
+_MOST_NODES_OF_ONE = MOST_NODES // 8
+_LEAST_NODES = 4  # fewer launches are as soon made one by one
+
+
+def graph_sizes(nodes: int) -> tuple[int, ...]:
+    """Returns how many iterations the graphs of a plan have, in descending order. `nodes` are those of an iteration."""
+    if nodes == 0:
+        return ()
+    sizes = {_GRAPH_NODES // nodes, _GRAPH_NODES // 8 // nodes, 1}
+    return tuple(sorted((size for size in sizes if _LEAST_NODES <= size * nodes <= _MOST_NODES_OF_ONE), reverse=True))
+
+
+class _Known(NamedTuple, Generic[G]):
+    uses: int
+    graph: G | None
+    nodes: int  # of the graph
+
+
+class GraphCache(Generic[G]):
+    """Graphs by key. A key stands for the launches that a graph makes.
+
+    `drop` is called with each graph that is no longer kept.
+    """
+
+    def __init__(self, drop: Callable[[G], None]) -> None:
+        self._drop = drop
+        self._known: OrderedDict[Hashable, _Known[G]] = OrderedDict()
+        self._nodes = 0
+        self.captured = 0
+        self.evicted = 0
+
+    @property
+    def kept(self) -> int:
+        """The number of graphs that are kept. Any thread."""
+        return self.captured - self.evicted
+
+    def use(self, key: Hashable, nodes: int, capture: Callable[[], G | None]) -> G | None:
+        """Returns the graph for a key, or None if the launches are to be made one by one.
+
+        `capture` returns a new graph, with so many nodes, or None if there is no memory for it.
+        """
+        known = self._known.get(key) or _Known(0, None, 0)
+        if known.graph is None:
+            known = self._captured(nodes, capture) if known.uses >= USES_BEFORE else known._replace(uses=known.uses + 1)
+            self._known[key] = known
+        self._known.move_to_end(key)
+        while len(self._known) > MOST_KEYS or self.kept > MOST_GRAPHS or self._nodes > MOST_NODES:
+            self._forget_one()
+        return known.graph
+
+    def _captured(self, nodes: int, capture: Callable[[], G | None]) -> _Known[G]:
+        graph = capture()
+        if graph is None:
+            return _Known(0, None, 0)  # the next uses tell whether there is memory by then
+        self.captured += 1
+        self._nodes += nodes
+        return _Known(0, graph, nodes)
+
+    def _forget_one(self) -> None:
+        _, known = self._known.popitem(last=False)
+        if known.graph is not None:
+            self.evicted += 1
+            self._nodes -= known.nodes
+            self._drop(known.graph)

@@ -1,0 +1,83 @@
+// schedule: register_rows 1
+extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_narrow(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
+    slots += blockIdx.z * columns;
+    fw_operand operands[3];
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
+    }
+    const int64_t n0 = sizes[0];
+    const int64_t n1 = sizes[1];
+    const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+    const int64_t a0s0 = sizes[2];
+    float *o0 = (float *)(slots[operands[1].column] + operands[1].byte_offset);
+    const int64_t o0s0 = sizes[3];
+    int64_t *o1 = (int64_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    const int lane = threadIdx.x % FW_NARROW;
+    const int64_t groups = blockDim.x / FW_NARROW;
+    const int64_t points = n0;
+    const int64_t begin = blockIdx.x * groups + threadIdx.x / FW_LANES * FW_SHARE;
+    for (int64_t of_warp = begin; of_warp < points; of_warp += gridDim.x * groups) {
+        const int64_t wanted = of_warp + threadIdx.x % FW_LANES / FW_NARROW;
+        const bool is_inside = wanted < points;
+        const int64_t point = fw_lesser(wanted, points - 1);
+        const int64_t i0 = point;
+        const int64_t first = lane;
+        const int64_t i1 = first;
+        const int count = first < n1 ? fw_lesser((n1 - first - 1) / FW_NARROW + 1, FW_STEPS) : 0;
+        const float *p0 = &a0[i0 * a0s0 + i1];
+        float *q0 = &o0[i0 * o0s0 + i1];
+        float k0[FW_STEPS];
+        fw_partial_max_f32 s1[FW_SHARE];
+        for (int n = 0; n < FW_SHARE; n++) s1[n] = fw_start_max_f32();
+        fw_partial_argmax_f32 s6[FW_SHARE];
+        for (int n = 0; n < FW_SHARE; n++) s6[n] = fw_start_argmax_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_NARROW;
+            const float v0 = __ldg(&p0[step * FW_NARROW]);
+            k0[step] = v0;
+        }
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_NARROW;
+            const float v0 = k0[step];
+            fw_take_max_f32(s1 + step % FW_SHARE, v0);
+            fw_take_argmax_f32(s6 + step % FW_SHARE, v0, i1);
+        }
+        fw_partial_max_f32 r1 = fw_tree_of_shares_max_f32(s1);
+        const float v1 = r1.value;
+        fw_partial_argmax_f32 r6 = fw_tree_of_shares_argmax_f32(s6);
+        const int64_t v6 = r6.position;
+        fw_partial_sum_f32 s4[FW_SHARE];
+        for (int n = 0; n < FW_SHARE; n++) s4[n] = fw_start_sum_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_NARROW;
+            const float v0 = k0[step];
+            const float v2 = v0 - v1;
+            const float v3 = fw_exp_f32(v2);
+            k0[step] = v3;
+            fw_take_sum_f32(s4 + step % FW_SHARE, v3);
+        }
+        fw_partial_sum_f32 r4 = fw_tree_of_shares_sum_f32(s4);
+        const float v4 = r4.value;
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_NARROW;
+            const float v3 = k0[step];
+            const float v5 = v3 / v4;
+            if (is_inside) q0[step * FW_NARROW] = fw_canonical_f32(v5);
+        }
+        if (lane == 0 && is_inside) {
+            o1[i0] = v6;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// schedule: register_rows 0
+extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_narrow(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
+    slots += blockIdx.z * columns;
+    fw_operand operands[3];
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
+    }
+    const int64_t n0 = sizes[0];
+    const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);
+    const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);
+    uint16_t *o0 = (uint16_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    const int lane = threadIdx.x % FW_NARROW;
+    const int64_t groups = blockDim.x / FW_NARROW;
+    const int64_t points = (int64_t)1;
+    const int64_t begin = blockIdx.x * groups + threadIdx.x / FW_LANES * FW_SHARE;
+    for (int64_t of_warp = begin; of_warp < points; of_warp += gridDim.x * groups) {
+        const int64_t wanted = of_warp + threadIdx.x % FW_LANES / FW_NARROW;
+        const bool is_inside = wanted < points;
+        const int64_t point = fw_lesser(wanted, points - 1);
+        const int64_t first = lane;
+        const int64_t i0 = first;
+        const int count = first < n0 ? fw_lesser((n0 - first - 1) / FW_NARROW + 1, FW_STEPS) : 0;
+        const uint16_t *p0 = &a0[i0];
+        const float v1 = fw_load_f16(*a1);
+        float k0[FW_STEPS];
+        fw_partial_sum_f32 s3[FW_SHARE];
+        for (int n = 0; n < FW_SHARE; n++) s3[n] = fw_start_sum_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i0 = first + step * FW_NARROW;
+            const float v0 = fw_load_f16(__ldg(&p0[step * FW_NARROW]));
+            k0[step] = v0;
+        }
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i0 = first + step * FW_NARROW;
+            const float v0 = k0[step];
+            const float v2 = fw_round_f16(fw_square_f32(v0));
+            fw_take_sum_f32(s3 + step % FW_SHARE, v2);
+        }
+        fw_partial_sum_f32 r3 = fw_tree_of_shares_sum_f32(s3);
+        const float v3 = fw_round_f16(r3.value);
+        const float v4 = fw_round_f16(v3 / v1);
+        if (lane == 0 && is_inside) {
+            o0[0] = fw_store_f16(fw_canonical_f32(v4));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+"""On a GPU: a persistent kernel gives the same bytes however long its threads wait before each step.
+
+The blocks of a cluster send elements to one another. A kernel that let a thread read an element too early, or write one
+too early, would give other bytes when some threads wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.compile.cuda_compiler import CudaCompiler
+from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.plan.loop_table import LoopTable
+from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
+from tests.kernels.loops_of_note import recurrent
+from tests.kernels.programs import random_inputs
+from tests.kernels.random_waits import plan_with_random_waits
+
+cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+pytestmark = pytest.mark.gpu
+
+RUNS = 1000
+WIDTH = 256
+COUNTS = [(count, count // 2 + 2, 3) for count in range(3, 41)]  # of three rows, each of which has clusters of its own
+_WITHIN_S = 30.0
+
+
+class Case(NamedTuple):
+    """Rows of one launch, and the memory of each row's results."""
+
+    table: LoopTable
+    results: Sequence[Block]
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    device = cuda.CudaDevice(memory_bytes=1 << 30, arena_bytes=1 << 20)
+    if int(device.info.architecture.removeprefix("sm_")) < 90:
+        pytest.skip("needs a device with clusters")
+    yield device
+    device.close()
+
+
+def loaded(device: Device, plan: Plan, cache_folder: Path) -> Any:
+    compiler = CudaCompiler(device.info.architecture, cache_folder)
+    return device.load(plan, [compiler.compile([source]).paths[0] for source in plan.kernels])
+
+
+def inputs_of_rows(device: Device, batch: int) -> list[list[int]]:
+    """The addresses of the inputs of each row: its state, its weights and its shift."""
+    rows = []
+    for seed in range(3):
+        arrays = random_inputs(recurrent(batch, WIDTH), seed)
+        blocks = [device.allocate(array.nbytes) for array in arrays]
+        for block, array in zip(blocks, arrays, strict=True):
+            device.write(block, memoryview((array / WIDTH**0.5).tobytes()))
+        rows.append([block.address for block in blocks])
+    return rows
+
+
+def last_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], counts: Sequence[int]) -> Case:
+    """Nothing moves but what is carried, and the last results are stored."""
+    results = [device.allocate(state_bytes(plan)) for _ in counts]
+    slots = np.empty((2, len(counts), len(plan.columns)), np.int64)
+    for row, block in enumerate(results):
+        arena = device.arena_address(plan.arena_bytes, row)
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [block.address], [0.5], [])
+    return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
+
+
+def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], counts: Sequence[int]) -> Case:
+    """Each iteration has a scalar and a result of its own."""
+    results = [device.allocate(count * state_bytes(plan)) for count in counts]
+    slots = np.empty((counts[0], len(counts), len(plan.columns)), np.int64)
+    for row, block in enumerate(results):
+        arena = device.arena_address(plan.arena_bytes, row)
+        numbers = np.minimum(np.arange(counts[0]), counts[row] - 1)
+        addresses, scalars = block.address + numbers * state_bytes(plan), (0.5 - numbers / 100).tolist()
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [addresses], [scalars], [])
+    moving = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
+    return Case(LoopTable(slots, counts, counts[0], 1, frozenset({0}), frozenset(moving)), results)
+
+
+def state_bytes(plan: Plan) -> int:
+    rows, width, *_ = plan.launches[0].sizes
+    return rows * width * 4
+
+
+def run(device: Device, plan: Any, case: Case) -> list[bytes]:
+    """Runs a case over memory that no earlier run has left its results in. Returns the results of each row."""
+    kernels = device.persistent_kernels
+    assert kernels is not None
+    assert kernels.can_run(plan, case.table)
+    for block in case.results:
+        device.write(block, memoryview(bytes(block.size_bytes)))
+    kernels.launch(plan, case.table)
+    readbacks = [device.read(block, block.size_bytes) for block in case.results]
+    fence = device.fence()
+    waiting = threading.Thread(target=fence.wait, daemon=True)
+    waiting.start()
+    waiting.join(_WITHIN_S)
+    assert fence.is_reached(), "the blocks of a cluster wait for one another for ever"
+    return [bytes(readback.data()) for readback in readbacks]
+
+
+@pytest.mark.parametrize("case_of", [last_results, all_results])
+@pytest.mark.parametrize("batch", [1, 4, 64])
+def test_random_waits_change_no_byte_in_a_thousand_runs(
+    batch: int, case_of: Any, device: Device, tmp_path: Path
+) -> None:
+    plan = build_plan(recurrent(batch, WIDTH), "cuda")
+    without, waiting = loaded(device, plan, tmp_path), loaded(device, plan_with_random_waits(plan), tmp_path)
+    inputs = inputs_of_rows(device, batch)
+    cases = [case_of(device, plan, inputs, counts) for counts in COUNTS]
+    expected = [run(device, without, case) for case in cases]
+    assert all(any(result) for results in expected for result in results)
+    for number in range(RUNS):
+        place = number % len(cases)
+        assert run(device, waiting, cases[place]) == expected[place], f"run {number} of counts {COUNTS[place]}"

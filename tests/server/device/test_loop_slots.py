@@ -1,0 +1,222 @@
+"""The slots of a loop's iterations are those that each iteration would have by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.plan.plan import (
+    ArenaColumn,
+    Cost,
+    InputColumn,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+    Term,
+    ViewColumn,
+)
+from fusewire_kernels.plan.slots import SlotLayout
+from fusewire_protos import dtypes
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Segment, Steps
+from fusewire_protos.program import Program, build
+from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
+from fusewire_server.sessions.loop_entry import input_handles, iterations_of
+from fusewire_server.sessions.session import Row, Value, ValueState
+from tests.server.parts import SIZE_BYTES, VECTOR, entry_of, op, session
+
+INPUTS, RESULTS, SCALARS, STARTS = 7, 3, 2, 2
+OPS = RESULTS + SCALARS  # an op for each scalar, of which nobody takes the result
+BASE, UPLOADS = HANDLES_PER_RECORDER, HANDLES_PER_RECORDER + FIRST_UPLOAD
+WIDTH_BYTES = 16  # by which a start moves an address
+
+
+def program_of(lags: Sequence[int], *, is_moved: bool) -> Program:
+    """A body whose result r is carried over `lags[r]` iterations, or not at all if that is 0.
+
+    If `is_moved`, the last input is carried from the one before it, which is not carried.
+    """
+    carried: list[tuple[int, int]] = []
+    inputs = count()
+    for result, lag in enumerate(lags):
+        chain = [next(inputs) for _ in range(lag)]
+        sources = [*chain[1:], INPUTS + SCALARS + result]
+        carried += zip(chain, sources[:lag] if lag else [], strict=True)
+    if is_moved:
+        carried.append((INPUTS - 1, INPUTS - 2))
+    ops = [op("negative", result) for result in range(RESULTS)] + [
+        op("multiply", 0, INPUTS + scalar) for scalar in range(SCALARS)
+    ]
+    return build([VECTOR] * INPUTS, [dtypes.float32, dtypes.int64], ops, tuple(range(RESULTS)), carried)
+
+
+def layout() -> SlotLayout:
+    """Columns of every kind, in an order of their own."""
+    outputs = [OutputColumn(position) for position in reversed(range(RESULTS))]
+    inputs = [InputColumn(number) for number in range(INPUTS)]
+    scalars = [ScalarColumn(1, dtypes.int64), ScalarColumn(0, dtypes.float32)]
+    first_input = 1 + len(outputs)
+    views = [
+        ViewColumn(first_input, 4, (Term(0, WIDTH_BYTES), Term(1, -WIDTH_BYTES))),
+        ViewColumn(1, 0, (Term(1, WIDTH_BYTES),)),
+        ViewColumn(0, 64, ()),
+    ]
+    return SlotLayout(Plan((), (), (ArenaColumn(), *outputs, *inputs, *scalars, *views), 0, (), Cost(0, 0), ()))
+
+
+LAYOUT = layout()
+addresses = count(1 << 20, 256)
+
+
+def with_memory(values: Sequence[Value]) -> list[Value]:
+    for value in values:
+        value.block = Block(next(addresses), SIZE_BYTES, None)
+    return [*values]
+
+
+def row_of(program: Program, loop: Loop | None) -> Row:
+    """A row that has its memory."""
+    handles = range(UPLOADS, UPLOADS + INPUTS) if loop is None else input_handles(loop)
+    inputs = with_memory([Value(handle, VECTOR, ValueState.READY) for handle in handles])
+    row = Row(session(), entry_of(program), BASE, inputs, [], (0.5, 7), (3, 5), 0)
+    if loop is None:
+        row.outputs = with_memory([Value(BASE + index, VECTOR, ValueState.ISSUED) for index in program.live])
+    else:
+        row.iterations = iterations_of(loop, row, 0)
+        row.outputs = with_memory(row.iterations.outputs)
+    return row
+
+
+def steps(values: Any, iterations: int) -> st.SearchStrategy[tuple[Any, ...]]:
+    """The values of a binding, which repeat."""
+    return st.lists(values, min_size=1, max_size=min(iterations, 5)).map(tuple)
+
+
+def stepped(choices: dict[int, st.SearchStrategy[Steps]]) -> st.SearchStrategy[tuple[tuple[int, Steps], ...]]:
+    return st.fixed_dictionaries({}, optional=choices).map(lambda found: tuple(sorted(found.items())))
+
+
+@st.composite
+def loops(draw: st.DrawFn, program: Program) -> Loop:
+    iterations = draw(st.integers(1, 40))
+    kept = draw(st.tuples(*[st.integers(0, min(iterations, 20)) for _ in range(RESULTS)]))
+    carried = dict(program.carried)
+    whole = st.integers(-9, 9)
+    uploads = st.integers(UPLOADS, UPLOADS + 20)
+    free = [number for number in range(INPUTS) if number not in carried]
+    inputs = draw(stepped({number: steps(uploads, iterations) for number in free}))
+    first = [UPLOADS + number for number in range(INPUTS)]
+    for number, handles in inputs:
+        assert isinstance(handles, tuple)
+        first[number] = handles[0]
+    scalars = draw(stepped({0: steps(st.floats(-2, 2), iterations), 1: st.one_of(whole, steps(whole, iterations))}))
+    starts = draw(stepped({number: st.one_of(whole, steps(whole, iterations)) for number in range(STARTS)}))
+    return Loop(Segment(0, BASE, tuple(first), (), (), ()), iterations, OPS, kept, inputs, scalars, starts)
+
+
+lags = st.tuples(*[st.integers(0, 3)] * RESULTS).filter(lambda each: sum(each) <= INPUTS - 2)
+programs = st.builds(program_of, lags, is_moved=st.booleans())
+
+
+def slots_of(each: LoopRow, iteration: int) -> list[int]:
+    """The slots of one iteration, filled as those of a row that is no loop."""
+    row, table = each.row.at(iteration), np.zeros(LAYOUT.columns, np.int64)
+    inputs, outputs = ([address_of(value) for value in values] for values in (row.inputs, row.outputs))
+    LAYOUT.fill(table, each.arena_address, inputs, outputs, row.scalars, row.starts)
+    filled: list[int] = table.tolist()
+    return filled
+
+
+def address_of(value: Value) -> int:
+    assert value.block is not None
+    return value.block.address
+
+
+def drawn_rows(data: DataObject) -> list[LoopRow]:
+    """Rows of one program, some of which are loops, each with a part of its iterations; that with the most is first."""
+    program = data.draw(programs)
+    entries = data.draw(st.lists(st.one_of(st.none(), loops(program)), min_size=1, max_size=4))
+    rows = []
+    for number, loop in enumerate(entries):
+        total = 1 if loop is None else loop.iterations
+        begin = data.draw(st.integers(0, total - 1))
+        span = range(begin, data.draw(st.integers(begin + 1, total)))
+        rows.append(LoopRow(row_of(program, loop), span, (1 << 40) + number))
+    return sorted(rows, key=lambda each: len(each.span), reverse=True)
+
+
+@given(st.data())
+def test_the_slots_of_all_iterations_are_those_of_each_and_then_those_of_the_last(data: DataObject) -> None:
+    rows = drawn_rows(data)
+    table = full_table(LAYOUT, rows)
+    for position, each in enumerate(rows):
+        numbers = [*each.span, *[each.span[-1]] * (len(table) - len(each.span))]
+        assert table[:, position].tolist() == [slots_of(each, number) for number in numbers]
+
+
+@given(st.data())
+def test_a_persistent_kernel_finds_the_slots_of_the_first_and_the_last_iterations(data: DataObject) -> None:
+    rows = drawn_rows(data)
+    table = loop_table(LAYOUT, rows)
+    assert list(table.counts) == [len(each.span) for each in rows]
+    for position, each in enumerate(rows):
+        for iteration in each.span:
+            entry = _entry(each.span, iteration, table.first, table.tail, len(table.slots))
+            if entry is not None:
+                assert table.slots[entry, position].tolist() == slots_of(each, iteration)
+
+
+@given(st.data())
+def test_what_a_persistent_kernel_has_no_slots_for_does_not_move_and_need_not_be_stored(data: DataObject) -> None:
+    rows = drawn_rows(data)
+    table = loop_table(LAYOUT, rows)
+    for each in rows:
+        iterations = each.row.iterations
+        for position, ring in enumerate([] if iterations is None else iterations.rings):
+            assert len(ring) <= table.tail or position in table.stored_in_all
+    carried = {number for each in rows for number in each.row.entry.program.origins}
+    inputs = [1 + RESULTS + number for number in range(INPUTS) if number not in carried]
+    scalars = range(1 + RESULTS + INPUTS, 1 + RESULTS + INPUTS + SCALARS)
+    for column in {*inputs, *scalars}.difference(table.moving):
+        for each in rows:
+            assert len({slots_of(each, iteration)[column] for iteration in each.span}) == 1
+
+
+def _entry(span: range, iteration: int, first: int, tail: int, entries: int) -> int | None:
+    """The entry of the table that holds an iteration, or None if none does."""
+    number = iteration - span.start
+    if number < first:
+        return number
+    back = span.stop - 1 - iteration
+    return entries - 1 - back if back < tail else None
+
+
+def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_it_runs() -> None:
+    program = program_of([1, 2, 0], is_moved=False)
+    first = tuple(range(UPLOADS, UPLOADS + INPUTS))
+    row = row_of(program, Loop(Segment(0, BASE, first, (), (), ()), 1 << 20, OPS, (1, 0, 1)))
+    table = loop_table(LAYOUT, [LoopRow(row, range(1000, 9000), 0)])
+    assert (len(table.slots), table.first, table.tail, table.moving) == (4, 1, 3, frozenset())
+
+
+@pytest.mark.parametrize(
+    "moving",
+    [
+        {"inputs": ((6, (UPLOADS + 6, UPLOADS)),)},
+        {"scalars": ((1, 1),)},
+        {"starts": ((0, (0, 1)),)},
+    ],
+)
+def test_a_loop_with_steps_has_the_slots_of_all_iterations(moving: dict[str, Any]) -> None:
+    first = Segment(0, BASE, tuple(range(UPLOADS, UPLOADS + INPUTS)), (), (), ())
+    row = row_of(program_of([1, 0, 0], is_moved=False), Loop(first, 50, OPS, (1, 0, 0), **moving))
+    table = loop_table(LAYOUT, [LoopRow(row, range(50), 0)])
+    assert (len(table.slots), table.first) == (50, 50)
+    assert table.moving
