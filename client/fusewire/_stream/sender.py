@@ -170,7 +170,7 @@ class Sender:
 
     def _cost(self, draft: Draft, encoded: EncodedProgram) -> Amount:
         rolled, ops = draft.rolled, draft.piece.ops
-        if rolled is None:
+        if rolled is None or _is_plain(rolled):
             return Amount(ops, sum(encoded.live_sizes), 1)
         if draft.is_body:
             ops *= rolled.iterations
