@@ -28,6 +28,8 @@ def kept_results(live: Sequence[int], ops: int, iterations: int, size_bytes_of: 
     the loop is to end behind the first of these iterations, unless such loops would be short and the results are small.
     `size_bytes_of` returns the size of a result by its index in the body.
     """
+    if iterations == 1:
+        return KeptResults(dict.fromkeys(live, 1), [], 1)
     bodies_of = _bodies_of(live, ops)
     kept = {place: iterations - bodies[0] for place, bodies in sorted(bodies_of.items())}
     if sum(kept.values()) > MAX_STORED:

@@ -149,6 +149,15 @@ class _Loop(NamedTuple):
     is_settled: bool
     last: LastBody | None = None
 
+    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
+        """Returns whether these bodies are further iterations of this loop, all with the same handles from elsewhere.
+
+        A single body may take other handles than the bodies before it.
+        """
+        if len(bodies) == 1:
+            return self.body.is_of(bodies[0], first, ops)
+        return self.last is not None and self.last.goes_on(bodies, first, ops)
+
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
         """Returns the loop after some bodies of which the results `kept` are live."""
@@ -496,7 +505,7 @@ class Recorder(ThreadTape):
         known = self._loops.pop(name, None)
         here, _ = _split(unsent, places, piece.ops)
         cells = here.reshape(piece.bodies, -1)
-        if known is not None and known.last is not None and known.last.goes_on(cells, self.sent, ops):
+        if known is not None and known.goes_on(cells, self.sent, ops):
             bodies = rolled_on(cells, known.body)
         else:
             lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
@@ -509,8 +518,9 @@ class Recorder(ThreadTape):
         )
         is_settled = len(places) >= piece.ops + ops
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
-        last = last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body)
-        self._loops[name] = loop._replace(last=last)  # as the most recently used
+        if piece.bodies > 1:
+            loop = loop._replace(last=last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body))
+        self._loops[name] = loop  # as the most recently used
         if len(self._loops) > _KNOWN_PATTERNS:
             self._loops.popitem(last=False)
         if not loop.stored.issuperset(results.kept):

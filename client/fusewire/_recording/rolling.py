@@ -64,6 +64,22 @@ class RolledBody(NamedTuple):
         handles: list[int] = bodies[np.minimum(self.input_iterations, len(bodies) - 1), self.input_cells].tolist()
         return handles
 
+    def is_of(self, body: Integers, first: int, ops: int) -> bool:
+        """Returns whether a single body has this structure. It may take any handles from before it.
+
+        `body` are the integers of its records. `first` is the number of its first op, and `ops` the number of its ops.
+        """
+        if len(body) != len(self.roles):
+            return False
+        taken = body[self.taking]
+        is_outer = (taken >= FIRST_HANDLE) & ((taken < first) | (taken >= first + ops))
+        if not is_outer.all() or (taken != body[self.first_cells]).any():
+            return False
+        roles = np.where(_is_inside(self.roles), body - first + INSIDE, body)
+        roles[body < 0] = VALUE
+        roles[self.taking] = self.roles[self.taking]
+        return roles.tobytes() == self.roles.tobytes()
+
 
 class RolledBodies(NamedTuple):
     """The first bodies of a piece, as iterations of a loop."""

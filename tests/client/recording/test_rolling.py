@@ -63,6 +63,40 @@ def test_a_single_body_of_a_known_loop_has_its_structure() -> None:
     assert rolled(bodies([OTHER]), known).body is known
 
 
+@pytest.mark.parametrize(
+    ("cell", "integer", "is_of"),
+    [
+        (1, OTHER, True),  # the state of another loop
+        (1, FIRST - 1, True),
+        (2, OTHER, True),
+        (8, -77, True),  # another value
+        (1, FIRST + 1, False),  # a result of its own instead of the state
+        (4, OTHER, False),  # a value from elsewhere instead of a result of its own
+        (4, FIRST + 1, False),
+        (3, SCALE, False),
+        (5, -1, False),
+        (8, OTHER, False),
+    ],
+)
+def test_a_single_body_is_of_a_structure_whatever_it_takes_from_before_it(cell: int, integer: int, is_of: bool) -> None:
+    known = rolled(bodies(carried(4))).body
+    body = bodies([START])
+    body[0, cell] = integer
+    assert known.is_of(body[0], FIRST, OPS) is is_of
+    if is_of:
+        assert rolled(body, known) == rolled_on(body, known)
+
+
+def test_a_body_of_another_length_is_of_another_structure() -> None:
+    assert not rolled(bodies(carried(4))).body.is_of(bodies([START])[0, :-1], FIRST, OPS)
+
+
+def test_inputs_that_are_one_make_a_body_of_a_structure() -> None:
+    known = rolled(bodies([W], [W])).body  # the state and the weights are one input
+    assert known.is_of(bodies([OTHER], [OTHER])[0], FIRST, OPS)
+    assert not known.is_of(bodies([OTHER], [W])[0], FIRST, OPS)
+
+
 def test_a_loop_that_begins_anew_ends_the_iterations() -> None:
     states = carried(8)
     states[5] = START
