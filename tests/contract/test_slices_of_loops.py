@@ -18,6 +18,7 @@ from fusewire_protos.program import Program
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.programs.program_table import ProgramEntry
@@ -128,9 +129,10 @@ class Submitting:
         self._device: Device = runner.device
         self._memory = DeviceMemory(self._device, line)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
-        self._completion = Completion(self._device, self._reports.put, lambda: True)
+        reports = JoinedReports(self._reports.put)
+        self._completion = Completion(self._device, reports, lambda: True)
         allocation = Allocation(self._device, self._memory)
-        self._executor = Executor(self._device, self._memory, allocation, self._completion, self._reports.put)
+        self._executor = Executor(self._device, self._memory, allocation, self._completion, reports)
         self._completion.start()
         self._rows: list[Row] = []
 

@@ -13,20 +13,21 @@ import time
 from collections.abc import Callable
 
 from fusewire_kernels.devices.base import Device, Fence
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.orders import Broken, Report
 
 LOOK_NS = 50_000
 
 
 class Completion:
-    """Makes reports. The device thread and the completion thread pass them to `report`.
+    """Makes reports. The device thread and the completion thread pass them to `reports`.
 
     `is_idle` tells whether the device thread has no order to act on.
     """
 
-    def __init__(self, device: Device, report: Callable[[Report], None], is_idle: Callable[[], bool]) -> None:
+    def __init__(self, device: Device, reports: JoinedReports, is_idle: Callable[[], bool]) -> None:
         self._device = device
-        self._report = report
+        self._reports = reports
         self._is_idle = is_idle
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._handed_over = 0  # reports given to the completion thread; written by the device thread
@@ -60,7 +61,7 @@ class Completion:
         if self._handed_over == self._completed and (
             fence.is_reached() or (is_awaited and self._is_reached_soon(fence))
         ):
-            self._report(report())
+            self._reports.add(report())
         else:
             self._handed_over += 1
             self._fenced.put((fence, report))
@@ -81,7 +82,7 @@ class Completion:
                 self._waiting_since_ns = None
                 reached = report()
             except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
-                self._report(Broken(error))
+                self._reports.report(Broken(error))
                 return
-            self._report(reached)
+            self._reports.report(reached)
             self._completed += 1

@@ -21,6 +21,7 @@ from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.long_plans import LongPlans
 from fusewire_server.device.memory import DeviceMemory, MemoryCount
 from fusewire_server.device.orders import (
@@ -48,15 +49,15 @@ class DeviceThread:
 
     def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
         self._device = device
-        self._report = report
+        self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
         self._line: Line[Order] = Line()  # this field and all that follow belong to the device thread
         self._memory = DeviceMemory(device, self._line)
         self._allocation = Allocation(device, self._memory)
         self._tier0 = Tier0(device, self._memory)
         self._long_plans = LongPlans(self._allocation, self._memory, self._line)
-        self._completion = Completion(device, report, self._is_idle)
-        self._executor = Executor(device, self._memory, self._allocation, self._completion, report)
+        self._completion = Completion(device, self._reports, self._is_idle)
+        self._executor = Executor(device, self._memory, self._allocation, self._completion, self._reports)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # unfinished orders, except runs that wait for the arena
         self._shares = TimeShares()
         self._taken: deque[Order | None] = deque()  # taken out of the queue and not yet acted on
@@ -98,7 +99,7 @@ class DeviceThread:
                 self._consider(order)
             self._finish_unfinished()
         except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
-            self._report(Broken(error))
+            self._reports.add(Broken(error))
         # Before the device closes: the completion thread may still wait for fences of the device.
         self._completion.end()
         self._device.close()
@@ -112,6 +113,8 @@ class DeviceThread:
                     time.sleep(LOOK_S)
             if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
+        if self._is_idle():
+            self._reports.pass_on()
         if not self._taken:
             self._take(self._orders.get())
         return self._taken.popleft()
@@ -122,6 +125,7 @@ class DeviceThread:
             try:
                 self._take(self._orders.get_nowait())  # up to CPython 3.12, `get` with a timeout may never return
             except queue.Empty:
+                self._reports.pass_on()
                 return Waiting.NOTHING
         order = self._taken[0]
         return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
@@ -159,7 +163,7 @@ class DeviceThread:
             self._await_turn(SlicedRead(self._device, order))
 
     def _begin_run(self, order: Run) -> None:
-        run = SlicedRun(order, self._way(order.submission), self._memory, DeviceTime(self._device), self._report)
+        run = SlicedRun(order, self._way(order.submission), self._memory, DeviceTime(self._device), self._reports.add)
         if order.submission.loaded is not None:
             self._long_plans.enter(run)
             return

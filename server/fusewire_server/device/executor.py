@@ -17,6 +17,7 @@ from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import (
@@ -29,7 +30,6 @@ from fusewire_server.device.orders import (
     Ran,
     Read,
     Release,
-    Report,
     Run,
     Submission,
     Unloadable,
@@ -42,7 +42,7 @@ from fusewire_server.sessions.session import Fetching, Row
 
 
 class Executor:
-    """Acts on orders. Calls `report` for an outcome known at once; the completion reports all other outcomes."""
+    """Acts on orders. Outcomes that are known at once go to `reports`; the completion reports all others."""
 
     def __init__(
         self,
@@ -50,13 +50,13 @@ class Executor:
         memory: DeviceMemory,
         allocation: Allocation,
         completion: Completion,
-        report: Callable[[Report], None],
+        reports: JoinedReports,
     ) -> None:
         self._device = device
         self._memory = memory
         self._allocation = allocation
         self._completion = completion
-        self._report = report
+        self._reports = reports
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
 
     def act(self, order: Order) -> None:
@@ -171,9 +171,10 @@ class Executor:
         try:
             write.value.block = self._filled(write.data)
         except OutOfMemory as error:
-            self._report(Wrote(write, str(error)))
+            self._reports.add(Wrote(write, str(error)))
             return
-        self._report(Wrote(write, None))
+        report = self._reports.add if isinstance(write.data, Staged) else self._reports.add_patient
+        report(Wrote(write, None))
 
     def _filled(self, data: bytes | Staged) -> Block:
         if isinstance(data, Staged):
@@ -187,9 +188,9 @@ class Executor:
             loaded = self._device.load(load.plan, load.binaries)
         except (FusewireError, OSError) as error:
             case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
-            self._report(Unloadable(load.key, str(error), case))
+            self._reports.add(Unloadable(load.key, str(error), case))
             return
-        self._report(Loaded(load.key, loaded))
+        self._reports.add(Loaded(load.key, loaded))
 
     def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
         """Starts the copy of a value to the host.

@@ -403,6 +403,9 @@ class Engine:
         self._backlog.wrote(session)
         if session.state is SessionState.CLOSED:
             return
+        if wrote.refusal is None and isinstance(wrote.write.data, bytes):
+            self._registry.wake(session)  # nothing but the session's credit depends on the write
+            return
         failure = None
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)

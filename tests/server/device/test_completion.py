@@ -10,6 +10,7 @@ import pytest
 
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_server.device.completion import LOOK_NS, Completion
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.orders import Loaded, Report
 from tests.server.world import DEADLINE_S, Clock
 
@@ -22,7 +23,8 @@ class World:
         self.made_by: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.clock = Clock()
         monkeypatch.setattr("fusewire_server.device.completion.time", self.clock)
-        self.completion = Completion(self.device, lambda _: self.made_by.put(threading.get_ident()), is_idle)
+        reports = JoinedReports(lambda _: self.made_by.put(threading.get_ident()))
+        self.completion = Completion(self.device, reports, is_idle)
         self.completion.start()
 
     def await_report(self) -> None:

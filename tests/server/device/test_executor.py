@@ -22,6 +22,7 @@ from fusewire_protos.program import Program
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor
+from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.programs.program_table import ProgramEntry
@@ -84,9 +85,10 @@ class World:
     def __post_init__(self) -> None:
         line: Line[Order] = Line()
         self.memory = DeviceMemory(self.device, line)
-        completion = Completion(self.device, self.reports.append, lambda: True)
+        reports = JoinedReports(self.reports.append)
+        completion = Completion(self.device, reports, lambda: True)
         allocation = Allocation(self.device, self.memory)
-        self.executor = Executor(self.device, self.memory, allocation, completion, self.reports.append)
+        self.executor = Executor(self.device, self.memory, allocation, completion, reports)
         self.entry: ProgramEntry = entry_of(self.program)
         self.plan = build_plan(self.program, "cuda")
         self.entry.loaded = self.device.load(self.plan, ())

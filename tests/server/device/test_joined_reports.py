@@ -1,0 +1,29 @@
+"""Which reports of the device thread wait for others."""
+
+from __future__ import annotations
+
+from fusewire_server.device.joined_reports import JoinedReports
+from fusewire_server.device.orders import Lasts, Report
+
+
+def opened() -> tuple[JoinedReports, list[Report]]:
+    passed_on: list[Report] = []
+    return JoinedReports(passed_on.append), passed_on
+
+
+def test_a_patient_report_goes_before_the_next_one() -> None:
+    reports, passed_on = opened()
+    reports.add_patient(Lasts(1))
+    reports.add_patient(Lasts(2))
+    assert passed_on == []
+    reports.add(Lasts(3))
+    assert passed_on == [Lasts(1), Lasts(2), Lasts(3)]
+
+
+def test_each_report_is_passed_on_once() -> None:
+    reports, passed_on = opened()
+    reports.add_patient(Lasts(1))
+    reports.pass_on()
+    reports.pass_on()
+    reports.add(Lasts(2))
+    assert passed_on == [Lasts(1), Lasts(2)]
