@@ -89,6 +89,37 @@ def test_a_loop_of_any_length_is_one_program_whatever_names_its_last_values_have
     assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * calls
 
 
+def test_a_loop_that_is_read_is_one_segment_with_its_last_body() -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    for _ in range(3):
+        before = len(peer.server.entries)
+        for _ in range(100):
+            h = cell(h, w, b, r)
+        read = h.future()
+        while not read.done():
+            peer.transport.run_once()
+    uses = [entry for entry in peer.server.entries[before:] if isinstance(entry, Segment | Loop)]
+    assert [use.iterations for use in uses if isinstance(use, Loop)] == [100]
+    assert len(uses) == 1
+
+
+def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    for _ in range(3):
+        before = len(peer.server.entries)
+        for _ in range(100):
+            held = h @ w + b
+            h = fw.tanh(held) + r
+        read = h.future()
+        while not read.done():
+            peer.transport.run_once()
+    uses = [entry for entry in peer.server.entries[before:] if isinstance(entry, Segment | Loop)]
+    assert [use.iterations for use in uses if isinstance(use, Loop)] == [99]
+    assert len(uses) == 2
+
+
 @pytest.mark.parametrize("lag", [1, 2, 3, 8])
 def test_a_loop_that_takes_older_results_is_few_programs(lag: int) -> None:
     peer = connect(credit=UNBOUNDED, is_manual=True)
@@ -261,9 +292,9 @@ def test_large_results_kept_now_and_then_are_not_stored_for_every_body() -> None
     peer = connect(is_manual=True)
     x = peer.session.array(np.zeros(1 << 16, np.float32))
     kept = []
-    for step in range(400):
+    for step in range(800):
         x = x * 0.5 + 1
-        if step % 50 == 0:
+        if step % 100 == 0:
             kept.append(x)
     peer.transport.run_once()
     assert max(len(program.live) for program in whole_bodies(peer)) <= 1 + len(kept)

@@ -11,8 +11,9 @@ If the user reads a value at the same op of each body, the cutter rotates the bo
 read cuts no body in two. Where a read stands in the body depends only on the ops, and never on their timing.
 
 A boundary is *settled* when one more body has been recorded behind it. By then the loop has assigned its variables
-anew, so the set of dead results no longer changes. A body whose end is not settled may have other live results than
-the settled bodies, so it becomes a piece by itself.
+anew, so the set of dead results no longer changes. Of a body whose end is not settled, other results may be live than
+of the settled bodies. Such a body is cut only if all ops are to be cut. The recorder then takes it off the piece if
+the program of the settled bodies does not store these results.
 
 The cutter remembers bodies, so it recognises a loop that comes again by the loop's first whole body. A loop that is too
 long for a segment is cut by its inner loops, if these make up most of the loop.
@@ -170,7 +171,7 @@ class Cutter:
             is_due = takes_all or len(unsent) > lead + length
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
-        ready = max(settled, bodies - 1, 1) if takes_all else settled
+        ready = bodies if takes_all else settled
         if ready < (_least_bodies(length, least_ops) if runs_on and not takes_all else 1):
             return None
         ready = min(ready, max(LARGEST_LOOP_OPS // length, 1))

@@ -52,7 +52,7 @@ _NO_RECORDS: Integers = np.empty(0, np.int64)
 _KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
-_LOOP_OPS = (LEAST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
+_LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
@@ -157,6 +157,10 @@ class _Loop(NamedTuple):
         if len(bodies) == 1:
             return self.body.is_of(bodies[0], first, ops)
         return self.last is not None and self.last.goes_on(bodies, first, ops)
+
+    def keeps(self, body: RolledBody, results: Iterable[int]) -> bool:
+        """Returns whether settled bodies of this structure have shown that their program stores these results."""
+        return self.is_settled and self.body is body and self.stored.issuperset(results)
 
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
@@ -472,13 +476,12 @@ class Recorder(ThreadTape):
     def _least_ops(self) -> int:
         """Returns the fewest ops that are worth sending while a loop runs.
 
-        A segment of a loop costs the server the same however long it is. But the device should not idle, and several
-        segments are to be in flight at a time.
+        A segment of a loop costs both ends the same however long it is. But the device should not idle, and several
+        segments are to be in flight at a time. Fewer ops are sent when they have waited for a millisecond.
         """
         segments = min(self.owner.segments_in_flight, len(_LOOP_OPS) - 1)
-        if segments == 0:
-            return LEAST_SEGMENT_OPS
-        return max(min(_LOOP_OPS[segments], self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), LARGEST_SEGMENT_OPS)
+        ops = min(_LOOP_OPS[segments], self.owner.credit_ops // _SEGMENTS_IN_FLIGHT)
+        return max(ops, LARGEST_SEGMENT_OPS if segments else LEAST_SEGMENT_OPS)
 
     def _refuse_in_body(self, reach: Reach) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""
@@ -517,6 +520,11 @@ class Recorder(ThreadTape):
             piece.shortened(bodies.iterations), bodies, unsent, places
         )
         is_settled = len(places) >= piece.ops + ops
+        if not is_settled and piece.bodies > 1 and not (known is not None and known.keeps(bodies.body, results.kept)):
+            piece, later, liveness, results = self._kept_together(
+                piece.shortened(piece.bodies - 1), bodies, unsent, places
+            )
+            is_settled = True
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
         if piece.bodies > 1:
             loop = loop._replace(last=last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body))
