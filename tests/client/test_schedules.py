@@ -5,6 +5,7 @@ The server in memory refuses a handle that does not exist, so every step is also
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,37 @@ def test_values_are_numpys_whatever_interrupts_the_recording(
         both.check(name)
     both.ours.clear()
     peer.session.flush_all(peer.session.recorder())  # ops that nobody reads keep their operands until they are sent
+    peer.session._sender.send_frees()
+    peer.session.array(START).numpy(timeout=20)
+    assert len(peer.server.values) <= 1
+    peer.session.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), _BODY, _INTERRUPTION, _NAME), min_size=1, max_size=8))
+def test_values_are_numpys_whichever_thread_records(
+    parts: list[tuple[bool, tuple[list[tuple[str, int, int, int]], int], str, int]],
+) -> None:
+    peer = connect(credit=Amount(ops=3000, bytes=1 << 20, segments=8))
+    both = Both(peer.session)
+
+    def run(body: list[tuple[str, int, int, int]], repeats: int, interruption: str, name: int) -> None:
+        for _ in range(repeats):
+            for step in body:
+                both.apply(step)
+        _interrupt(peer, both, interruption, name)
+
+    with ThreadPoolExecutor(1) as other:
+        for is_elsewhere, (body, repeats), interruption, name in parts:
+            if is_elsewhere:
+                other.submit(run, body, repeats, interruption, name).result(30)
+            else:
+                run(body, repeats, interruption, name)
+        for name in range(NAMES):
+            both.check(name)
+        both.ours.clear()
+        for recorder in peer.session._thread_recorders.all():
+            peer.session.flush_all(recorder)
     peer.session._sender.send_frees()
     peer.session.array(START).numpy(timeout=20)
     assert len(peer.server.values) <= 1

@@ -92,6 +92,7 @@ def test_a_loop_of_any_length_is_one_program_whatever_names_its_last_values_have
 def test_a_loop_that_is_read_is_one_segment_with_its_last_body() -> None:
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)
+    before = 0
     for _ in range(3):
         before = len(peer.server.entries)
         for _ in range(100):
@@ -107,6 +108,7 @@ def test_a_loop_that_is_read_is_one_segment_with_its_last_body() -> None:
 def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)
+    before = 0
     for _ in range(3):
         before = len(peer.server.entries)
         for _ in range(100):

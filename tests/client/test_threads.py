@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._recording.implementation import RECORDER
 from fusewire._stream import sender as _sending
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.frames import Free, Loop, Segment
@@ -82,6 +83,56 @@ def test_a_lent_handle_dies_once_all_ops_that_take_it_are_sent() -> None:
         read(peer, result)
     tell_deaths(peer)
     assert deaths(peer).count(handle) == 1
+
+
+def test_an_array_that_ops_of_another_thread_take_again_and_again_lives_until_the_last_is_sent() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H) + 0
+    handle = x._handle
+
+    def multiply(given: fw.Array) -> list[fw.Array]:
+        own = peer.session.array(H)
+        first = own * given + given
+        read(peer, first)
+        return [first, given - own, own * given]
+
+    results = in_another_thread(multiply, x)
+    del x
+    tell_deaths(peer)
+    assert handle not in deaths(peer)
+    for result, expected in zip(results, [H * H + H, H - H, H * H], strict=True):
+        np.testing.assert_array_equal(read(peer, result), expected)
+    tell_deaths(peer)
+    assert deaths(peer).count(handle) == 1
+
+
+@pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
+def test_few_ops_of_a_segment_pin_what_they_take_from_another_thread() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H) + 0
+
+    def multiply(given: fw.Array) -> int:
+        own = peer.session.array(H)
+        for _ in range(50):
+            own = own * given
+        return len(given._recorder.pinned)
+
+    assert in_another_thread(multiply, x) == 1
+
+
+def test_an_array_of_another_session_is_refused_even_if_it_has_the_handle_of_a_guest() -> None:
+    one, other = connect(is_manual=True), connect(is_manual=True)
+    guest, stranger = one.session.array(H), other.session.array(H)
+    assert guest._handle == stranger._handle
+
+    def multiply() -> None:
+        own = one.session.array(H) * guest
+        with pytest.raises(fw.ArgumentError, match="different sessions"):
+            own * stranger
+        with pytest.raises(fw.ArgumentError, match="different sessions"):
+            stranger * own
+
+    in_another_thread(multiply)
 
 
 def test_an_op_recorded_between_the_taking_of_an_array_and_its_op_does_not_end_the_loan() -> None:

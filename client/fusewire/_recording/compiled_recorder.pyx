@@ -20,6 +20,7 @@ from libc.string cimport memcpy, memmove, memset
 from numpy import empty, int64
 
 from fusewire._recording.op_rules import learn, learn_beside
+from fusewire._recording.pinned_handles import Guests
 
 cdef extern from "Python.h":
     ctypedef struct PyNumberMethods:
@@ -104,6 +105,7 @@ cdef class ThreadTape:
 
     cdef readonly unsigned long thread
     cdef public int64_t checkpoint
+    cdef public object guests
     cdef int64_t first  # the number of the first record
     cdef int64_t first_value  # the index of the first value
     cdef Numbers integers  # the records, one behind the other
@@ -116,6 +118,7 @@ cdef class ThreadTape:
         self.first = first
         self.checkpoint = checkpoint
         self.values = []
+        self.guests = Guests()
 
     def __dealloc__(self):
         free(self.integers.items)
@@ -498,13 +501,17 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
     cdef Known known
     cdef Known* slot
     cdef Recorded result
+    cdef Recorded guest = None
     cdef int64_t* items
-    if tape is None or tape.thread != PyThread_get_thread_ident():
-        return op.slow_path(x, other)
     if Py_TYPE(other) != kind:
+        if tape is None or tape.thread != PyThread_get_thread_ident():
+            return op.slow_path(x, other)
         return record_beside(op, x, other)
-    if (<Recorded>other)._recorder is not tape:
-        return op.slow_path(x, other)
+    if (<Recorded>other)._recorder is not tape or tape is None or tape.thread != PyThread_get_thread_ident():
+        tape = tape_of_either(x, <Recorded>other)
+        if tape is None:
+            return op.slow_path(x, other)
+        guest = <Recorded>other if x._recorder is tape else x
     slot = slot_of(op.table, left, <PyObject*>(<Recorded>other)._spec)
     if slot.left == left and slot.right == <PyObject*>(<Recorded>other)._spec:
         known = slot[0]
@@ -512,11 +519,22 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
         known = learn_binary(op, x._spec, (<Recorded>other)._spec)
     result = new_array(kind)
     tape.make_room_for_record(3)
+    # From here on, no Python code runs that might let the lock's holder replace the guests.
+    if guest is not None and tape.guests.get(guest._handle) is not guest._recorder:
+        return op.slow_path(x, other)
     items = tape.integers.items + tape.integers.count
     items[0] = known.signature
     items[1] = x._handle
     items[2] = (<Recorded>other)._handle
     return finish(result, tape, 3, <object>known.spec)
+
+
+cdef ThreadTape tape_of_either(Recorded x, Recorded other):
+    """Returns this thread's tape if one of the arrays is of this thread, else None."""
+    cdef unsigned long thread = PyThread_get_thread_ident()
+    if x._recorder is not None and x._recorder.thread == thread:
+        return x._recorder
+    return other._recorder if other._recorder is not None and other._recorder.thread == thread else None
 
 
 cdef object record_beside(BinaryOp op, Recorded x, object other):

@@ -1,10 +1,15 @@
-"""Pins a handle that an op of another thread takes, so that its death is not reported before that op is sent.
+"""Pins handles that ops of other threads take, so that their deaths are not reported before these ops are sent.
 
 The array object alone does not keep its handle alive: `x[i] = v` may give it another handle at any time. So the op
 keeps a pin. The pin is listed by the recorder that minted the handle, which checks its pins before it reports deaths.
+
+A recorder keeps some pins longer than the op that made them: until all that it had recorded at its next segment is
+sent. Further ops may take these *guests* without a pin of their own.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 PinnedHandles = dict[int, int]  # of one recorder: the identity of a pin -> the pinned handle
 
@@ -23,3 +28,17 @@ class HandlePin:
             self._pins.pop(id(self), None)
         except AttributeError:
             pass  # a signal handler raised before the pin was listed
+
+
+class Guests(dict[int, Any]):
+    """Handles that are pinned for ops that are yet to be recorded, each with the recorder that minted it."""
+
+    __slots__ = ("pins",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pins: list[HandlePin] = []
+
+    def add(self, handle: int, producer: object, pin: HandlePin) -> None:
+        self.pins.append(pin)  # before the handle is found
+        self[handle] = producer

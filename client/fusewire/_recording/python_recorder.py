@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fusewire._recording.op_rules import PYTHON_SCALARS, Checked, Learnt, LearntBeside, learn, learn_beside
+from fusewire._recording.pinned_handles import Guests
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
 from fusewire_protos.catalogue import Attributes, Op
@@ -30,11 +31,12 @@ class ThreadTape:
     `trim` and `take_deaths` are called by the holder of the recorder's lock.
     """
 
-    __slots__ = ("_buried", "_tape", "checkpoint", "thread")
+    __slots__ = ("_buried", "_tape", "checkpoint", "guests", "thread")
 
     def __init__(self, thread: int, first: int, checkpoint: int) -> None:
         self.thread = thread  # its identifier
         self.checkpoint = checkpoint  # every op with this number or a higher one calls `on_checkpoint`
+        self.guests = Guests()  # only the compiled recorder finds them here
         self._tape = Tape(first - 1, [], 0, [])
         self._buried: list[int] = []
 

@@ -124,8 +124,10 @@ def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
             raise ArgumentError(
                 "the arrays belong to different sessions; fetch one array and upload it to the session of the other"
             )
-        pins.append(producer.pin(handle))
+        pin = producer.pin(handle)
+        pins.append(pin)
         producer.owner.publish(producer, handle)
         # If the handles differ, `x[i] = v` gave the array another handle before the pin, and `handle` may be dead.
         if array._handle == handle:
+            recorder.guests.add(handle, producer, pin)
             return handle

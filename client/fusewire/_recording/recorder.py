@@ -6,6 +6,7 @@ Which thread may use which field:
     the deaths                    finalisers of any thread append; the holder of the lock removes
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
+    guests                        the owning thread adds and finds; the holder of the lock replaces
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
     all others                    the holder of the lock, which is taken once a segment, never for an op
 
@@ -14,6 +15,7 @@ The lock is never held while waiting for credit or for a value.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +40,7 @@ from fusewire._recording.cutter import (
 )
 from fusewire._recording.implementation import ThreadTape
 from fusewire._recording.kept_results import KeptResults, kept_results
-from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
+from fusewire._recording.pinned_handles import Guests, HandlePin, PinnedHandles
 from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
 from fusewire._recording.segments import INSIDE, Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
@@ -54,6 +56,7 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
 _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
+_NEVER = sys.maxsize  # the number of no op
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
@@ -258,6 +261,18 @@ class Recorder(ThreadTape):
         if number < self.sent:  # then there may be no later commit to drop the pins
             self._drop_sent_pins()
 
+    def _part_with_guests(self) -> None:
+        """Keeps the pins of guests until all ops recorded so far are sent. Under the lock.
+
+        The recording thread may take a guest until there are new ones. Only after that, the ops are counted.
+        """
+        if self.guests:
+            guests = self.guests
+            self._kept[_NEVER, id(guests)] = guests.pins
+            self.guests = Guests()
+            self._kept[self.next_number - 1, id(guests)] = guests.pins
+            del self._kept[_NEVER, id(guests)]
+
     def mint_upload(self) -> int:
         """Returns a new handle for an upload. Called in the recording thread only."""
         self._next_upload += 1
@@ -442,6 +457,7 @@ class Recorder(ThreadTape):
             else:
                 self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
+        self._part_with_guests()
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
         self._set_marks()
