@@ -16,7 +16,7 @@ import pytest
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.product import product_text
-from fusewire_kernels.compile.c_compiler import FLAGS, Toolchain
+from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in
@@ -139,7 +139,7 @@ def test_nan_and_infinity_reach_their_elements_only(toolchain: Toolchain) -> Non
 def test_a_vector_stays_whole_where_compilers_prefer_shorter_ones(toolchain: Toolchain, tmp_path: Path) -> None:
     source, assembly = tmp_path / "product.c", tmp_path / "product.s"
     source.write_text(prelude("c") + product_text(ProductKernel(dtypes.float32, 0, True)), encoding="utf-8")
-    command = [toolchain.compiler, *FLAGS, "-march=skylake-avx512", "-S", str(source), "-o", str(assembly)]
+    command = [toolchain.compiler, *toolchain.flags, "-march=skylake-avx512", "-S", str(source), "-o", str(assembly)]
     subprocess.run(command, check=True, timeout=60)
     text = assembly.read_text(encoding="utf-8")
     assert re.search(r"vfmadd\w+ps\b.*zmm", text)
