@@ -34,8 +34,8 @@ def check_kept(loop: Loop, program: Program) -> None:
     if max(loop.kept, default=0) > 1 and loop.handle_stride < program.op_count:
         text = f"results of iterations of {program.op_count} ops have handles that are {loop.handle_stride} apart"
         raise CaseError("bad_binding", text)
-    if stored_results(loop) > MAX_STORED:
-        raise CaseError("bad_binding", f"{stored_results(loop)} results are kept; the most of a loop is {MAX_STORED}")
+    if sum(loop.kept) > MAX_STORED:
+        raise CaseError("bad_binding", f"{sum(loop.kept)} results are kept; the most of a loop is {MAX_STORED}")
 
 
 def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts: Sequence[int]) -> None:
@@ -44,7 +44,7 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
     `scalars` and `starts` are those of the first iteration, which are checked.
     """
     _check_inputs(loop, program)
-    for number, steps in _indexed(loop.scalars, len(program.scalars), "scalar"):
+    for number, steps in _indexed(loop, loop.scalars, len(program.scalars), "scalar"):
         dtype = program.scalars[number]
         values = steps if type(steps) is tuple else _ends(scalars[number], steps, loop.iterations, f"scalar {number}")
         for value in values:
@@ -53,20 +53,18 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
     _check_starts(loop, program, starts)
 
 
-def stored_bytes(loop: Loop, program: Program) -> int:
-    """Returns the bytes of all results that the client keeps."""
+def stored_amount(loop: Loop, program: Program) -> tuple[int, int]:
+    """Returns the bytes and the number of all values that the loop writes, hidden ones included."""
+    lengths = _ring_lengths(loop, program)
     sizes = [program.result_spec(index).size_bytes for index in program.live]
-    return sum([size * kept for size, kept in zip(sizes, loop.kept, strict=True)])
-
-
-def stored_results(loop: Loop) -> int:
-    """Returns how many results the client keeps."""
-    return sum(loop.kept)
+    return sum([size * length for size, length in zip(sizes, lengths, strict=True)]), sum(lengths)
 
 
 def amount_of(loop: Loop, program: Program, credit: Amount) -> Amount:
     """Returns the credit that a loop takes. A loop of more ops than there is credit for takes the credit for ops."""
-    return Amount(min(program.op_count * loop.iterations, credit.ops), stored_bytes(loop, program), 1)
+    sizes = [program.result_spec(index).size_bytes for index in program.live]
+    kept_bytes = sum([size * kept for size, kept in zip(sizes, loop.kept, strict=True)])
+    return Amount(min(program.op_count * loop.iterations, credit.ops), kept_bytes, 1)
 
 
 def kept_results(loop: Loop, live: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -89,19 +87,26 @@ def input_specs(loop: Loop, program: Program) -> list[Spec]:
 def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
     """Makes the values of a loop's results, and returns its iterations. Raises CaseError if a handle names a value."""
     program = row.entry.program
-    lags = _lags(program)
     rings = [
-        _ring(row.session, loop, index, program.result_spec(index), kept, lags.get(index, 0), made_at_ns)
-        for index, kept in zip(program.live, loop.kept, strict=True)
+        _ring(row.session, loop, index, program.result_spec(index), kept, length, made_at_ns)
+        for index, kept, length in zip(program.live, loop.kept, _ring_lengths(loop, program), strict=True)
     ]
     further = count(len(program.inputs))
     stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
     return Iterations(program, loop.iterations, rings, loop.kept, stepped, dict(loop.scalars), dict(loop.starts))
 
 
-def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, lag: int, made_at_ns: int) -> list[Value]:
-    """Makes the ring of a result that is carried over `lag` iterations and that is kept of the last `kept`."""
-    length = max(kept, min(lag + 1, loop.iterations))
+def _ring_lengths(loop: Loop, program: Program) -> list[int]:
+    """Returns the length of each live result's ring: `iterations` says why."""
+    lags = _lags(program)
+    return [
+        max(kept, min(lags.get(index, 0) + 1, loop.iterations))
+        for index, kept in zip(program.live, loop.kept, strict=True)
+    ]
+
+
+def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, length: int, made_at_ns: int) -> list[Value]:
+    """Makes the ring of a result: `kept` values that the client holds, then hidden ones."""
     last = loop.first.base + (loop.iterations - 1) * loop.handle_stride + index
     ring = [
         mint(session, last - age * loop.handle_stride, spec, ValueState.AWAITED, made_at_ns, index)
@@ -125,20 +130,22 @@ def _lags(program: Program) -> dict[int, int]:
 
 def _check_inputs(loop: Loop, program: Program) -> None:
     carried = dict(program.carried)
-    for number, steps in _indexed(loop.inputs, len(program.inputs), "input"):
+    own = range(loop.first.base, loop.first.base + (loop.iterations - 1) * loop.handle_stride + program.op_count)
+    for number, steps in _indexed(loop, loop.inputs, len(program.inputs), "input"):
         if number in carried:
             raise CaseError("bad_binding", f"input {number} is carried, and cannot be stepped")
         if type(steps) is not tuple or set(map(type, steps)) != {int} or steps[0] != loop.first.inputs[number]:
             text = f"input {number} steps through {shortened(steps)}, which are not handles from its first on"
             raise CaseError("bad_binding", text)
-        if len(steps) > loop.iterations:
-            raise CaseError("bad_binding", f"input {number} has {len(steps)} handles in {loop.iterations} iterations")
+        if any(handle in own for handle in steps):
+            text = f"input {number} steps through {shortened(steps)}, of which some are results of the loop itself"
+            raise CaseError("bad_binding", text)
 
 
 def _check_starts(loop: Loop, program: Program, starts: Sequence[int]) -> None:
     """Checks the least and the most of each start, because each axis of a slice is checked for itself."""
     least, most = [*starts], [*starts]
-    for number, steps in _indexed(loop.starts, program.starts, "start"):
+    for number, steps in _indexed(loop, loop.starts, program.starts, "start"):
         values = steps if type(steps) is tuple else _ends(least[number], steps, loop.iterations, f"start {number}")
         if set(map(type, values)) != {int}:
             raise CaseError("bad_binding", f"start {number} steps through {shortened(values)}, which are not integers")
@@ -148,9 +155,12 @@ def _check_starts(loop: Loop, program: Program, starts: Sequence[int]) -> None:
         check_starts(program, most)
 
 
-def _indexed(stepped: Sequence[tuple[int, Steps]], most: int, what: str) -> Sequence[tuple[int, Steps]]:
+def _indexed(loop: Loop, stepped: Sequence[tuple[int, Steps]], most: int, what: str) -> Sequence[tuple[int, Steps]]:
     if stepped and stepped[-1][0] >= most:
         raise CaseError("bad_binding", f"{what} {stepped[-1][0]} is stepped; the program has {most}")
+    for number, steps in stepped:
+        if type(steps) is tuple and len(steps) > loop.iterations:
+            raise CaseError("bad_binding", f"{what} {number} has {len(steps)} values in {loop.iterations} iterations")
     return stepped
 
 
@@ -162,5 +172,5 @@ def _ends(base: object, difference: Steps, count_: int, what: str) -> tuple[int,
 
 
 def _values(steps: Steps) -> tuple[int, ...]:
-    assert type(steps) is tuple, "checked: a stepped input has its handles"
-    return steps
+    """Returns the handles of a stepped input. A bad binding may have a difference instead: it has no handles."""
+    return steps if type(steps) is tuple else ()

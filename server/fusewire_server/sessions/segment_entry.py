@@ -24,8 +24,7 @@ from fusewire_server.sessions.loop_entry import (
     input_specs,
     iterations_of,
     kept_results,
-    stored_bytes,
-    stored_results,
+    stored_amount,
 )
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
@@ -86,7 +85,7 @@ def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
         check_kept(loop, program)
         amount = amount_of(loop, program, session.credit)
         _check_inputs(first, program)
-        check_quota(session, frame.limits, stored_bytes(loop, program), stored_results(loop))
+        check_quota(session, frame.limits, *stored_amount(loop, program))
         scalars = scalars_of(program, first.scalars)
         starts = starts_of(program, first.starts)
         check_steps(loop, program, scalars, starts)
@@ -227,7 +226,7 @@ def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> FailedR
     failures = (
         (handle, failure._replace(base=base, op_index=index)) for handle, index in _results(base, loop, claim.live)
     )
-    return refuse_results(frame, failures, _dying(segment.dying, segment.inputs), amount)
+    return refuse_results(frame, failures, _dying(segment.dying, _handles(segment, loop)), amount)
 
 
 def _refuse_for(
@@ -238,7 +237,12 @@ def _refuse_for(
     frame.effects.failures.append(failure)
     results = _results(base, loop, program.live)
     failures = ((handle, failure.of_result(program, base, index)) for handle, index in results)
-    return refuse_results(frame, failures, _dying(segment.dying, segment.inputs), amount)
+    return refuse_results(frame, failures, _dying(segment.dying, _handles(segment, loop)), amount)
+
+
+def _handles(segment: Segment, loop: Loop | None) -> Sequence[int]:
+    """Returns the handles of all inputs of a segment or loop whose bindings may be bad."""
+    return segment.inputs if loop is None else input_handles(loop)
 
 
 def _results(base: int, loop: Loop | None, live: Sequence[int]) -> Iterator[tuple[int, int]]:

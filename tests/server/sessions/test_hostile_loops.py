@@ -216,13 +216,6 @@ def test_a_stepped_handle_never_names_what_is_hidden(handle: int) -> None:
 OF_ITS_OWN = loop(kept=(4, 4), inputs=((2, (STEP, BASE + 1)),))  # takes in iteration 1 what iteration 0 computes
 
 
-def test_a_stepped_handle_of_the_loops_own_results_is_not_taken() -> None:
-    world, one = opened()
-    world.take(one, OF_ITS_OWN, *[Fetch(n, BASE + n) for n in range(8)])
-    assert answers(one).keys() == {3, 5, 7}
-
-
-@pytest.mark.xfail(reason="the failure is that of a handle that names nothing")
 def test_a_stepped_handle_of_the_loops_own_results_is_a_bad_binding() -> None:
     world, one = opened()
     assert refusal(world.take(one, OF_ITS_OWN)) == "bad_binding"
@@ -233,7 +226,6 @@ def test_more_handles_than_iterations_are_refused() -> None:
     assert refusal(world.take(one, loop(2, inputs=((2, (STEP, X, STEP)),)))) == "bad_binding"
 
 
-@pytest.mark.xfail(reason="the values beyond the iterations are ignored")
 @pytest.mark.parametrize(
     "entry", [loop(2, scalars=((0, (1, 2, 3)),)), window(2, ((0, (0, 1, 2)),))], ids=["scalars", "starts"]
 )
@@ -249,7 +241,6 @@ def test_positions_that_cannot_die_end_the_session(dying: tuple[int, ...]) -> No
         world.take(one, loop(dying=dying))
 
 
-@pytest.mark.xfail(reason="positions of stepped inputs are checked against the inputs of the first iteration")
 def test_a_refused_loop_lets_the_values_die_that_it_steps_through() -> None:
     world, one = opened(Limits(live_bytes=30 * SIZE_BYTES, array_bytes=30 * SIZE_BYTES))
     world.take(one, loop(100, kept=(100, 1), inputs=((2, (STEP, X)),), dying=(3,)))
@@ -281,12 +272,11 @@ def test_bytes_of_all_stored_results_count_together() -> None:
     assert not one.queue
 
 
-@pytest.mark.xfail(reason="only results that the client keeps count")
 def test_bytes_of_hidden_values_count_too() -> None:
-    world, one = opened(Limits(live_bytes=40 * SIZE_BYTES, array_bytes=40 * SIZE_BYTES))
-    for number in range(40):
-        world.take(one, loop(100, base=BASE + 1000 * number, kept=(0, 0)))
-    assert one.live_bytes <= 40 * SIZE_BYTES
+    world, one = opened(Limits(live_bytes=20 * SIZE_BYTES, array_bytes=20 * SIZE_BYTES))
+    for number in range(8):
+        world.take(one, loop(base=BASE + 1000 * number, kept=(0, 0)))
+    assert 17 * SIZE_BYTES < one.live_bytes <= 20 * SIZE_BYTES
 
 
 def test_results_are_failed_in_pieces() -> None:
@@ -295,14 +285,6 @@ def test_results_are_failed_in_pieces() -> None:
     applied = world.intake.take(one, [entry], Arrival((), 0))
     assert applied.left is not None
     assert sum(value.failure is not None for value in one.values.values()) == MOST_FAILED
-
-
-@pytest.mark.xfail(reason="the results of a loop are made in one piece, as are those of every segment")
-def test_results_are_made_in_pieces() -> None:
-    world, one = opened()
-    before = len(one.values)
-    world.intake.take(one, [loop(MAX_STORED, kept=(MAX_STORED - 1, 1))], Arrival((), 0))
-    assert len(one.values) - before <= MOST_FAILED
 
 
 @pytest.mark.parametrize("kept", [(MAX_STORED, 1), (1 << 20, 0)])
