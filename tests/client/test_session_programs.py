@@ -122,6 +122,25 @@ def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
     assert len(uses) == 2
 
 
+def test_a_loop_of_which_another_result_is_held_in_each_call_is_at_most_three_programs() -> None:
+    peer = connect()
+    h, w, b, r = operands(peer.session)
+    kept = []
+    for held in range(5):
+        for _ in range(400):
+            values = [h @ w]
+            for other in (b, r, b, r):
+                values.append(values[-1] + other)
+            h = fw.tanh(values[-1])
+        kept.append(values[held])
+    del values
+    h.numpy()
+    assert len(whole_bodies(peer)) <= 3
+    fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
+    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop) and entry.program in fragments]
+    assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * 5
+
+
 @pytest.mark.parametrize("lag", [1, 2, 3, 8])
 def test_a_loop_that_takes_older_results_is_few_programs(lag: int) -> None:
     peer = connect(credit=UNBOUNDED, is_manual=True)

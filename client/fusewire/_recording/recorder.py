@@ -56,6 +56,7 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
 _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
+_MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
 _NEVER = sys.maxsize  # the number of no op
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
@@ -150,6 +151,7 @@ class _Loop(NamedTuple):
     body: RolledBody
     stored: frozenset[int]
     is_settled: bool
+    widenings: int = 0
     last: LastBody | None = None
 
     def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
@@ -165,15 +167,25 @@ class _Loop(NamedTuple):
         """Returns whether settled bodies of this structure have shown that their program stores these results."""
         return self.is_settled and self.body is body and self.stored.issuperset(results)
 
+    def bodies_beyond(self, kept: Mapping[int, int]) -> int:
+        """Returns how many of the last bodies have results to keep that the program does not store."""
+        return max([bodies for place, bodies in kept.items() if place not in self.stored], default=0)
+
+    def widened(self, results: frozenset[int]) -> _Loop:
+        """Returns the loop with a program that stores these results too, unless it was widened too often."""
+        if self.widenings == _MOST_WIDENINGS or self.stored.issuperset(results):
+            return self._replace(last=None)
+        return self._replace(stored=self.stored | results, widenings=self.widenings + 1, last=None)
+
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
         """Returns the loop after some bodies of which the results `kept` are live."""
         stored = body.carried_ops.union(kept)
-        if known is None or known.body is not body or (is_settled and not known.is_settled):
+        if known is None or known.body is not body:
             return cls(body, stored, is_settled)
-        if is_settled or not known.is_settled:
-            return cls(body, known.stored | stored, is_settled)
-        return known
+        if is_settled and not known.is_settled:
+            return cls(body, stored, is_settled, known.widenings)
+        return known.widened(stored) if is_settled == known.is_settled else known
 
 
 class _Unsent(NamedTuple):
@@ -517,7 +529,8 @@ class Recorder(ThreadTape):
     def _draw_loop(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
         """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
 
-        If more results of a last body that is not settled are live than of others, it becomes a fragment.
+        If more results of a last body that is not settled are live than of others, it becomes a fragment. So do bodies
+        with further results to keep once the loop's program has been widened too often.
         """
         ops, signatures = piece.ops // piece.bodies, unsent[places[: piece.ops // piece.bodies]]
         name = signatures.tobytes()
@@ -542,13 +555,18 @@ class Recorder(ThreadTape):
             )
             is_settled = True
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
+        beyond = loop.bodies_beyond(results.kept)
+        if 0 < beyond < piece.bodies:
+            piece, later, liveness, results = self._kept_together(
+                piece.shortened(piece.bodies - beyond), bodies, unsent, places
+            )
         if piece.bodies > 1:
             loop = loop._replace(last=last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body))
         self._loops[name] = loop  # as the most recently used
         if len(self._loops) > _KNOWN_PATTERNS:
             self._loops.popitem(last=False)
-        if not loop.stored.issuperset(results.kept):
-            return self._draw(Piece(piece.ops), unsent, places)
+        if loop.bodies_beyond(results.kept):
+            return self._draw(self._fitting(Piece(piece.ops), unsent, places), unsent, places)
         here, _ = _split(unsent, places, piece.ops)
         values, live = self.values_of(here), tuple(sorted(loop.stored))
         first_values = values[: len(values) // piece.bodies]
