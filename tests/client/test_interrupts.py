@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recording import recorder as _recorder
+from fusewire._recording import drafts
 from fusewire._recording.implementation import adopt_without_handle
 from fusewire._recording.segments import structure_of
 from fusewire._transport.grpc_transport import GrpcTransport
@@ -143,7 +143,7 @@ def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(mo
     original, refused = structure_of, []
 
     def interrupted(*arguments: Any) -> Any:
-        monkeypatch.setattr(_recorder, "structure_of", original)
+        monkeypatch.setattr(drafts, "structure_of", original)
         total = x
         for _ in range(STEPS):
             total = total + 1
@@ -153,7 +153,7 @@ def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(mo
             refused.append(str(error))
         return original(*arguments)
 
-    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    monkeypatch.setattr(drafts, "structure_of", interrupted)
     np.testing.assert_array_equal((x * 3).numpy(timeout=10), H * 3)
     assert "interrupts Fusewire itself" in refused[0]
 

@@ -125,7 +125,7 @@ def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
 def test_a_loop_of_which_another_result_is_held_in_each_call_is_at_most_three_programs() -> None:
     peer = connect()
     h, w, b, r = operands(peer.session)
-    kept = []
+    kept, values = [], [h]
     for held in range(5):
         for _ in range(400):
             values = [h @ w]

@@ -15,9 +15,10 @@ from fusewire._api.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import recording_body
 from fusewire._recording.default_session import default_session
+from fusewire._recording.drafts import Draft
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import admit, adopt
-from fusewire._recording.recorder import Draft, Owner, Recorder
+from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import ArraySpec
 
 MOST_RECORDINGS = 64  # of a function in a session; beyond, the one that was used least recently is dropped

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -36,27 +35,21 @@ from fusewire._recording.cutter import (
     Past,
     Piece,
     Reach,
-    within,
 )
+from fusewire._recording.drafts import Draft, Drafter, Rolled, Unsent
 from fusewire._recording.implementation import ThreadTape
-from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import Guests, HandlePin, PinnedHandles
-from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
-from fusewire._recording.segments import INSIDE, Liveness, Pattern, Structure, liveness_of, structure_of
-from fusewire._recording.signature import signature_of
+from fusewire._recording.segments import INSIDE, Liveness, liveness_of, structure_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
-from fusewire._recording.stepped_values import steps_of
 from fusewire._recording.tape import Integers, places_of_signatures, split
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar, Steps
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
-_KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
 _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
-_MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
 _NEVER = sys.maxsize  # the number of no op
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
@@ -111,84 +104,7 @@ class Owner(Protocol):
         """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
 
 
-class Rolled(NamedTuple):
-    """What makes a segment a loop.
-
-    Each pair of `carried` is an input, and the integer of a structure for what it takes in the next iteration. Results
-    of consecutive iterations have handles that are `handle_stride` apart. `kept` says of how many of the last
-    iterations each live result is kept. `inputs` holds the stepped inputs with their handles. `values` holds the values
-    that change, by their position among those of an iteration.
-    """
-
-    iterations: int
-    carried: tuple[tuple[int, int], ...]
-    handle_stride: int
-    kept: tuple[int, ...]
-    inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    values: tuple[tuple[int, Steps], ...] = ()
-
-
-class Draft(NamedTuple):
-    """A segment that is not committed. A draft may be dropped and made again, because its ops still count as unsent."""
-
-    piece: Piece
-    first: int
-    structure: Structure
-    liveness: Liveness
-    values: list[Scalar]
-    later: Integers  # the records behind the piece
-    is_body: bool = False  # whether the piece is the body of a loop or function
-    is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
-    rolled: Rolled | None = None  # of a loop
-
-
-class _Loop(NamedTuple):
-    """A known loop. `stored` are the results that its program may store: those carried, and those that were live.
-
-    If `is_settled`, they were live of a body behind which another was recorded.
-    """
-
-    body: RolledBody
-    stored: frozenset[int]
-    is_settled: bool
-    widenings: int = 0
-    last: LastBody | None = None
-
-    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
-        """Returns whether these bodies are further iterations of this loop, all with the same handles from elsewhere.
-
-        A single body may take other handles than the bodies before it.
-        """
-        if len(bodies) == 1:
-            return self.body.is_of(bodies[0], first, ops)
-        return self.last is not None and self.last.goes_on(bodies, first, ops)
-
-    def keeps(self, body: RolledBody, results: Iterable[int]) -> bool:
-        """Returns whether settled bodies of this structure have shown that their program stores these results."""
-        return self.is_settled and self.body is body and self.stored.issuperset(results)
-
-    def bodies_beyond(self, kept: Mapping[int, int]) -> int:
-        """Returns how many of the last bodies have results to keep that the program does not store."""
-        return max([bodies for place, bodies in kept.items() if place not in self.stored], default=0)
-
-    def widened(self, results: frozenset[int]) -> _Loop:
-        """Returns the loop with a program that stores these results too, unless it was widened too often."""
-        if self.widenings == _MOST_WIDENINGS or self.stored.issuperset(results):
-            return self._replace(last=None)
-        return self._replace(stored=self.stored | results, widenings=self.widenings + 1, last=None)
-
-    @classmethod
-    def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
-        """Returns the loop after some bodies of which the results `kept` are live."""
-        stored = body.carried_ops.union(kept)
-        if known is None or known.body is not body:
-            return cls(body, stored, is_settled)
-        if is_settled and not known.is_settled:
-            return cls(body, stored, is_settled, known.widenings)
-        return known.widened(stored) if is_settled == known.is_settled else known
-
-
-class _Unsent(NamedTuple):
+class _Heard(NamedTuple):
     """The unsent records as flat integers, up to the op before number `end`."""
 
     records: Integers
@@ -201,16 +117,15 @@ class Recorder(ThreadTape):
     __slots__ = (
         "_cutter",
         "_dead",
+        "_drafter",
+        "_heard",
         "_is_in_body",
         "_kept",
-        "_loops",
         "_mark",
         "_nameless",
         "_next_look",
         "_next_upload",
-        "_patterns",
         "_source_lines",
-        "_unsent",
         "_waiting_since_ns",
         "array_bytes",
         "first",
@@ -234,14 +149,13 @@ class Recorder(ThreadTape):
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
+        self._drafter = Drafter(owner.limits)
         self._is_in_body = False  # the recording thread writes it
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._nameless: set[int] = set()
-        self._unsent = _Unsent(np.empty(0, np.int64), self.first)
+        self._heard = _Heard(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
-        self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
-        self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
         self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
@@ -314,7 +228,7 @@ class Recorder(ThreadTape):
             first_ops = places_of_signatures(unsent)[:2].tolist()
             if len(first_ops) < 2 or (unsent == self.sent).any():
                 return False
-            self._unsent = self._unsent._replace(records=unsent[first_ops[1] :])
+            self._heard = self._heard._replace(records=unsent[first_ops[1] :])
             self._nameless.add(self.sent)
             self.sent += 1
             return True
@@ -396,7 +310,7 @@ class Recorder(ThreadTape):
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
         self.pass_over(ops)
         self.sent = end = self.next_number
-        self._unsent = _Unsent(_NO_RECORDS, end)
+        self._heard = _Heard(_NO_RECORDS, end)
         self._cutter = Cutter()
         self._set_marks()
 
@@ -450,9 +364,8 @@ class Recorder(ThreadTape):
         if piece is None:
             return None
         self._take_deaths(deaths)
-        if piece.bodies and self._fits(unsent, places, piece.ops // piece.bodies):
-            return self._draw_loop(piece, unsent, places)
-        return self._draw(self._fitting(piece, unsent, places), unsent, places)
+        drafted = Unsent(unsent, places, self.sent, self._dead, self.values_of)
+        return self._drafter.draft(piece, drafted, self._cutter.turn)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.
@@ -462,7 +375,7 @@ class Recorder(ThreadTape):
         if draft.is_again:
             return
         self._dead = draft.liveness.waiting
-        self._unsent = self._unsent._replace(records=draft.later)
+        self._heard = self._heard._replace(records=draft.later)
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
@@ -520,112 +433,6 @@ class Recorder(ThreadTape):
                 "once, before it runs, so that no such value is known: use fw.where in place of an `if` on values"
             )
 
-    def _draw(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
-        here, later = _split(unsent, places, piece.ops)
-        structure = self._structure(here, self.sent, unsent[places[: piece.ops]])
-        liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
-        return Draft(piece, self.sent, structure, liveness, self.values_of(here), later)
-
-    def _draw_loop(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
-        """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
-
-        If more results of a last body that is not settled are live than of others, it becomes a fragment. So do bodies
-        with further results to keep once the loop's program has been widened too often.
-        """
-        ops, signatures = piece.ops // piece.bodies, unsent[places[: piece.ops // piece.bodies]]
-        name = signatures.tobytes()
-        known = self._loops.pop(name, None)
-        here, _ = _split(unsent, places, piece.ops)
-        cells = here.reshape(piece.bodies, -1)
-        if known is not None and known.goes_on(cells, self.sent, ops):
-            bodies = rolled_on(cells, known.body)
-        else:
-            lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
-            if lead:
-                self._cutter.turn(lead)
-                return self._draw(Piece(lead), unsent, places)
-            bodies = roll(cells, self.sent, ops, None if known is None else known.body)
-        piece, later, liveness, results = self._kept_together(
-            piece.shortened(bodies.iterations), bodies, unsent, places
-        )
-        is_settled = len(places) >= piece.ops + ops
-        if not is_settled and piece.bodies > 1 and not (known is not None and known.keeps(bodies.body, results.kept)):
-            piece, later, liveness, results = self._kept_together(
-                piece.shortened(piece.bodies - 1), bodies, unsent, places
-            )
-            is_settled = True
-        loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
-        beyond = loop.bodies_beyond(results.kept)
-        if 0 < beyond < piece.bodies:
-            piece, later, liveness, results = self._kept_together(
-                piece.shortened(piece.bodies - beyond), bodies, unsent, places
-            )
-        if piece.bodies > 1:
-            loop = loop._replace(last=last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body))
-        self._loops[name] = loop  # as the most recently used
-        if len(self._loops) > _KNOWN_PATTERNS:
-            self._loops.popitem(last=False)
-        if loop.bodies_beyond(results.kept):
-            return self._draw(self._fitting(Piece(piece.ops), unsent, places), unsent, places)
-        here, _ = _split(unsent, places, piece.ops)
-        values, live = self.values_of(here), tuple(sorted(loop.stored))
-        first_values = values[: len(values) // piece.bodies]
-        rolled = Rolled(
-            piece.bodies,
-            bodies.body.carried,
-            ops,
-            tuple([results.kept.get(place, 0) for place in live]),
-            bodies.first(piece.bodies).stepped,
-            steps_of(values, len(first_values)),
-        )
-        freed = [*liveness.freed, *[self.sent + index for index in results.dropped]]
-        structure = Structure(bodies.body.key, bodies.inputs)
-        liveness = liveness._replace(live=live, freed=freed)
-        return Draft(piece, self.sent, structure, liveness, first_values, later, rolled=rolled)
-
-    def _kept_together(
-        self, piece: Piece, bodies: RolledBodies, unsent: Integers, places: Integers
-    ) -> tuple[Piece, Integers, Liveness, KeptResults]:
-        """Returns as many of the bodies as have results that can be kept together, and what is live of them."""
-        ops = piece.ops // piece.bodies
-
-        def size_bytes_of(place: int) -> int:
-            return signature_of(int(unsent[places[place]])).result.spec.size_bytes
-
-        while True:
-            _, later = _split(unsent, places, piece.ops)
-            liveness = liveness_of(self.sent, piece.ops, bodies.first(piece.bodies).handles, self._dead, later)
-            results = kept_results(liveness.live, ops, piece.bodies, size_bytes_of)
-            if results.ends_at == piece.bodies:
-                return piece, later, liveness, results
-            piece = piece.shortened(results.ends_at)
-
-    def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """Returns `piece`, or a shorter fragment if `piece` exceeds the ops or operands that a program may have."""
-        if self._fits(flat, places, piece.ops):
-            return piece
-        limits = self.owner.limits
-        ends = np.append(places, len(flat))[1 : piece.ops + 1] - np.arange(1, piece.ops + 1)
-        return within(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
-
-    def _fits(self, flat: Integers, places: Integers, ops: int) -> bool:
-        """Returns whether one program may hold the first ops."""
-        limits = self.owner.limits
-        return ops <= limits.program_ops and _end_of(flat, places, ops) - ops <= limits.program_operands
-
-    def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
-        """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
-        key, ops = signatures.tobytes(), len(signatures)
-        known = self._patterns.pop(key, None)
-        structure = None if known is None else known.match(flat, first, ops)
-        if known is None or structure is None:
-            structure = structure_of(flat, first, ops)
-            known = Pattern(structure)
-        self._patterns[key] = known  # as the most recently used
-        if len(self._patterns) > _KNOWN_PATTERNS:
-            self._patterns.popitem(last=False)
-        return structure
-
     def _take_deaths(self, count: int) -> None:
         dead = self.take_deaths(count)
         if self.pinned:
@@ -653,13 +460,13 @@ class Recorder(ThreadTape):
             for key in [key for key in self._kept.copy() if key[0] < self.sent]:
                 self._kept.pop(key, None)
 
-    def _hear(self) -> _Unsent:
+    def _hear(self) -> _Heard:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        end, (known, heard) = self.next_number, self._unsent
+        end, (known, heard) = self.next_number, self._heard
         if end > heard:
             new = self.between(heard, end)
-            self._unsent = _Unsent(np.concatenate((known, new)) if len(known) else new, end)
-        return self._unsent
+            self._heard = _Heard(np.concatenate((known, new)) if len(known) else new, end)
+        return self._heard
 
     def _trim(self) -> None:
         """Drops sent records that no search for a loop needs. Called in the recording thread."""
@@ -675,14 +482,3 @@ class Recorder(ThreadTape):
         self._mark = sent if sent == end else boundary if boundary >= end else self._next_look
         if self.checkpoint:
             self.checkpoint = self._mark
-
-
-def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Integers]:
-    """Returns the integers of the first `ops` records, and the integers of the other records."""
-    end = _end_of(flat, places, ops)
-    return flat[:end], flat[end:]
-
-
-def _end_of(flat: Integers, places: Integers, ops: int) -> int:
-    """Returns how many integers the first `ops` records take."""
-    return int(places[ops]) if ops < len(places) else len(flat)

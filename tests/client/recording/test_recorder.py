@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 import fusewire as fw
-from fusewire._recording import recorder as _recorder
+from fusewire._recording import drafts
 from fusewire._recording.recorder import _TRIMMED_AT_RECORDS
 from fusewire._recording.rolling import roll
-from fusewire._recording.segments import Structure, structure_of
-from fusewire._recording.tape import Integers
 from fusewire_protos.credit import Amount
 from tests.client.loops import H
 from tests.client.peer import connect
@@ -64,43 +62,12 @@ def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.Monke
     lengths: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:
-        monkeypatch.setattr(_recorder, "roll", roll)
+        monkeypatch.setattr(drafts, "roll", roll)
         train(x)
         lengths.append(session.recorder().records_kept)
         return roll(*arguments)
 
-    monkeypatch.setattr(_recorder, "roll", interrupted)
+    monkeypatch.setattr(drafts, "roll", interrupted)
     while not lengths:
         x * 2
     assert lengths[0] > OPS
-
-
-@pytest.fixture
-def structures(monkeypatch: pytest.MonkeyPatch) -> list[Structure]:
-    """Those that were worked out."""
-    seen: list[Structure] = []
-
-    def work_out(flat: Integers, first: int, ops: int) -> Structure:
-        seen.append(structure_of(flat, first, ops))
-        return seen[-1]
-
-    monkeypatch.setattr(_recorder, "structure_of", work_out)
-    return seen
-
-
-def test_a_piece_that_comes_again_is_of_a_known_structure_whatever_has_come_between(
-    structures: list[Structure],
-) -> None:
-    x = connect().session.array(H)
-    for _ in range(3):
-        (x + 1.0).numpy()
-        (x * 2.0).numpy()
-    assert len(structures) == 2
-
-
-def test_no_more_structures_are_known_than_a_few(structures: list[Structure], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_recorder, "_KNOWN_PATTERNS", 2)
-    x = connect().session.array(H)
-    for record_one in (x.__add__, x.__mul__, x.__sub__, x.__add__, x.__add__):
-        record_one(2.0).numpy()
-    assert len(structures) == 4

@@ -1,0 +1,258 @@
+"""Drafts segments of unsent ops: fragments, and bodies of loops. Knows the loops that have come before. Pure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from fusewire._recording.cutter import Piece, within
+from fusewire._recording.kept_results import KeptResults, kept_results
+from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
+from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._recording.signature import signature_of
+from fusewire._recording.stepped_values import steps_of
+from fusewire._recording.tape import Integers
+from fusewire_protos.frames import Scalar, Steps
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_MOST_KNOWN = 256  # patterns, and loops
+_MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
+
+T = TypeVar("T")
+
+
+class Rolled(NamedTuple):
+    """What makes a segment a loop.
+
+    Each pair of `carried` is an input, and the integer of a structure for what it takes in the next iteration. Results
+    of consecutive iterations have handles that are `handle_stride` apart. `kept` says of how many of the last
+    iterations each live result is kept. `inputs` holds the stepped inputs with their handles. `values` holds the values
+    that change, by their position among those of an iteration.
+    """
+
+    iterations: int
+    carried: tuple[tuple[int, int], ...]
+    handle_stride: int
+    kept: tuple[int, ...]
+    inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[int, Steps], ...] = ()
+
+
+class Draft(NamedTuple):
+    """A segment that is not committed. A draft may be dropped and made again, because its ops still count as unsent."""
+
+    piece: Piece
+    first: int
+    structure: Structure
+    liveness: Liveness
+    values: list[Scalar]
+    later: Integers  # the records behind the piece
+    is_body: bool = False  # whether the piece is the body of a recorded loop or function
+    is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
+    rolled: Rolled | None = None  # of a loop
+
+
+class Unsent(NamedTuple):
+    """The ops from which a segment is drafted."""
+
+    records: Integers  # of all unsent ops
+    places: Integers  # of each record's first integer
+    first: int  # the number of the first op
+    dead: Integers  # all handles known to be dead and not yet reported
+    values_of: Callable[[Integers], list[Scalar]]  # returns the values to which the negative integers of records refer
+
+    @property
+    def signatures(self) -> Integers:
+        """The signature number of each op."""
+        return self.records[self.places]
+
+    def end_of(self, ops: int) -> int:
+        """Returns how many integers the records of the first ops take."""
+        return int(self.places[ops]) if ops < len(self.places) else len(self.records)
+
+    def split(self, ops: int) -> tuple[Integers, Integers]:
+        """Returns the records of the first ops, and those of the other ops."""
+        end = self.end_of(ops)
+        return self.records[:end], self.records[end:]
+
+    def size_bytes_of(self, op: int) -> int:
+        """Returns the size of an op's result."""
+        return signature_of(int(self.records[self.places[op]])).result.spec.size_bytes
+
+
+class Drafter:
+    """Drafts the segments of one recorder."""
+
+    def __init__(self, limits: wire.Limits) -> None:
+        self._limits = limits
+        self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
+        self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
+
+    def draft(self, piece: Piece, unsent: Unsent, turn: Callable[[int], None]) -> Draft:
+        """Drafts a segment of the first ops: those of `piece`, or fewer if not all of them fit in one segment.
+
+        Calls `turn` with the number of ops of the draft if the loop's body begins behind them.
+        """
+        if piece.bodies and self._fits(unsent, piece.ops // piece.bodies):
+            return self._draft_loop(piece, unsent, turn)
+        return self._draft_fragment(piece.ops, unsent)
+
+    def _draft_fragment(self, ops: int, unsent: Unsent) -> Draft:
+        """Drafts the first ops, or fewer if they exceed the ops or operands that a program may have."""
+        piece = self._fitting(ops, unsent)
+        here, later = unsent.split(piece.ops)
+        structure = self._structure(here, unsent.first, unsent.signatures[: piece.ops])
+        liveness = liveness_of(unsent.first, piece.ops, structure.inputs, unsent.dead, later)
+        return Draft(piece, unsent.first, structure, liveness, unsent.values_of(here), later)
+
+    def _draft_loop(self, piece: Piece, unsent: Unsent, turn: Callable[[int], None]) -> Draft:
+        """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
+
+        If more results of a last body that is not settled are live than of others, it becomes a fragment. So do bodies
+        with further results to keep once the loop's program has been widened too often.
+        """
+        first, ops = unsent.first, piece.ops // piece.bodies
+        name = unsent.records[unsent.places[:ops]].tobytes()
+        known = self._loops.pop(name, None)
+        cells = unsent.split(piece.ops)[0].reshape(piece.bodies, -1)
+        if known is not None and known.goes_on(cells, first, ops):
+            bodies = rolled_on(cells, known.body)
+        else:
+            lead = 0 if known is None else begins_within(cells, first, ops, known.body)
+            if lead:
+                turn(lead)
+                return self._draft_fragment(lead, unsent)
+            bodies = roll(cells, first, ops, None if known is None else known.body)
+        kept = _kept(piece.shortened(bodies.iterations), bodies, unsent)
+        is_settled = len(unsent.places) >= kept.piece.ops + ops
+        if not is_settled and kept.piece.bodies > 1 and not (known is not None and known.keeps(bodies.body, kept.kept)):
+            kept, is_settled = _kept(kept.piece.shortened(kept.piece.bodies - 1), bodies, unsent), True
+        loop = _Loop.of(known, bodies.body, kept.kept, is_settled=is_settled)
+        beyond = loop.bodies_beyond(kept.kept)
+        if 0 < beyond < kept.piece.bodies:
+            kept = _kept(kept.piece.shortened(kept.piece.bodies - beyond), bodies, unsent)
+        if kept.piece.bodies > 1:
+            loop = loop._replace(last=last_body(cells[kept.piece.bodies - 1], first + kept.piece.ops, ops, bodies.body))
+        _remember(self._loops, name, loop)
+        if loop.bodies_beyond(kept.kept):
+            return self._draft_fragment(kept.piece.ops, unsent)
+        return _draft_of(bodies, kept, tuple(sorted(loop.stored)), unsent)
+
+    def _fitting(self, ops: int, unsent: Unsent) -> Piece:
+        if self._fits(unsent, ops):
+            return Piece(ops)
+        limits = self._limits
+        ends = np.append(unsent.places, len(unsent.records))[1 : ops + 1] - np.arange(1, ops + 1)
+        return within(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
+
+    def _fits(self, unsent: Unsent, ops: int) -> bool:
+        """Returns whether one program may hold the first ops."""
+        limits = self._limits
+        return ops <= limits.program_ops and unsent.end_of(ops) - ops <= limits.program_operands
+
+    def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
+        """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
+        key, ops = signatures.tobytes(), len(signatures)
+        known = self._patterns.pop(key, None)
+        structure = None if known is None else known.match(flat, first, ops)
+        if known is None or structure is None:
+            structure = structure_of(flat, first, ops)
+            known = Pattern(structure)
+        _remember(self._patterns, key, known)
+        return structure
+
+
+class _Kept(NamedTuple):
+    """Bodies of a loop that have results which can be kept together, and what is live of them."""
+
+    piece: Piece
+    later: Integers  # the records behind the piece
+    liveness: Liveness
+    kept: Mapping[int, int]  # see `KeptResults`
+    dropped: list[int]  # the handles of results that are kept with others, and that nobody holds
+
+
+class _Loop(NamedTuple):
+    """A known loop. `stored` are the results that its program may store: those carried, and those that were live.
+
+    If `is_settled`, they were live of a body behind which another was recorded.
+    """
+
+    body: RolledBody
+    stored: frozenset[int]
+    is_settled: bool
+    widenings: int = 0
+    last: LastBody | None = None
+
+    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
+        """Returns whether these bodies are further iterations of this loop, all with the same handles from elsewhere.
+
+        A single body may take other handles than the bodies before it.
+        """
+        if len(bodies) == 1:
+            return self.body.is_of(bodies[0], first, ops)
+        return self.last is not None and self.last.goes_on(bodies, first, ops)
+
+    def keeps(self, body: RolledBody, results: Iterable[int]) -> bool:
+        """Returns whether settled bodies of this structure have shown that their program stores these results."""
+        return self.is_settled and self.body is body and self.stored.issuperset(results)
+
+    def bodies_beyond(self, kept: Mapping[int, int]) -> int:
+        """Returns how many of the last bodies have results to keep that the program does not store."""
+        return max([bodies for place, bodies in kept.items() if place not in self.stored], default=0)
+
+    def widened(self, results: frozenset[int]) -> _Loop:
+        """Returns the loop with a program that stores these results too, unless it was widened too often."""
+        if self.widenings == _MOST_WIDENINGS or self.stored.issuperset(results):
+            return self._replace(last=None)
+        return self._replace(stored=self.stored | results, widenings=self.widenings + 1, last=None)
+
+    @classmethod
+    def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
+        """Returns the loop after some bodies of which the results `kept` are live."""
+        stored = body.carried_ops.union(kept)
+        if known is None or known.body is not body:
+            return cls(body, stored, is_settled)
+        if is_settled and not known.is_settled:
+            return cls(body, stored, is_settled, known.widenings)
+        return known.widened(stored) if is_settled == known.is_settled else known
+
+
+def _kept(piece: Piece, bodies: RolledBodies, unsent: Unsent) -> _Kept:
+    """Returns as many of the bodies of `piece` as have results that can be kept together."""
+    ops = piece.ops // piece.bodies
+    while True:
+        _, later = unsent.split(piece.ops)
+        liveness = liveness_of(unsent.first, piece.ops, bodies.first(piece.bodies).handles, unsent.dead, later)
+        results: KeptResults = kept_results(liveness.live, ops, piece.bodies, unsent.size_bytes_of)
+        if results.ends_at == piece.bodies:
+            return _Kept(piece, later, liveness, results.kept, [unsent.first + index for index in results.dropped])
+        piece = piece.shortened(results.ends_at)
+
+
+def _draft_of(bodies: RolledBodies, kept: _Kept, live: tuple[int, ...], unsent: Unsent) -> Draft:
+    """Drafts bodies of a loop whose program has the live results `live`."""
+    piece = kept.piece
+    values = unsent.values_of(unsent.split(piece.ops)[0])
+    first_values = values[: len(values) // piece.bodies]
+    rolled = Rolled(
+        piece.bodies,
+        bodies.body.carried,
+        piece.ops // piece.bodies,
+        tuple([kept.kept.get(place, 0) for place in live]),
+        bodies.first(piece.bodies).stepped,
+        steps_of(values, len(first_values)),
+    )
+    structure = Structure(bodies.body.key, bodies.inputs)
+    liveness = kept.liveness._replace(live=live, freed=[*kept.liveness.freed, *kept.dropped])
+    return Draft(piece, unsent.first, structure, liveness, first_values, kept.later, rolled=rolled)
+
+
+def _remember(known: OrderedDict[bytes, T], key: bytes, one: T) -> None:
+    """Keeps `one` as the most recently used."""
+    known[key] = one
+    if len(known) > _MOST_KNOWN:
+        known.popitem(last=False)
