@@ -21,7 +21,7 @@ from loadtests.peers import torch_cells
 from loadtests.system.context import Context, upload
 from loadtests.system.remote_loop import as_fori_loop
 from loadtests.system.service import Service
-from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Operands, Split
+from loadtests.workloads.cells import PRODUCTS, Blocks, Cell, Mlp, Norm, Operands, Product, Split
 from loadtests.workloads.loops import NUMPY, Loop, check_close
 
 _TOLERANCE = 2e-3
@@ -35,6 +35,15 @@ _LAYERS = (8, 1)
 _MLPS = tuple(Mlp(layers, hidden, batch) for hidden in (64, 256, 1024) for layers in _LAYERS for batch in _BATCHES)
 _WIDE_MLPS = tuple(Mlp(layers, 4096, batch) for layers in _LAYERS for batch in _BATCHES)
 _SPLITS = (Split(256, 64), Split(4096, 64), Split(4096, 256))
+_PRODUCTS = tuple(Product(rows, side, side) for side in (256, 1024) for rows in (1, 8, 64))
+_PRODUCTS += (Product(256, 1024, 1024), Product(1024, 1024, 1024))
+_OTHER_PRODUCTS = (
+    Product(4096, 4096, 4096),
+    Product(33, 77, 129),
+    Product(1000, 1000, 1000),
+    Product(64, 1024, 1024, is_transposed=True),
+    Product(1024, 1024, 1024, is_transposed=True),
+)
 _BLOCKS = Blocks(8, 64, 256)
 _NORM = Norm(4096, 4096)
 
@@ -54,6 +63,9 @@ class Timed(NamedTuple):
 def _measure(context: Context) -> Iterator[Figure]:
     with context.session() as (service, session), Worker(torch_cells.serve) as peer:
         timed = partial(time_cell, service, session, peer)
+        yield worst_figure("device_product", f"{PRODUCTS} products", "torch graph (cuBLAS)", map(timed, _PRODUCTS))
+        other = f"{PRODUCTS} large, ragged or transposed products"
+        yield worst_figure("device_product_other", other, "torch graph (cuBLAS)", map(timed, _OTHER_PRODUCTS))
         fused = "torch graph, fused bias and ReLU (_addmm_activation)"
         yield worst_figure("device_mlp", "Linear+ReLU, H64 to H1024", fused, map(timed, _MLPS))
         yield worst_figure("device_mlp_h4096", "Linear+ReLU, H4096", fused, map(timed, _WIDE_MLPS))
@@ -151,5 +163,14 @@ def _norm_figure(timed: Timed) -> Figure:
 
 
 DEVICE_CELLS = Microbenchmark(
-    ("device_mlp", "device_mlp_h4096", "device_split", "device_blocks", "device_norm"), _measure
+    (
+        "device_product",
+        "device_product_other",
+        "device_mlp",
+        "device_mlp_h4096",
+        "device_split",
+        "device_blocks",
+        "device_norm",
+    ),
+    _measure,
 )

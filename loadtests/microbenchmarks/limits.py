@@ -79,6 +79,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "never_seen_10000": at_most(0.4),
         "settling": at_most(3),
         "settling_s": at_most(1.5),
+        "device_product": at_most(1.11),
+        "device_product_other": at_most(1.33),
         "device_mlp": at_most(1.1),
         "device_mlp_h4096": at_most(1.3),
         "device_split": at_most(1.1),

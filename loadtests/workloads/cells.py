@@ -15,6 +15,7 @@ from loadtests.workloads.loops import Floats, Functions, Loop
 
 BLOCK_LAYERS = 4
 PARTS = 16
+PRODUCTS = 8
 _READ_ROWS = 8
 
 
@@ -91,7 +92,32 @@ class Norm(NamedTuple):
         return Loop(Operands(_state(self.rows, self.width)), _run_norm, first_rows)
 
 
-Cell = Mlp | Split | Blocks | Norm
+class Product(NamedTuple):
+    """Eight products in turn: of a state of (rows, depth) and a (depth, width) matrix, and back to the first shape.
+
+    The matrices lie transposed in memory if `is_transposed`.
+    """
+
+    rows: int
+    depth: int
+    width: int
+    is_transposed: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.rows}×{self.depth}×{self.width}{' transposed' * self.is_transposed}"
+
+    def loop(self) -> Loop:
+        there = _rotation(self.depth, self.width, seed=1)
+        back = np.ascontiguousarray(_rotation(self.depth, self.width, seed=2).T)
+        state = _state(self.rows, self.depth)
+        if self.is_transposed:
+            there, back = np.ascontiguousarray(there.T), np.ascontiguousarray(back.T)
+            return Loop(Operands(state, there, back), _run_transposed_products, first_rows)
+        return Loop(Operands(state, there, back), _run_products, first_rows)
+
+
+Cell = Mlp | Split | Blocks | Norm | Product
 
 
 def first_rows(state: Any) -> Any:
@@ -118,6 +144,30 @@ def _layers(hidden: int, block: int = 0) -> Sequence[Floats]:
             random.standard_normal(hidden, np.float32),
         )
     return drawn
+
+
+def _rotation(depth: int, width: int, *, seed: int) -> Floats:
+    """Returns the first rows of a dense reflection of `width` dimensions, so that products neither vanish nor grow."""
+    axis = np.random.default_rng(seed).standard_normal(width)
+    axis /= np.linalg.norm(axis)
+    reflection: Floats = (np.eye(depth, width) - 2 * np.outer(axis[:depth], axis)).astype(np.float32)
+    return reflection
+
+
+def _run_products(operands: Operands, steps: Iterable[object], _functions: Functions) -> Any:
+    x, there, back = operands
+    for _ in steps:
+        for _ in range(PRODUCTS // 2):
+            x = x @ there @ back
+    return x
+
+
+def _run_transposed_products(operands: Operands, steps: Iterable[object], _functions: Functions) -> Any:
+    x, there, back = operands
+    for _ in steps:
+        for _ in range(PRODUCTS // 2):
+            x = x @ there.T @ back.T
+    return x
 
 
 def _run_mlp(operands: Operands, steps: Iterable[object], functions: Functions) -> Any:
