@@ -107,6 +107,34 @@ def test_layer_norm_and_tanh_are_one_launch() -> None:
     _assert_means_the_same(program, random_inputs(program), [1e-5])
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("columns", [8, 1000, 5000])
+def test_a_softmax_is_one_launch(name: str, columns: int) -> None:
+    writer = Writer()
+    program = writer.program(getattr(writer, name)(writer.input(5, columns), axes=(1,)))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_the_negative_log_likelihood_of_a_log_softmax_is_one_launch() -> None:
+    writer = Writer()
+    x, labels = writer.input(6, 8), writer.input(6, dtype=dtypes.int32)
+    chosen = writer.one_hot(labels, classes=8, dtype=dtypes.float32.code)
+    likely = writer.sum(writer.multiply(writer.log_softmax(x, axes=(1,)), chosen), axes=(1,), keepdims=False)
+    program = writer.program(writer.negative(likely))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_a_root_mean_square_norm_is_one_launch() -> None:
+    writer = Writer()
+    x, gain, epsilon = writer.input(5, 8), writer.input(8), writer.scalar()
+    mean = writer.mean(writer.square(x), axes=(1,), keepdims=True)
+    program = writer.program(writer.multiply(writer.divide(x, writer.sqrt(writer.add(mean, epsilon))), gain))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program), [1e-5])
+
+
 def test_a_product_with_a_transposed_weight_copies_nothing() -> None:
     writer = Writer()
     x, w = writer.input(5, 8), writer.input(6, 8)

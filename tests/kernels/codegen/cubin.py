@@ -1,4 +1,4 @@
-"""Reads what CUDA's compiler says of a kernel in a compiled file: its registers and its local memory."""
+"""Reads what CUDA's compiler says of a kernel in a compiled file: its registers, its local memory and its code."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ class Demand(NamedTuple):
 
 def demand(cubin: bytes) -> Demand:
     """Returns what the only kernel of a file needs."""
-    found = dict(_entries(_section(cubin, ".nv.info")))
+    found = dict(_entries(_section(cubin, ".nv.info\0")))
     return Demand(found[_REGISTERS], found[_STACK_BYTES])
 
 
+def code_bytes(cubin: bytes) -> int:
+    """Returns the size of the machine code of the only kernel of a file."""
+    return len(_section(cubin, ".text."))
+
+
 def _section(cubin: bytes, wanted: str) -> bytes:
+    """Returns the first section whose name begins with `wanted`."""
     (table,) = struct.unpack_from("<Q", cubin, 40)
     count, names = struct.unpack_from("<HH", cubin, 60)
     headers = [struct.unpack_from("<IIQQQQ", cubin, table + number * 64) for number in range(count)]
     first_name = headers[names][4]
     for name, _, _, _, offset, size in headers:
-        if cubin[first_name + name :].startswith(wanted.encode() + b"\0"):
+        if cubin[first_name + name :].startswith(wanted.encode()):
             return cubin[offset : offset + size]
     raise AssertionError(f"a compiled file has a section {wanted}")
 

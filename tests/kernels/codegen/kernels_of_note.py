@@ -87,6 +87,13 @@ def _total() -> LoopKernel:
     return LoopKernel(0, True, inputs, nodes, (Store(4, _array(f16, Z)),))
 
 
+def _layer() -> LoopKernel:
+    """What follows a product in a layer of a network: tanh(product + bias) + residual."""
+    nodes = (node("add", (0, 1), f32), node("tanh", (3,), f32), node("add", (4, 2), f32))
+    inputs = (_array(f32, S, U), _array(f32, Z, U), _array(f32, S, U))
+    return LoopKernel(2, False, inputs, nodes, (Store(5, _array(f32, S, U)),))
+
+
 NOTED: dict[str, Kernel] = {
     "pointwise": _pointwise(),
     "long_pointwise": _long_pointwise(),
@@ -95,5 +102,6 @@ NOTED: dict[str, Kernel] = {
     "gather": _gather(),
     "total": _total(),
     "product": ProductKernel(f32, 1, True, is_in_fours=True),
+    "product_with_epilogue": ProductKernel(f32, 0, True, is_in_fours=True, epilogue=_layer()),
     "product_half": ProductKernel(f16, 0, False, True),
 }
