@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, Pers
 from fusewire_kernels.devices.graph_cache import graph_sizes
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
+from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, OperandRef, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
@@ -106,16 +106,6 @@ class CudaPlan:
     persistent: PersistentCall | None = None
 
 
-class _Retired(NamedTuple):
-    """Modules that no plan holds, and a fence behind the last launch of their kernels.
-
-    CuPy unloads a module when the last reference to the module is dropped.
-    """
-
-    fence: CudaFence
-    modules: list[Any]
-
-
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
@@ -147,7 +137,7 @@ class CudaDevice:
         self._modules = LoadedFiles(_load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
         self._graphs = LaunchGraphs(self._stream, self._take_own)
-        self._retired: deque[_Retired] = deque()
+        self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
 
@@ -386,9 +376,8 @@ class CudaDevice:
         """Unloads modules that no plan holds, once the device has done every launch that was queued before."""
         unheld = self._modules.take_unheld()
         if unheld:
-            self._retired.append(_Retired(self._stream.fence(), unheld))
-        while self._retired and self._retired[0].fence.is_reached():
-            self._retired.popleft()
+            self._retirement.retire(unheld)
+        self._retirement.drop_unused()
 
     # ---- memory and transfers ----
 

@@ -8,15 +8,15 @@ kept, the device may still be running it, so it lives until a fence behind its l
 from __future__ import annotations
 
 import ctypes
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import cupy
 from cupy.cuda import runtime
 
-from fusewire_kernels.devices.cuda_driver import Call, CudaFence, Stream
+from fusewire_kernels.devices.cuda_driver import Call, Stream
 from fusewire_kernels.devices.graph_cache import GraphCache
+from fusewire_kernels.devices.retirement import Retirement
 from fusewire_protos.errors import OutOfMemory, ServerFault
 
 
@@ -28,11 +28,6 @@ class LaunchGraph(NamedTuple):
     owners: tuple[Any, ...]
 
 
-class _Retired(NamedTuple):
-    fence: CudaFence
-    graph: LaunchGraph
-
-
 class LaunchGraphs:
     """The captured graphs of one device. `allocate` returns device memory and may raise OutOfMemory."""
 
@@ -40,8 +35,8 @@ class LaunchGraphs:
         self._stream = stream
         self._allocate = allocate
         self._capturing = cupy.cuda.Stream(non_blocking=True)
-        self._retired: deque[_Retired] = deque()
-        self.cache: GraphCache[LaunchGraph] = GraphCache(self._retire)
+        retirement: Retirement[LaunchGraph] = Retirement(stream.fence)
+        self.cache: GraphCache[LaunchGraph] = GraphCache(retirement.retire)
 
     def find(
         self, key: Hashable, iterations: int, table_bytes: int, calls_at: Callable[[int], Sequence[Call]], nodes: int
@@ -58,11 +53,6 @@ class LaunchGraphs:
     def launch(self, graph: LaunchGraph) -> None:
         """Launches a graph whose slot table is written."""
         self._stream.launch_graph(graph.executable)
-
-    def _retire(self, graph: LaunchGraph) -> None:
-        self._retired.append(_Retired(self._stream.fence(), graph))
-        while self._retired and self._retired[0].fence.is_reached():
-            self._retired.popleft()
 
     def _capture(
         self, iterations: int, table_bytes: int, calls_at: Callable[[int], Sequence[Call]]
