@@ -17,11 +17,15 @@
 #define FW_PRODUCT_FEW_ROWS 32
 #define FW_PRODUCT_SCRATCH_ROWS 64
 #define FW_PRODUCT_HEIGHT 8
-#define FW_THREAD_SCRATCH static _Thread_local __attribute__((aligned(64))) char
-FW_THREAD_SCRATCH fw_product_b[FW_PRODUCT_B_BYTES];
-FW_THREAD_SCRATCH fw_product_a[FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8];
-FW_THREAD_SCRATCH fw_product_out[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
-FW_THREAD_SCRATCH fw_product_values[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
+/* A thread's own memory, and the function that returns its address. If gcc saw that it always returns the same address,
+ * it would ask for the address again at each use, which doubles the time of a small product. */
+#define FW_THREAD_SCRATCH(name, bytes)                                                  \
+    static _Thread_local __attribute__((aligned(64))) char name##_memory[bytes];        \
+    static __attribute__((noinline, noipa, unused)) char *name(void) { return name##_memory; }
+FW_THREAD_SCRATCH(fw_product_b, FW_PRODUCT_B_BYTES)
+FW_THREAD_SCRATCH(fw_product_a, FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8)
+FW_THREAD_SCRATCH(fw_product_out, FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS)
+FW_THREAD_SCRATCH(fw_product_values, FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS)
 #endif
 
 #define FW_LANES_f32 ((int)(FW_PRODUCT_VECTOR_BYTES / sizeof(float)))
@@ -304,7 +308,7 @@ static void fw_block_f32(int64_t rows, int64_t columns, int64_t inner, fw_matrix
                         fw_tile_f32 tile, int is_few_rows) {
     const int64_t panel = FW_PANEL_f32;
     const int is_b_read = is_few_rows && b.column == 1;
-    float *packed_a = (float *)fw_product_a, *packed_b = (float *)fw_product_b;
+    float *packed_a = (float *)fw_product_a(), *packed_b = (float *)fw_product_b();
     for (int64_t j = 0; j < columns; j += panel) {
         const int64_t width = columns - j > panel ? panel : columns - j;
         const fw_matrix_f32 source = {b.start + j * b.column, b.row, b.column};
@@ -381,8 +385,8 @@ static void fw_sums_f32(int64_t rows, int64_t columns, int64_t inner, fw_matrix_
 static __attribute__((noinline, unused)) const float *fw_product_beside_f32(int64_t rows, int64_t columns, int64_t inner,
                                                                         fw_matrix_f32 a, fw_matrix_f32 b,
                                                                         int is_few_rows) {
-    float *sums = (float *)fw_product_out;
-    float *values = (float *)(1 ? fw_product_out : fw_product_values);
+    float *sums = (float *)fw_product_out();
+    float *values = 1 ? (float *)sums : (float *)fw_product_values();
     int64_t done = 0;
     if (1 && rows == 1 && b.column == 1) {
         done = fw_one_row_f32(columns, inner, a, b, sums);
@@ -408,7 +412,7 @@ static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64
         for (int64_t i = 0; i < rows; i += row_block) {
             const int64_t high = rows - i > row_block ? row_block : rows - i;
             float *result = out + i * out_row + j;
-            float *sums = is_stored ? (float *)result : (float *)fw_product_out;
+            float *sums = is_stored ? (float *)result : (float *)fw_product_out();
             const fw_matrix_f32 left = {a.start + i * a.row, a.row, a.column};
             const fw_matrix_f32 right = {b.start + j * b.column, b.row, b.column};
             fw_sums_f32(high, width, inner, left, right, sums, is_stored ? out_row : width, is_few_rows);

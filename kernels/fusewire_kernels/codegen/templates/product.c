@@ -17,11 +17,15 @@
 #define FW_PRODUCT_FEW_ROWS 32
 #define FW_PRODUCT_SCRATCH_ROWS 64
 #define FW_PRODUCT_HEIGHT 8
-#define FW_THREAD_SCRATCH static _Thread_local __attribute__((aligned(64))) char
-FW_THREAD_SCRATCH fw_product_b[FW_PRODUCT_B_BYTES];
-FW_THREAD_SCRATCH fw_product_a[FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8];
-FW_THREAD_SCRATCH fw_product_out[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
-FW_THREAD_SCRATCH fw_product_values[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
+/* A thread's own memory, and the function that returns its address. If gcc saw that it always returns the same address,
+ * it would ask for the address again at each use, which doubles the time of a small product. */
+#define FW_THREAD_SCRATCH(name, bytes)                                                  \
+    static _Thread_local __attribute__((aligned(64))) char name##_memory[bytes];        \
+    static __attribute__((noinline, noipa, unused)) char *name(void) { return name##_memory; }
+FW_THREAD_SCRATCH(fw_product_b, FW_PRODUCT_B_BYTES)
+FW_THREAD_SCRATCH(fw_product_a, FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8)
+FW_THREAD_SCRATCH(fw_product_out, FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS)
+FW_THREAD_SCRATCH(fw_product_values, FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS)
 #endif
 
 #define FW_LANES_$t ((int)(FW_PRODUCT_VECTOR_BYTES / sizeof($A)))
@@ -118,7 +122,7 @@ static void fw_block_$t(int64_t rows, int64_t columns, int64_t inner, fw_matrix_
                         fw_tile_$t tile, int is_few_rows) {
     const int64_t panel = FW_PANEL_$t;
     const int is_b_read = is_few_rows && b.column == 1;
-    $A *packed_a = ($A *)fw_product_a, *packed_b = ($A *)fw_product_b;
+    $A *packed_a = ($A *)fw_product_a(), *packed_b = ($A *)fw_product_b();
     for (int64_t j = 0; j < columns; j += panel) {
         const int64_t width = columns - j > panel ? panel : columns - j;
         const fw_matrix_$t source = {b.start + j * b.column, b.row, b.column};
@@ -192,8 +196,8 @@ static void fw_sums_$t(int64_t rows, int64_t columns, int64_t inner, fw_matrix_$
 static __attribute__((noinline, unused)) const $S *fw_product_beside_$t(int64_t rows, int64_t columns, int64_t inner,
                                                                         fw_matrix_$t a, fw_matrix_$t b,
                                                                         int is_few_rows) {
-    $A *sums = ($A *)fw_product_out;
-    $S *values = ($S *)($is_stored ? fw_product_out : fw_product_values);
+    $A *sums = ($A *)fw_product_out();
+    $S *values = $is_stored ? ($S *)sums : ($S *)fw_product_values();
     int64_t done = 0;
     if ($is_stored && rows == 1 && b.column == 1) {
         done = fw_one_row_$t(columns, inner, a, b, sums);
@@ -219,7 +223,7 @@ static __attribute__((noinline, unused)) void fw_product_$t(int64_t rows, int64_
         for (int64_t i = 0; i < rows; i += row_block) {
             const int64_t high = rows - i > row_block ? row_block : rows - i;
             $S *result = out + i * out_row + j;
-            $A *sums = is_stored ? ($A *)result : ($A *)fw_product_out;
+            $A *sums = is_stored ? ($A *)result : ($A *)fw_product_out();
             const fw_matrix_$t left = {a.start + i * a.row, a.row, a.column};
             const fw_matrix_$t right = {b.start + j * b.column, b.row, b.column};
             fw_sums_$t(high, width, inner, left, right, sums, is_stored ? out_row : width, is_few_rows);
