@@ -49,15 +49,12 @@ class Manner(NamedTuple):
     is_fused: bool = True
     is_donated: bool = False
     shift_bytes: int = 0
-    is_sliced: bool = False
 
 
 FUSED = Manner()
 UNFUSED = Manner(is_fused=False)
 DONATED = Manner(is_donated=True)
 SHIFTED = Manner(shift_bytes=16)
-SLICED = Manner(is_sliced=True)
-SLICED_AND_DONATED = Manner(is_donated=True, is_sliced=True)
 _MANNERS_OF_ROWS = {"fused": FUSED, "unfused": UNFUSED, "donated": DONATED}
 
 
@@ -167,10 +164,7 @@ class Runner:
         self, ready: _Ready, rows: Sequence[Work], manner: Manner, buffers: _Buffers
     ) -> list[list[Array]]:
         addresses = [self._place(ready.plan, row, manner, buffers) for row in rows]
-        if manner.is_sliced:
-            self._launch_in_slices(ready, addresses)
-        else:
-            self._launch(ready, addresses)
+        self._launch(ready, addresses)
         program = rows[0].program
         specs = [program.result_spec(index) for index in program.live]
         return [
@@ -192,17 +186,6 @@ class Runner:
         for number, row in enumerate(rows):
             ready.slot_layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
         self.device.launch(ready.loaded, table)
-
-    def _launch_in_slices(self, ready: _Ready, rows: Sequence[_Addresses]) -> None:
-        """One row after another, a launch in each slice."""
-        slices = self.device.in_slices
-        assert slices is not None, "the device runs no plans in slices"
-        for row in rows:
-            slots = np.zeros(len(ready.plan.columns), np.int64)
-            ready.slot_layout.fill(slots, slices.arena_address(ready.plan.arena_bytes), *row)
-            under_way = slices.begin(ready.loaded, slots)
-            while not under_way.go_on(0):
-                pass
 
     def _run_one_op(self, op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
         call = OneOpCall(op, tuple(operands), attributes)
@@ -287,9 +270,6 @@ def _manners(runner: Runner, work: Work) -> Iterator[tuple[str, Callable[[], lis
     yield "op by op", partial(runner.run_op_by_op, work)
     yield "shifted", partial(runner.run, work, SHIFTED)
     yield "donated", partial(runner.run, work, DONATED)
-    if runner.device.in_slices is not None:
-        yield "in slices", partial(runner.run, work, SLICED)
-        yield "in slices and donated", partial(runner.run, work, SLICED_AND_DONATED)
     for most_ops in _piece_sizes(work.program):
         pieces = pieces_of(work.program, most_ops)
         yield f"cut every {most_ops} ops", partial(runner.run_pieces, work, pieces)

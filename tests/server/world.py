@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, Device, DeviceInfo, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, Device, DeviceInfo, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
@@ -104,59 +103,6 @@ class Clock:
 
     def sleep(self, pause_s: float) -> None:
         self.now_ns += int(pause_s * 1e9)
-
-
-class SlicingDevice(WatchedDevice):
-    """Runs plans in slices too: each goes on until `may_end` is set, and for three slices at least.
-
-    Asserts that what a plan was told of stays in use from slice to slice, and that the arena has one plan at a time.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may_end = threading.Event()
-        self.may_end.set()
-        self.reached = threading.Event()  # a plan has run on
-        self.begun: list[SlicedPlan] = []
-        self.slices = Slices(self)
-
-    @property
-    def in_slices(self) -> PlansInSlices:
-        return self.slices
-
-
-class Slices:
-    """Implements `PlansInSlices`."""
-
-    def __init__(self, device: SlicingDevice) -> None:
-        self._device = device
-
-    def arena_address(self, arena_bytes: int) -> int:
-        return 1 << 40
-
-    def begin(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> SlicedPlan:
-        self._device.begun.append(SlicedPlan(self._device, loaded, slots))
-        return self._device.begun[-1]
-
-
-@dataclass(eq=False)
-class SlicedPlan:
-    """Implements `PlanInSlices`."""
-
-    device: SlicingDevice
-    loaded: NullPlan
-    slots: npt.NDArray[np.int64]
-    slices_left: int = 3
-
-    def go_on(self, most_ns: int) -> bool:
-        assert self.device.begun[-1] is self, "another plan has the arena"
-        self.device.check(self.loaded, self.slots)
-        self.device.reached.set()
-        self.slices_left -= 1
-        has_ended = self.slices_left <= 0 and self.device.may_end.wait(0.0001)  # lets go of the interpreter lock
-        if has_ended:
-            self.device.launch(self.loaded, self.slots[np.newaxis])
-        return has_ended
 
 
 class InstantPlanner(Planner):

@@ -115,30 +115,6 @@ class LoadedPlan(Protocol):
     def plan(self) -> Plan: ...
 
 
-class PlanInSlices(Protocol):
-    """A plan that runs for one row, in slices of time. A slice ends only between two launches."""
-
-    def go_on(self, most_ns: int) -> bool:
-        """Runs the plan for about `most_ns`, but at least one launch. Returns whether the plan has ended."""
-
-
-class PlansInSlices(Protocol):
-    """The way in which a device runs a plan in slices of time, so that it can do other work in between."""
-
-    def arena_address(self, arena_bytes: int) -> int:
-        """Returns the address of the arena for a plan that runs in slices.
-
-        Plans that run whole have another arena. Only one plan at a time may run in slices, because all plans in
-        slices use the same addresses. Raises OutOfMemory if the reserved range is smaller than the arena.
-        """
-
-    def begin(self, loaded: Any, slots: npt.NDArray[np.int64]) -> PlanInSlices:
-        """Begins to run a plan for one row of a slot table.
-
-        `slots` is the row, int64[columns]. It must not change until the plan ends.
-        """
-
-
 class PersistentKernels(Protocol):
     """The way in which a device runs many iterations of a loop in one launch."""
 
@@ -157,13 +133,6 @@ class Device(Protocol):
 
     @property
     def info(self) -> DeviceInfo: ...
-
-    @property
-    def in_slices(self) -> PlansInSlices | None:
-        """Runs plans in slices of time, so that other work runs between the slices and waits less.
-
-        None if a launch only queues work for the device, because slices would not shorten the wait then.
-        """
 
     @property
     def persistent_kernels(self) -> PersistentKernels | None:

@@ -4,8 +4,7 @@ Memory comes from NumPy, in blocks of a few sizes (size classes). A released blo
 size class, until the kept blocks reach a limit.
 
 Rows run one after another, so all rows use the same arena. The arena lies in a range of addresses that is reserved at
-start. Only the pages that plans touch take memory. A plan that runs in slices has its arena in a second range, because
-other plans run whole between its slices.
+start. Only the pages that plans touch take memory.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
-from fusewire_kernels.devices.cpu_slices import CpuSlices, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Launch, Plan
@@ -108,8 +106,7 @@ class CpuDevice:
 
     `memory_bytes` limits the blocks in use and the released blocks that the pool keeps, taken together. If it is None,
     the limit is the machine's memory. `cached_bytes` limits the blocks that the pool keeps. `arena_bytes` is the size
-    of each of two reserved ranges: one for plans that run whole, and one for the plan that runs in slices. `why` tells
-    people why this device was chosen.
+    of the reserved range. `why` tells people why this device was chosen.
     """
 
     def __init__(
@@ -130,7 +127,6 @@ class CpuDevice:
         runtime = self._load_runtime(toolchain) if toolchain else None
         self._run = runtime.fw_run if runtime else None
         self._run_loop = runtime.fw_run_loop if runtime else None
-        self._in_slices = CpuSlices(runtime.fw_run_slice, _reserve(arena_bytes)) if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
@@ -144,10 +140,6 @@ class CpuDevice:
     @property
     def info(self) -> DeviceInfo:
         return self._info
-
-    @property
-    def in_slices(self) -> CpuSlices | None:
-        return self._in_slices
 
     @property
     def persistent_kernels(self) -> None:
@@ -238,7 +230,8 @@ class CpuDevice:
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):
-            raise too_large(arena_bytes, len(self._arena))
+            text = f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {len(self._arena)}"
+            raise OutOfMemory(text)
         return self._arena_address
 
     def rows_that_fit(self, arena_bytes: int) -> int:
@@ -296,10 +289,8 @@ class CpuDevice:
         runtime = _load_library(compile_library(text, toolchain))
         address, count = ctypes.c_void_p, ctypes.c_int64
         runtime.fw_run.restype = runtime.fw_run_loop.restype = None
-        runtime.fw_run_slice.restype = count
         runtime.fw_run.argtypes = (address, count, address, count, count)
         runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
-        runtime.fw_run_slice.argtypes = (address, count, count, address, count)
         return runtime
 
 
@@ -315,6 +306,14 @@ def _load_library(path: str) -> ctypes.CDLL:
 
 def _unload_library(library: ctypes.CDLL) -> None:
     _dlclose(library._handle)
+
+
+def address_of(memory: Any) -> int:
+    """Returns the address of a buffer.
+
+    Raises TypeError or ValueError if the buffer is read-only, not dense or empty.
+    """
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:

@@ -146,10 +146,6 @@ class CudaDevice:
         return self._info
 
     @property
-    def in_slices(self) -> None:
-        return None
-
-    @property
     def persistent_kernels(self) -> CudaPersistentKernels:
         return self._persistent_kernels
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -83,10 +83,6 @@ class NullDevice:
     @property
     def info(self) -> DeviceInfo:
         return DeviceInfo("null", "null", None, "", self._memory_bytes, "computes nothing")
-
-    @property
-    def in_slices(self) -> PlansInSlices | None:
-        return None
 
     @property
     def persistent_kernels(self) -> None:

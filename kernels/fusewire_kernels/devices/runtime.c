@@ -1,8 +1,7 @@
-/* Runs a plan on the CPU: one call a submission, or for a row in slices one call a slice. The loop over rows is the
-   outermost, so that a row's arena and values stay in the cache. */
+/* Runs a plan on the CPU: one call a submission. The loop over rows is the outermost, so that a row's arena and values
+   stay in the cache. */
 
 #include <stdint.h>
-#include <time.h>
 
 typedef struct {
     int64_t column;
@@ -37,23 +36,4 @@ void fw_run_loop(const fw_launch *launches, int64_t launch_count, const int64_t 
     for (int64_t row = 0; row < rows; row++)
         for (int64_t iteration = 0; iteration < counts[row]; iteration++)
             run_row(launches, launch_count, table + (iteration * rows + row) * columns);
-}
-
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* Runs launches of a row from the launch `first` on until `most_ns` have passed, for at least one launch. Returns the
-   number of the next launch. */
-int64_t fw_run_slice(const fw_launch *launches, int64_t first, int64_t launch_count, const int64_t *slots,
-                     int64_t most_ns) {
-    const int64_t began_ns = now_ns();
-    int64_t next = first;
-    while (next < launch_count) {
-        run_launch(launches + next++, slots);
-        if (now_ns() - began_ns >= most_ns) break;
-    }
-    return next;
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
 from itertools import chain
 
 import numpy as np
@@ -38,17 +37,6 @@ class Allocation:
             except OutOfMemory as error:
                 failed.append(FailedRow(row, "out_of_memory", str(error)))
         return rows, failed, spare
-
-    def finds_room(self, submission: Submission) -> bool:
-        """Returns whether `allocate` would find memory for every row that has its inputs. Keeps no memory."""
-        sizes_bytes = _sizes_bytes(submission)
-        if not self._memory.may_hold(sum(sizes_bytes)):
-            return False
-        with suppress(OutOfMemory), ExitStack() as taken:  # the sum does not decide: the device rounds each size
-            for size_bytes in sizes_bytes:
-                taken.callback(self._memory.give_back, self._memory.allocate(size_bytes))
-            return True
-        return False
 
     def _allocate_row(
         self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block], submission: Submission
@@ -102,18 +90,3 @@ class Allocation:
 def _largest_stand_in_bytes(submission: Submission) -> int:
     inputs = [value for row in submission.rows for value in row.inputs]
     return max(value.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
-
-
-def _sizes_bytes(submission: Submission) -> list[int]:
-    """Returns the size of each block that `allocate` takes. Leaves out rows that fail whatever memory there is."""
-    sizes_bytes = []
-    stands_in = False
-    for row, donated in zip(submission.rows, submission.donated, strict=True):
-        absent = [value for value in row.inputs if value.block is None]
-        if all(value.state is ValueState.STAND_IN for value in absent) and not submission.goes_on_with(row):
-            overwriting = {position for _, position in donated}
-            sizes_bytes += [
-                value.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting
-            ]
-            stands_in = stands_in or bool(absent)
-    return [*sizes_bytes, _largest_stand_in_bytes(submission)] if stands_in else sizes_bytes

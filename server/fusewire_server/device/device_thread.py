@@ -1,9 +1,9 @@
 """Takes orders in turn on the one thread that uses the device, and has each acted on. Decides nothing.
 
 The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
-a block that is released may be reused by any later order. A run at tier 0 or of a long plan, and the read of a large
-value, take several slices; orders of other sessions that come in between may overtake it (see `unfinished_orders`), and
-several unfinished orders take turns. The device thread does not wait for the device: the completion thread waits for
+a block that is released may be reused by any later order. A run at tier 0, and the read of a large value, take several
+slices; orders of other sessions that come in between may overtake it (see `unfinished_orders`), and several unfinished
+orders take turns. The device thread does not wait for the device: the completion thread waits for
 fences, in order, and reports the work behind them. A run also copies the results that clients wait for to the host, and
 its report carries them.
 """
@@ -22,7 +22,6 @@ from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
-from fusewire_server.device.long_plans import LongPlans
 from fusewire_server.device.memory import DeviceMemory, MemoryCount
 from fusewire_server.device.orders import (
     Broken,
@@ -30,18 +29,15 @@ from fusewire_server.device.orders import (
     Read,
     Report,
     Run,
-    Submission,
     goes_in_slices,
     is_brief,
     sessions_of,
 )
-from fusewire_server.device.sliced_plan import SlicedPlan
 from fusewire_server.device.sliced_read import SlicedRead
-from fusewire_server.device.sliced_run import SlicedRun, Way
+from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
 from fusewire_server.scheduling.turns import Turns
-from fusewire_server.scheduling.unfinished_orders import LOOK_S, Line, Progress, TimeShares, Waiting, slice_ns
-from fusewire_server.sessions.session import SessionState
+from fusewire_server.scheduling.unfinished_orders import LOOK_S, PAUSE_S, SLICE_NS, Line, Progress, TimeShares, Waiting
 
 
 class DeviceThread:
@@ -55,10 +51,9 @@ class DeviceThread:
         self._memory = DeviceMemory(device, self._line)
         self._allocation = Allocation(device, self._memory)
         self._tier0 = Tier0(device, self._memory)
-        self._long_plans = LongPlans(self._allocation, self._memory, self._line)
         self._completion = Completion(device, self._reports, self._is_idle)
         self._executor = Executor(device, self._memory, self._allocation, self._completion, self._reports)
-        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # unfinished orders, except runs that wait for the arena
+        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # unfinished orders
         self._shares = TimeShares()
         self._taken: deque[Order | None] = deque()  # taken out of the queue and not yet acted on
         self.busy_ns = 0  # written by the device thread; any thread may read it
@@ -109,7 +104,7 @@ class DeviceThread:
         while not self._line.is_open:
             if self._shares.is_turn(time.perf_counter_ns(), self._look()):
                 self._take_turns()
-                if self._shares.pause_s and self._is_idle() and not self._line.is_open:
+                if self._is_idle() and not self._line.is_open:
                     time.sleep(LOOK_S)
             if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
@@ -139,8 +134,6 @@ class DeviceThread:
         is_alone = self._line.is_open and not in_slices
         if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
-        else:
-            self._give_up_for(order)
 
     def _act(self, order: Order) -> None:
         began_ns, in_slices = time.perf_counter_ns(), goes_in_slices(order)
@@ -160,70 +153,47 @@ class DeviceThread:
             self._begin_run(order)
         else:
             assert isinstance(order, Read), "only runs and reads go in slices"
-            self._await_turn(SlicedRead(self._device, order))
+            read = SlicedRead(self._device, order)
+            self._turns.add(read.tenant, read)
 
     def _begin_run(self, order: Run) -> None:
-        run = SlicedRun(order, self._way(order.submission), self._memory, DeviceTime(self._device), self._reports.add)
-        if order.submission.loaded is not None:
-            self._long_plans.enter(run)
-            return
+        way = self._tier0.way(order.submission.entry)
+        run = SlicedRun(order, way, self._memory, DeviceTime(self._device), self._reports.add)
         run.allocate(self._allocation)
-        self._await_turn(run)
-
-    def _way(self, submission: Submission) -> Way:
-        entry, loaded = submission.entry, submission.loaded
-        if loaded is None:
-            return self._tier0.way(entry)
-        assert self._device.in_slices is not None, "a run is long only on a device that runs plans in slices"
-        assert entry.slot_layout is not None, "a loaded plan has its slot layout"
-        return SlicedPlan(self._device.in_slices, loaded, entry.slot_layout)
-
-    def _await_turn(self, one: SlicedRun | SlicedRead) -> None:
-        self._turns.add(self._long_plans.owner(one), one)
-
-    def _give_up_for(self, order: Order) -> None:
-        """Gives up runs that wait for the arena for ended sessions only, so that orders behind them can go on."""
-        if any(session.state is SessionState.CLOSED for session in sessions_of(order)):
-            for run in self._long_plans.give_up_unwanted():
-                self._await_turn(run)
+        self._turns.add(run.tenant, run)
 
     def _take_turns(self) -> None:
         """Runs unfinished orders, slice by slice, for as long as their turn lasts."""
         self._shares.begin_turn(time.perf_counter_ns())
         while self._take_turn() and not self._line.is_open:
-            if self._shares.pause_s:
-                time.sleep(self._shares.pause_s)
+            time.sleep(PAUSE_S)
 
     def _take_turn(self) -> bool:
         """Runs one slice of the unfinished order that is next.
 
         Returns whether another slice may follow in this turn.
         """
-        run = self._long_plans.next_holder(others_go_on=not self._turns.is_empty)
-        if run is not None:
-            self._await_turn(run)
         one = self._turns.take()
-        assert one is not None, "each unfinished order waits for its turn, or for the arena while another run has it"
+        assert one is not None, "each unfinished order waits for its turn"
         began_ns = time.perf_counter_ns()
         one.device_time.begin()
-        progress = one.go_on(began_ns + slice_ns(is_foreign=one.is_foreign))
+        progress = one.go_on(began_ns + SLICE_NS)
         one.device_time.end()
         now_ns = time.perf_counter_ns()
         one.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns
         if progress is Progress.ENDED:
             self._end(one)
-        elif not self._long_plans.take_back(one):
-            self._await_turn(one)
-        return self._shares.goes_on(began_ns, now_ns, progress, is_foreign=one.is_foreign)
+        else:
+            self._turns.add(one.tenant, one)
+        return self._shares.goes_on(began_ns, now_ns, progress)
 
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
-            number, submission, _ = one.order
+            number, submission = one.order
             self._executor.complete_run(number, submission, one.failed, one.spare, one.device_time)
         else:
             self._completion.when_reached(one.outcome)
-        self._long_plans.end(one)
         self._act_on_held_up(one.order)
 
     def _act_on_held_up(self, ended: Order) -> None:
@@ -239,4 +209,4 @@ class DeviceThread:
         """Runs all unfinished orders to their end, and acts on all orders that were held up."""
         while not self._line.is_open:
             self._take_turn()
-            time.sleep(self._shares.pause_s)
+            time.sleep(PAUSE_S)

@@ -74,12 +74,6 @@ class DeviceMemory:
 
     # ---- blocks ----
 
-    def may_hold(self, size_bytes: int) -> bool:
-        """Returns whether `size_bytes` fit beside all values. Compares sizes and allocates nothing."""
-        if self._exceeds(size_bytes):
-            self._release_early()
-        return not self._exceeds(size_bytes)
-
     def allocate(self, size_bytes: int) -> Block:
         """Allocates a block. Raises OutOfMemory only if held-up releases and reservations together free too little."""
         return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes)))

@@ -42,11 +42,10 @@ class Submission(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Run the rows of a submission. `is_long`: the plan takes so long that other orders should not wait for its end."""
+    """Run the rows of a submission."""
 
     number: int
     submission: Submission
-    is_long: bool = False
 
 
 class Write(NamedTuple):
@@ -187,7 +186,7 @@ def values_needed(order: Order) -> Iterator[Value]:
 def goes_in_slices(order: Order) -> bool:
     """Returns whether an order is done in slices, so that other orders may overtake it. Runs on any thread."""
     if isinstance(order, Run):
-        return order.is_long or order.submission.loaded is None
+        return order.submission.loaded is None
     return isinstance(order, Read) and is_large(order.fetching)
 
 

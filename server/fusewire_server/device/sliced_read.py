@@ -18,8 +18,6 @@ log = logging.getLogger("fusewire.device")
 class SlicedRead:
     """A read of a large value. `used_ns` is the time that the read's slices took; the device thread adds it up."""
 
-    is_foreign = False
-
     def __init__(self, device: Device, order: Read) -> None:
         self.order = order
         self.device_time = DeviceTime(device)

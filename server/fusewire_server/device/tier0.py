@@ -60,8 +60,6 @@ class OpByOp:
     results are written after all ops.
     """
 
-    is_foreign = False
-
     def __init__(self, tier0: Tier0, device: Device, memory: DeviceMemory, entry: ProgramEntry) -> None:
         self._tier0 = tier0
         self._memory = memory

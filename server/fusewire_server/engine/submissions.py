@@ -5,7 +5,6 @@ The coalescer and the lanes decide which rows are submitted. This file updates t
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -51,7 +50,7 @@ class Submissions:
         self._wake = wake
         self._no_room = no_room
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
-        self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
+        self.lanes = Lanes()
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
         self.slow_log = SlowLog()
         self.is_held = False  # whether submissions are held back
@@ -172,8 +171,7 @@ class Submissions:
         donated = tuple([self._leave(row, batch, effects) for row in rows])
         reads = self.reads.take_carried(effects)
         released, effects.released = tuple(effects.released), []
-        is_long = loaded is not None and self.lanes.is_long(entry, loaded)
-        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads, batch.spans), is_long))
+        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads, batch.spans)))
         self.reads.order(effects)
         self._release_of_rows(rows, effects)
 

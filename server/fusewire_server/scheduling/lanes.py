@@ -11,7 +11,6 @@ from collections.abc import Hashable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import Batch
 from fusewire_server.sessions.session import Row, Session
 
@@ -27,7 +26,7 @@ class Lane(Enum):
     """The queue that a submission takes on its way to the device."""
 
     FAST = "fast"
-    SLOW = "slow"  # rows that run op by op or take long, and other rows of sessions that have such rows on the device
+    SLOW = "slow"  # rows that run op by op, and other rows of sessions that have such rows on the device
     # Submissions that left the slow lane because they take very long. Later slow submissions take turns with them.
     LASTING = "lasting"
 
@@ -44,13 +43,9 @@ class Told(NamedTuple):
 
 
 class Lanes:
-    """The submissions of each lane. The loop thread owns this object.
+    """The submissions of each lane. The loop thread owns this object."""
 
-    A row whose plan takes more than `most_whole_ns` is slow.
-    """
-
-    def __init__(self, most_whole_ns: int) -> None:
-        self.most_whole_ns = most_whole_ns
+    def __init__(self) -> None:
         self._submissions = 0
         self._outstanding: dict[int, Told] = {}
         self._told: Counter[Lane] = Counter()  # lane -> how many outstanding submissions it has
@@ -75,10 +70,6 @@ class Lanes:
             return None
         lane = self._lane(row)
         return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
-
-    def is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
-        """Returns whether a row that runs by this plan takes so long that other orders should not wait for its end."""
-        return (entry.row_ns or loaded.plan.cost.estimate_ns) > self.most_whole_ns
 
     @property
     def outstanding(self) -> int:
@@ -123,9 +114,7 @@ class Lanes:
         self._lasting -= Counter([session])
 
     def _lane(self, row: Row) -> Lane:
-        loaded = row.entry.loaded
-        is_slow = loaded is None or row.session in self._slow or self.is_long(row.entry, loaded)
-        return Lane.SLOW if is_slow else Lane.FAST
+        return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
 
     def _count(self, told: Told, change: int) -> None:
         """Counts a submission. `change` is 1 if the device is told to run it, and −1 if the device has completed it."""

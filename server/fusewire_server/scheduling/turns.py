@@ -58,22 +58,6 @@ class Turns(Generic[T]):
         """Removes an owner. Returns the items of its queue."""
         return self._queues.pop(owner, deque())
 
-    def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
-        """Removes and returns all items for which `is_meant` is true.
-
-        Calls `is_meant` only once for each item of a queue, because a second call might return something else.
-        """
-        taken_out: list[T] = []
-        for owner, queue in list(self._queues.items()):
-            left: deque[T] = deque()
-            for item in queue:
-                (taken_out if is_meant(item) else left).append(item)
-            if left:
-                self._queues[owner] = left
-            else:
-                del self._queues[owner]
-        return taken_out
-
 
 class TenantTurns(Generic[T]):
     """Serves tenants round-robin, and the owners of each tenant round-robin in that tenant's turns.

@@ -1,9 +1,8 @@
 """Splits device-thread time evenly between unfinished orders and the orders that overtake them. Pure.
 
-A row that runs op by op takes time in proportion to the ops of its program. The plan of a long row, and the read of a
-large value, take time in proportion to their data. The device thread works on all of these orders in slices. A slice is
-a part of such an order; between slices the thread attends to other orders. A slice of a plan ends only between two
-launches, so a long launch makes a long slice. Several orders may be unfinished at once; they take turns. An order
+A row that runs op by op takes time in proportion to the ops of its program. The read of a large value takes time in
+proportion to its data. The device thread works on these orders in slices. A slice is a part of such an order; between
+slices the thread attends to other orders. Several orders may be unfinished at once; they take turns. An order
 overtakes all unfinished orders if it has no session in common with them, or with any order that was held up earlier.
 Every other order waits until the earlier orders that concern its sessions have ended. So the orders of a session never
 overtake each other.
@@ -22,9 +21,8 @@ thread had sent the overtaking order first. In particular
 - a block that an overtaking order releases held a value of another session, and no held-up order will use that value;
 - a block that is newly allocated was released before; before its end, an unfinished order releases only results of rows
   that have failed, the order does not touch these results again, and no client can read them;
-- an arena keeps no data from one launch of a whole plan to the next, and the device runs launches in the order in which
-  they are issued; a plan that runs in slices has an arena that no other plan uses before the row of the first plan has
-  ended.
+- an arena keeps no data from one launch of a plan to the next, and the device runs launches in the order in which they
+  are issued.
 
 A session that has ended sends nothing more, and nobody reads its values. So an unfinished order that concerns only
 ended sessions may be given up after any slice, because nobody will read the values that the order has not yet written.
@@ -32,11 +30,10 @@ ended sessions may be given up after any slice, because nobody will read the val
 Memory. A run at tier 0 reserves memory for its intermediate values. Other orders may need that memory. These orders
 must not wait until the run ends, because that may take hours, and must not be refused memory because of the run. So the
 run gives its reservation back, and starts its row again when there is memory. That changes no result, because a row at
-tier 0 writes its results only after all its ops have run, and until then its inputs are unchanged. (A plan writes
-results while it runs. So a plan reserves nothing and never starts again; the results get memory only when the plan
-first has the arena.) An allocation of a value may take the reservation of any run. A run may take the reservations of
-larger runs only, and waits for the other runs. A held-up order may release a value early if no unfinished order and no
-other held-up order needs the value, because no later order can name a value that has died.
+tier 0 writes its results only after all its ops have run, and until then its inputs are unchanged. An allocation of a
+value may take the reservation of any run. A run may take the reservations of larger runs only, and waits for the other
+runs. A held-up order may release a value early if no unfinished order and no other held-up order needs the value,
+because no later order can name a value that has died.
 """
 
 from __future__ import annotations
@@ -49,11 +46,8 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 SLICE_NS = 300_000
-# The length of a slice that is one foreign call. It is longer, because other threads run during the call, and at the
-# end of the call the device thread has to wait for the interpreter lock.
-FOREIGN_SLICE_NS = 1_000_000
 MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
-# The pause between slices that are not foreign calls. During the pause another thread gets the interpreter lock. Every
+# The pause between two slices. During the pause another thread gets the interpreter lock. Every
 # launch also releases the lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
 PAUSE_S = 0.00005
 # The pause between two looks for orders, for the same reason. The operating system makes the pause a little longer.
@@ -145,7 +139,6 @@ class TimeShares:
     """Decides when unfinished orders run, and for how long. The device thread owns this object and passes the time."""
 
     def __init__(self) -> None:
-        self.pause_s = 0.0  # to sleep after the last slice
         self._others_ns = 0  # time that overtaking orders have used since the last turn of the unfinished orders
         self._due_ns = 0  # when the unfinished orders run again even if other orders wait
         self._until_ns = 0  # the end of the current turn of the unfinished orders
@@ -174,25 +167,16 @@ class TimeShares:
         """
         self._until_ns = now_ns + min(self._others_ns, MOST_OWED_NS)
 
-    def goes_on(self, slice_began_ns: int, now_ns: int, progress: Progress, *, is_foreign: bool) -> bool:
+    def goes_on(self, slice_began_ns: int, now_ns: int, progress: Progress) -> bool:
         """Notes that a slice has ended. Returns whether another slice follows in this turn.
 
         If none follows, other orders get as much time as that slice took, but at most `MOST_OWED_NS` and at least
         `SLICE_NS`. If the slice ended because its order waits, unfinished orders may run again at once.
         """
-        self.pause_s = 0.0 if is_foreign else PAUSE_S
         self._others_ns = 0
         waits = progress is Progress.WAITS
         self._due_ns = 0 if waits else now_ns + max(min(now_ns - slice_began_ns, MOST_OWED_NS), SLICE_NS)
         return not waits and now_ns < self._until_ns
-
-
-def slice_ns(*, is_foreign: bool) -> int:
-    """Returns the length of a slice, in ns.
-
-    `is_foreign`: whether the slice is one foreign call. A foreign call releases the interpreter lock.
-    """
-    return FOREIGN_SLICE_NS if is_foreign else SLICE_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:

@@ -28,7 +28,7 @@ from fusewire_kernels.codegen.kernel import (
     Store,
     Stride,
 )
-from fusewire_kernels.devices.base import Block, Device, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.plan.plan import (
     ARENA_ALIGNMENT_BYTES,
     ARENA_COLUMN,
@@ -330,42 +330,6 @@ class DeviceConformance:
         gc.collect()
         assert held() is None
 
-    # ---- slices ----
-
-    def test_a_plan_in_slices_gives_the_bytes_of_the_whole_and_stops_between_launches(self, machine: Machine) -> None:
-        device, slices = machine.device, _slices(machine)
-        loaded = _load_scaled_sum(machine, 1000)
-        whole, sliced = (_scaled_sum(device, seed=9) for _ in range(2))
-        device.launch(loaded, whole.table(device.arena_address(loaded.plan.arena_bytes, 0)))
-        under_way = slices.begin(loaded, sliced.table(slices.arena_address(loaded.plan.arena_bytes))[0])
-        assert [under_way.go_on(0) for _ in range(2)] == [False, True]
-        assert _read(device, sliced.output, 4000) == _read(device, whole.output, 4000)
-
-    def test_a_slice_that_is_long_enough_runs_all(self, machine: Machine) -> None:
-        device, slices = machine.device, _slices(machine)
-        loaded, sums = _load_scaled_sum(machine, 1000), _scaled_sum(device, seed=9)
-        table = sums.table(slices.arena_address(loaded.plan.arena_bytes))
-        assert slices.begin(loaded, table[0]).go_on(1 << 62)
-        np.testing.assert_array_equal(_floats(device, sums.output, (1000,)), sums.expected)
-
-    def test_whole_plans_between_slices_leave_the_arena_alone(self, machine: Machine) -> None:
-        device, slices = machine.device, _slices(machine)
-        loaded = _load_scaled_sum(machine, 1000)
-        sliced, between = _scaled_sum(device, seed=9), _scaled_sum(device, seed=10)
-        under_way = slices.begin(loaded, sliced.table(slices.arena_address(loaded.plan.arena_bytes))[0])
-        while not under_way.go_on(0):
-            device.launch(loaded, between.table(device.arena_address(loaded.plan.arena_bytes, 0)))
-        for one in (sliced, between):
-            np.testing.assert_array_equal(_floats(device, one.output, (1000,)), one.expected)
-
-    def test_a_plan_without_launches_ends_with_its_first_slice(self, machine: Machine) -> None:
-        slices, nothing = _slices(machine), _load(machine, [], [], _inputs(0))
-        assert slices.begin(nothing, np.zeros(1, np.int64)).go_on(0)
-
-    def test_an_arena_larger_than_the_range_fits_no_plan_in_slices(self, machine: Machine) -> None:
-        with pytest.raises(OutOfMemory, match=r"device\.arena_bytes"):
-            _slices(machine).arena_address(ARENA_BYTES + 1)
-
     # ---- fences ----
 
     def test_a_fence_waited_for_is_reached_and_stays_so(self, machine: Machine) -> None:
@@ -437,12 +401,6 @@ def _scaled_sum(device: Device, seed: int, length: int = 1000) -> _ScaledSum:
     x, y = _integers((length,), seed), _integers((length,), seed + 100)
     output = device.allocate(length * 4)
     return _ScaledSum(_filled(device, x.tobytes()), _filled(device, y.tobytes()), output, (x + y) * 3)
-
-
-def _slices(machine: Machine) -> PlansInSlices:
-    if machine.device.in_slices is None:
-        pytest.skip("this device runs no plans in slices")
-    return machine.device.in_slices
 
 
 def _load_one(machine: Machine, kernel: Kernel, sizes: tuple[int, ...], arity: int) -> Any:

@@ -106,9 +106,7 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
     world.run(FAST, session("z"))
     assert world.completed(1) == [FAST]
-    monkeypatch.setattr(
-        "fusewire_server.scheduling.unfinished_orders.SLICE_NS", 0
-    )  # so that each op takes a turn of its own
+    _end_slices_at_once(monkeypatch)  # so that each op takes a turn of its own
     world.gate.set()
     assert sorted(world.completed(4)) == [10, 11, 12, 13]
     of_one = [place for place, tenant in enumerate(turns) if tenant == "one"]
@@ -204,6 +202,11 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
 
 
+def _end_slices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("scheduling.unfinished_orders", "device.device_thread"):
+        monkeypatch.setattr(f"fusewire_server.{module}.SLICE_NS", 0)
+
+
 class PiecesDevice(NullDevice):
     """Notes which pieces are read, each of which takes it 1 ns; `before_piece` is called before each."""
 
@@ -230,7 +233,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     here = PiecesWorld(PiecesDevice())
     monkeypatch.setattr("fusewire_server.device.large_read.LARGE_BYTES", 8)
     monkeypatch.setattr("fusewire_server.device.large_read.PIECE_BYTES", 7)
-    monkeypatch.setattr("fusewire_server.scheduling.unfinished_orders.SLICE_NS", 0)
+    _end_slices_at_once(monkeypatch)
     yield here
     here.device.completes_by_itself = True
     while here.device.complete_next():

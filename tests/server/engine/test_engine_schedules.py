@@ -28,7 +28,7 @@ from tests.server.world import (
     PROGRAMS,
     Client,
     InstantPlanner,
-    SlicingDevice,
+    WatchedDevice,
     World,
     load,
     run,
@@ -150,22 +150,19 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
     "reads", [{}, {"LARGE_BYTES": 8, "PIECE_BYTES": 7}], ids=["read whole", "read in pieces as large values are"]
 )
 @pytest.mark.parametrize("is_host", [False, True], ids=["a device apart", "this processor"])
-@pytest.mark.parametrize("tier", [0, 1, "1 in slices"])
+@pytest.mark.parametrize("tier", [0, 1])
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int | str, is_host: bool, reads: dict[str, int], steps: list[tuple[str, int, int]]
+    tier: int, is_host: bool, reads: dict[str, int], steps: list[tuple[str, int, int]]
 ) -> None:
-    device = SlicingDevice()
+    device = WatchedDevice()
     device.is_host = is_host
 
     async def test() -> None:
         planner = InstantPlanner() if tier else None
         async with world(device, planner, credit_segments=1000) as here:
             models = [model(here, name) for name in "abc"]
-            if tier == "1 in slices":
-                await load(here, models[0].client)
-                here.engine._submissions.lanes.most_whole_ns = -1
             for kind, index, number in steps:
                 if kind == "breathe":
                     await asyncio.sleep(0)
@@ -280,29 +277,6 @@ def test_a_session_whose_run_lasts_goes_on_once_it_has_ended(gate: Gate) -> None
             gate.opened.set()
             assert await slow.value(1) == [0.0, 1.0, 2.0, 3.0]
             await slow.idle()
-
-    run(test())
-
-
-def test_a_long_plan_holds_up_its_own_session_only_and_what_it_holds_comes_back_without_its_end() -> None:
-    device = SlicingDevice()
-
-    async def test() -> None:
-        async with world(device, InstantPlanner()) as here:
-            slow, other = here.client("slow"), here.client("other")
-            await load(here, slow)
-            device.may_end.clear()
-            here.engine._submissions.lanes.most_whole_ns = -1
-            slow.send(segment(PAIR, 100, 10, 11), segment(PAIR, 200, 100, 101), Free((10,)))
-            await until(device.reached.is_set)
-            here.engine._submissions.lanes.most_whole_ns = 1 << 60
-            for index in range(5):
-                other.send(segment(NEGATE, 100 + index, 10))
-                await other.idle()
-            assert slow.session.admitted != slow.session.completed
-            here.engine.end(slow.session)
-            await slow.idle()
-            await until(lambda: here.engine.memory.live_bytes == other.session.live_bytes)
 
     run(test())
 

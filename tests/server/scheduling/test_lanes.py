@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.program_codec import encode
 from fusewire_server.programs.one_op_calls import calls_of
@@ -14,15 +12,12 @@ from fusewire_server.sessions.session import Row
 from tests.server.parts import chain, entry_of, queued_row, session
 from tests.server.world import planned
 
-LONG_NS = 1000
 
-
-def planned_entry(row_ns: int = 1) -> ProgramEntry:
-    """A program with its plan, of which a row takes that long."""
+def planned_entry() -> ProgramEntry:
+    """A program with its plan."""
     program = chain()
     entry = entry_of(program)
     entry.loaded = NullDevice().load(planned(encode(program)).plan, ())
-    entry.cost.measured(1, row_ns)
     return entry
 
 
@@ -31,7 +26,7 @@ def tell(lanes: Lanes, *rows: Row) -> int:
 
 
 def test_the_fast_lane_has_room_until_enough_is_outstanding() -> None:
-    lanes, entry = Lanes(LONG_NS), planned_entry()
+    lanes, entry = Lanes(), planned_entry()
     numbers = [tell(lanes, queued_row(session(str(index)), entry)) for index in range(MOST_OUTSTANDING)]
     other = queued_row(session("other"), entry)
     assert (lanes.has_room, lanes.open_to(other)) == (False, None)
@@ -39,9 +34,8 @@ def test_the_fast_lane_has_room_until_enough_is_outstanding() -> None:
     assert (lanes.has_room, lanes.open_to(other)) == (True, Lane.FAST)
 
 
-@pytest.mark.parametrize("entry", [entry_of(chain()), planned_entry(LONG_NS + 1)], ids=["op by op", "long plan"])
-def test_slow_submissions_leave_the_fast_lane_free(entry: ProgramEntry) -> None:
-    lanes = Lanes(LONG_NS)
+def test_submissions_op_by_op_leave_the_fast_lane_free() -> None:
+    lanes, entry = Lanes(), entry_of(chain())
     for index in range(MOST_OUTSTANDING):
         tell(lanes, queued_row(session(str(index)), entry))
     assert lanes.open_to(queued_row(session("slow"), entry)) is None
@@ -51,11 +45,11 @@ def test_slow_submissions_leave_the_fast_lane_free(entry: ProgramEntry) -> None:
 def test_a_row_that_lacks_a_kernel_goes_nowhere() -> None:
     entry = entry_of(chain())
     entry.missing_calls |= calls_of(entry.program, is_library_exact=False)
-    assert Lanes(LONG_NS).open_to(queued_row(session(), entry)) is None
+    assert Lanes().open_to(queued_row(session(), entry)) is None
 
 
 def test_what_follows_a_slow_row_of_its_session_goes_with_those_that_wait_for_the_same() -> None:
-    lanes, slow, fast = Lanes(LONG_NS), entry_of(chain()), planned_entry()
+    lanes, slow, fast = Lanes(), entry_of(chain()), planned_entry()
     one, two, other = session("one"), session("two"), session("other")
     number = tell(lanes, queued_row(one, slow), queued_row(two, slow))
     places = [lanes.open_to(queued_row(each, fast)) for each in (one, two, other)]
@@ -65,7 +59,7 @@ def test_what_follows_a_slow_row_of_its_session_goes_with_those_that_wait_for_th
 
 
 def test_one_that_lasts_gives_its_place_to_others_and_its_session_waits() -> None:
-    lanes, slow = Lanes(LONG_NS), entry_of(chain())
+    lanes, slow = Lanes(), entry_of(chain())
     sessions = [session(str(index)) for index in range(MOST_OUTSTANDING)]
     number, *_ = [tell(lanes, queued_row(each, slow)) for each in sessions]
     other = queued_row(session("other"), slow)
@@ -78,7 +72,7 @@ def test_one_that_lasts_gives_its_place_to_others_and_its_session_waits() -> Non
 
 
 def test_a_session_waits_for_the_large_values_it_reads() -> None:
-    lanes, one = Lanes(LONG_NS), session()
+    lanes, one = Lanes(), session()
     row = queued_row(one, planned_entry())
     lanes.begin_large_read(one)
     lanes.begin_large_read(one)
@@ -89,7 +83,7 @@ def test_a_session_waits_for_the_large_values_it_reads() -> None:
 
 
 def test_a_submission_that_is_over_is_told_as_it_was() -> None:
-    lanes, entry = Lanes(LONG_NS), planned_entry()
+    lanes, entry = Lanes(), planned_entry()
     row = queued_row(session(), entry)
     told = lanes.complete(tell(lanes, row))
     assert (told.batch.rows, told.loaded, told.lane) == ((row,), entry.loaded, Lane.FAST)

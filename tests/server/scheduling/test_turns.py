@@ -33,25 +33,6 @@ def test_who_leaves_takes_its_items_along() -> None:
     assert turns.take() == 2
 
 
-def test_what_is_taken_out_leaves_the_turns_of_others_as_they_were() -> None:
-    turns: Turns[int] = Turns()
-    for owner, item in (("a", 1), ("a", 2), ("b", 3), ("c", 4)):
-        turns.add(owner, item)
-    assert turns.take_out(lambda item: item in (1, 3)) == [1, 3]
-    assert turns.waiting("b") == 0
-    assert [turns.take() for _ in range(3)] == [2, 4, None]
-
-
-def test_nothing_is_lost_of_which_it_changes_meanwhile_whether_it_is_meant() -> None:
-    turns: Turns[int] = Turns()
-    turns.add("a", 1)
-    turns.add("a", 2)
-    answers = iter([False, False, True, True])
-    assert turns.take_out(lambda _: next(answers)) == []
-    assert turns.take_out(lambda _: next(answers)) == [1, 2]
-    assert turns.is_empty
-
-
 def test_what_is_settled_when_it_is_reached_takes_no_turn() -> None:
     settled = {1, 2, 4}
     turns: Turns[int] = Turns(lambda item: item in settled)

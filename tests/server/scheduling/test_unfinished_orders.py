@@ -194,7 +194,7 @@ def test_the_greatest_runs_give_way_if_they_suffice_and_are_greater_than_who_ask
 
 
 def end_slice(shares: TimeShares, took_ns: int, now_ns: int = 0, progress: Progress = Progress.GOES_ON) -> bool:
-    return shares.goes_on(now_ns - took_ns, now_ns, progress, is_foreign=True)
+    return shares.goes_on(now_ns - took_ns, now_ns, progress)
 
 
 def after_a_slice(took_ns: int = SLICE_NS) -> TimeShares:
