@@ -19,7 +19,7 @@ import fusewire as fw
 from fusewire_protos import dtypes
 from fusewire_protos.address import read_address
 from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.frames import MAX_HANDLE, Fetch, NewProgram
+from fusewire_protos.frames import MAX_HANDLE, MAX_ITERATIONS, Fetch, NewProgram
 from fusewire_protos.program import ProgramOp, build
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
@@ -97,13 +97,30 @@ def hold_a_session(target: str, token: str) -> None:
         time.sleep(3600)
 
 
+def record_and_read_nothing(target: str, token: str) -> None:
+    """Records ops as fast as the server takes them, and reads no value. Waits for ever when the server has ended."""
+    with suppress(fw.SessionLost, fw.SessionClosed), fw.connect(target, token=token) as session:
+        x = session.array([0.5] * 1024)
+        while True:
+            x = fw.tanh(x * 0.5 + 0.25)
+    time.sleep(3600)
+
+
+def run_a_loop_without_end(target: str, token: str) -> None:
+    """Asks for as many iterations as a loop may have. Waits for ever when the server has ended."""
+    with suppress(fw.SessionLost, fw.SessionClosed), fw.connect(target, token=token) as session:
+        x = session.array([0.5] * 4096)
+        fw.fori_loop(MAX_ITERATIONS - 1, lambda _, each: fw.tanh(each * 0.5 + 0.25), x).numpy()
+    time.sleep(3600)
+
+
 def send_new_programs(target: str, token: str) -> None:
     """Keeps a server's compilers busy: uses one new program after another until each is to be compiled.
 
     Waits for ever when the server has ended.
     """
     functions = (fw.tanh, fw.exp, fw.sin, fw.cos, fw.sqrt)
-    with suppress(fw.SessionLost), fw.connect(target, token=token) as session:
+    with suppress(fw.SessionLost, fw.SessionClosed), fw.connect(target, token=token) as session:
         for names in product(functions, repeat=8):
             for _ in range(_USES):
                 x = session.array([0.5] * 8)
