@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
 from tests.deploy.expressions import DEPLOY, metrics_of, of_alerts
 from tests.deploy.known_metrics import known_metrics
@@ -26,6 +27,12 @@ PROMTOOL = shutil.which("promtool") or ""
 def test_promtool_accepts_it(arguments: tuple[str, ...]) -> None:
     done = subprocess.run((PROMTOOL, *arguments), capture_output=True, text=True, check=False, timeout=60, cwd=FOLDER)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_shown_firing_and_quiet() -> None:
+    (tests,) = yaml.safe_load((FOLDER / "alerts_test.yml").read_text(encoding="utf-8"))["tests"]
+    shown = {(case["alertname"], bool(case["exp_alerts"])) for case in tests["alert_rule_test"]}
+    assert shown == {(name, fires) for name in of_alerts() for fires in (False, True)}
 
 
 def test_every_alert_asks_for_metrics_that_exist() -> None:
