@@ -131,6 +131,21 @@ def test_a_file_that_every_user_may_write_lets_nobody_in(path: Path) -> None:
         Authenticator(path)
 
 
+def test_a_file_that_every_user_may_write_is_neither_read_nor_edited(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.chmod(0o602)
+    before = path.read_text()
+    for use in (
+        lambda: read_tokens(path),
+        lambda: mint(path, tenant="lab", scope=Scope.USE),
+        lambda: revoke(path, token.partition(".")[0]),
+    ):
+        with pytest.raises(ConfigurationError, match=r"every user may write .*: run chmod o-w"):
+            use()
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_an_edited_file_keeps_its_owner(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = mint(path, tenant="lab", scope=Scope.USE)
     given: list[tuple[int, int]] = []
@@ -162,8 +177,8 @@ def test_a_file_that_cannot_be_written_is_a_clear_refusal(path: Path, monkeypatc
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab"])
-def test_a_tenant_is_one_word(path: Path, tenant: str) -> None:
+@pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab", "\udcff", "lab\x1b[2J", "\0"])
+def test_a_tenant_is_one_printable_word(path: Path, tenant: str) -> None:
     with pytest.raises(ArgumentError, match="one word"):
         mint(path, tenant=tenant, scope=Scope.USE)
     assert not path.exists()
