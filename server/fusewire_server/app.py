@@ -17,7 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import CaseError, ConfigurationError
+from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
@@ -64,7 +64,7 @@ SWITCH_INTERVAL_S = 0.0001
 
 
 def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to.
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError or OSError if it cannot begin to.
 
     On SIGHUP it takes over the settings that `load_again` returns and that may change in service.
     """
@@ -75,7 +75,13 @@ def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
     reduce_timer_slack()
     keep_freed_memory()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(loaded, load_again, garbage).serve())
+        try:
+            return runner.run(_Process(loaded, load_again, garbage).serve())
+        except (FusewireError, OSError):
+            raise
+        except Exception as defect:
+            log.critical("the process ends: %r", defect, exc_info=defect)
+            return 1
 
 
 class _Process:

@@ -34,6 +34,28 @@ def test_the_addresses_that_a_server_announces_can_be_read(host: str, capsys: py
     assert [read_address(line[name]) for name in ("grpc", "http")] == [(host, 7423), (host, 7424)]
 
 
+BREAKS = """
+import sys
+from fusewire_server import app, commands
+async def break_down(self):
+    raise RuntimeError("a defect")
+app._Process.serve = break_down
+sys.exit(commands.main(["serve", "--backend", "null"]))
+"""
+
+
+def test_a_server_that_breaks_down_logs_where() -> None:
+    environment = {**os.environ, "FUSEWIRE_LOG__STYLE": "json"}
+    ended = subprocess.run(
+        [sys.executable, "-c", BREAKS], capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (record,) = map(json.loads, ended.stderr.splitlines())
+    assert record["level"] == "critical"
+    assert "RuntimeError: a defect" in json.dumps(record)
+    assert "in break_down" in json.dumps(record)
+
+
 def test_a_server_that_is_told_to_end_tells_an_idle_client_before_it_does() -> None:
     with serve_subprocess("null") as server, fw.connect(server.grpc, timeout=20) as session:
         x = session.array([1.0, 2.0])
