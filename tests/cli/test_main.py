@@ -8,7 +8,7 @@ import resource
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from fusewire._recording.implementation import RECORDER
 from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
-from fusewire_cli.main import TRACEBACK_VARIABLE, main
+from fusewire_cli.main import TRACEBACK_VARIABLE, command_line, main
 from fusewire_protos.errors import ServerFault
 from tests.inspected import SESSION, STATS, TOKEN, Inspected
 
@@ -208,6 +208,19 @@ def test_a_name_that_is_no_text_is_refused_in_a_line(
     inspected.answers["/v1/programs"] = (200, '{"programs": []}')
     assert main([*command, "\udcff", "--http", inspected.address]) in {1, 2}
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def _without_json(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The commands of a parser that do not take --json. A parser that only groups commands is none."""
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for each in (each for group in groups for each in group.choices.values()):
+        yield from _without_json(each)
+    if not groups and "--json" not in parser._option_string_actions:
+        yield parser.prog
+
+
+def test_every_command_takes_json() -> None:
+    assert list(_without_json(command_line(is_of_server=True))) == []
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
