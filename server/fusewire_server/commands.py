@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, USAGE = 0, 1, 2
 
-_SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads the settings again."
+_SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads settings, tokens and certificate again."
 _HEALTHCHECK = "Ask the server with these settings on this machine for /livez: exit with 0 if it answers, else with 1."
 
 # The sections whose settings have flags; the others are set in a file or in the environment.

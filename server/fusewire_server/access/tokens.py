@@ -33,6 +33,7 @@ OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
 
 _HASH_DIGITS = 64
+_UNREAD = (-1, -1, -1)  # the signature of no file
 
 
 class Scope(Enum):
@@ -148,6 +149,11 @@ class Authenticator:
     def check_again(self, token: str | None, scope: Scope) -> Principal:
         """Does as `recall`, and raises Unauthenticated if the token lacks the scope."""
         return _permitted(self.recall(token), scope)
+
+    def read_again(self) -> None:
+        """Reads the file now, even if it looks unchanged. If it has a fault, the log tells."""
+        self._table = self._table._replace(signature=_UNREAD)
+        self._look()
 
     def _look(self) -> _Fault | None:
         """Reads the file if it has changed. Returns the file's fault, or None."""

@@ -17,6 +17,7 @@ from fusewire_server.access.tokens import (
     Authenticator,
     Principal,
     Scope,
+    _hash,
     bearer,
     check_protected_mode,
     mint,
@@ -462,6 +463,30 @@ def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(Unauthenticated):
         authenticator.identify(token)
+
+
+def test_told_to_read_again_a_file_that_looks_unchanged_is_read(path: Path) -> None:
+    old = mint(path, tenant="lab", scope=Scope.USE)
+    new, status = old + "new", path.stat()
+    authenticator = Authenticator(path)
+    path.write_text(path.read_text().replace(_hash(old), _hash(new)))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    authenticator.identify(old)
+    authenticator.read_again()
+    authenticator.identify(new)
+    with pytest.raises(Unauthenticated):
+        authenticator.identify(old)
+
+
+def test_told_to_read_a_broken_file_again_the_fault_is_told_at_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    path.write_text("garbled")
+    authenticator.read_again()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    authenticator.recall(token)
 
 
 def test_neither_logs_errors_nor_repr_show_a_token_or_its_hash(path: Path, caplog: pytest.LogCaptureFixture) -> None:
