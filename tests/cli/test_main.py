@@ -52,18 +52,19 @@ def test_help_needs_no_extra_and_imports_nothing_slow() -> None:
     assert json.loads(finished.stdout) == [[0] * len(EVERY_COMMAND), len(EVERY_COMMAND)]
 
 
-@pytest.mark.parametrize("command", [["--help"], ["top", "--help"], ["serve", "--help"]], ids=" ".join)
-def test_help_takes_less_than_300_ms(command: list[str]) -> None:
+@pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
+def test_help_takes_less_than_300_ms(command: tuple[str, ...]) -> None:
     def processor_s() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     def once() -> float:
         began_s = processor_s()
-        subprocess.run([sys.executable, "-m", "fusewire_cli", *command], capture_output=True, timeout=30, check=True)
+        asked = [sys.executable, "-m", "fusewire_cli", *command, "--help"]
+        subprocess.run(asked, capture_output=True, timeout=30, check=True)
         return processor_s() - began_s
 
-    assert min(once() for _ in range(3)) < 0.3  # of a processor, so that other processes do not count
+    assert any(once() < 0.3 for _ in range(3))  # of a processor, so that other processes do not count
 
 
 def test_the_package_runs_as_a_module() -> None:
