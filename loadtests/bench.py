@@ -24,13 +24,21 @@ from loadtests.microbenchmarks.process import measure_in_process
 from loadtests.reports import figure_table
 
 _RESULTS = Path(__file__).parent / "results"
+_PRINTED = object()  # the value of --json without a path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     parser.add_argument("--backend", choices=sorted(MICROBENCHMARKS), default="cpu", help="backend of the servers")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="figures to measure; all by default")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file for the raw numbers")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        nargs="?",
+        const=_PRINTED,
+        metavar="PATH",
+        help="file for the raw numbers; without PATH they are printed in place of the table",
+    )
     parser.add_argument("--strict", action="store_true", help="fail if a figure misses its limit")
     parser.set_defaults(run=run)
 
@@ -42,10 +50,12 @@ def run(parsed: argparse.Namespace) -> int:
     except ValueError as reason:
         print(reason, file=sys.stderr)
         return 2
-    results = _Results(parsed.backend, parsed.json or _RESULTS / f"bench-{parsed.backend}.json")
+    is_printed = parsed.json is _PRINTED
+    default_path = _RESULTS / f"bench-{parsed.backend}.json"
+    results = _Results(parsed.backend, default_path if is_printed or parsed.json is None else parsed.json)
     for microbenchmark in microbenchmarks:
         _measure(parsed.backend, microbenchmark, results)
-    print(figure_table.table(results.figures))
+    print(results.text() if is_printed else figure_table.table(results.figures))
     for name, words in results.failures.items():
         print(f"{name} failed: {words}", file=sys.stderr)
     has_missed = any(figure.verdict is Verdict.MISSED for figure in results.figures)
@@ -76,9 +86,13 @@ class _Results:
         self.failures[missing] = f"{type(reason).__name__}: {reason}"
         self._write()
 
-    def _write(self) -> None:
+    def text(self) -> str:
+        """Returns the raw numbers as JSON."""
         told = figure_table.document(self._backend, self._machine, self.figures, self.failures)
-        self._path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return json.dumps(told, indent=1, ensure_ascii=False)
+
+    def _write(self) -> None:
+        self._path.write_text(self.text() + "\n", encoding="utf-8")
 
 
 def _measure(backend: str, microbenchmark: Microbenchmark, results: _Results) -> None:

@@ -71,8 +71,8 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+def _json(parser: argparse.ArgumentParser, help: str = "print JSON") -> None:  # noqa: A002 - as argparse names it
+    parser.add_argument("--json", action="store_true", help=help)
 
 
 def _inspected(parser: argparse.ArgumentParser) -> None:
@@ -117,6 +117,7 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 def _record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, metavar="FILE", help="file of the recording; a second session gets FILE.2")
     parser.add_argument("--values", action="store_true", help="keep the values of arrays too")
+    _json(parser, "tell the files as JSON, on standard error because standard output is COMMAND's")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the program to run")
 
 
@@ -134,7 +135,12 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="as for `python -m loadtests bench`")
+    parser.add_argument(
+        "--backend", choices=("cpu", "cuda"), default="cpu", help="backend of the servers (%(default)s)"
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="figures to measure; all by default")
+    parser.add_argument("--strict", action="store_true", help="fail if a figure misses its limit")
+    _json(parser)
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """Runs the `fusewire` command: reads what was typed, and calls the function of that command.
 
 Every error of a command becomes one line on standard error and an exit status: 1 failed, 2 wrong arguments or settings.
+If FUSEWIRE_TRACEBACK is set, an error that no command expects shows its traceback instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DONE, FAILED, USAGE = 0, 1, 2
+TRACEBACK_VARIABLE = "FUSEWIRE_TRACEBACK"
 
 _EXTRA_OF_PACKAGE = {"matplotlib": "demo", "rich": "cli"}
 _SERVER_NAMES = frozenset(command.name for command in SERVER_COMMANDS)
@@ -36,6 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
         status = _run(sys.argv[1:] if arguments is None else arguments)
     except SystemExit as ended:  # argparse has printed help, the version or what is wrong
         status = int(ended.code or DONE)
+    except Exception as defect:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        _tell(f"{defect!r}; this is a defect of Fusewire: {TRACEBACK_VARIABLE}=1 shows where")
+        status = FAILED
     return _after_output(status)
 
 

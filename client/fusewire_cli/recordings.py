@@ -34,8 +34,9 @@ def record(parsed: argparse.Namespace) -> int:
         raise ConfigurationError(f"{parsed.path} exists already: remove it, or name another file")
     variables = {"FUSEWIRE_RECORD": str(path), "FUSEWIRE_RECORD_VALUES": str(int(parsed.values))}
     status = _status_of(command, {**os.environ, **variables})
-    files = ", ".join(str(each) for each in _recordings_at(path))
-    print(f"fusewire: recorded {harmless(files) if files else 'nothing: no session was opened'}", file=sys.stderr)
+    files = [str(each) for each in _recordings_at(path)]
+    told = f"fusewire: recorded {harmless(', '.join(files)) or 'nothing: no session was opened'}"
+    print(json.dumps({"files": files, "status": status}) if parsed.json else told, file=sys.stderr)
     return status
 
 

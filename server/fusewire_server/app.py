@@ -17,7 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import CaseError, ConfigurationError
+from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
@@ -64,9 +64,10 @@ SWITCH_INTERVAL_S = 0.0001
 
 
 def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to.
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError or OSError if it cannot begin to.
 
-    On SIGHUP it takes over the settings that `load_again` returns and that may change in service.
+    On SIGHUP it takes over the settings that `load_again` returns and that may change in service, and reads the token
+    file and the certificates again.
     """
     config = loaded.config
     configure_logs(config.log.level, config.log.style)
@@ -75,7 +76,13 @@ def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
     reduce_timer_slack()
     keep_freed_memory()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(loaded, load_again, garbage).serve())
+        try:
+            return runner.run(_Process(loaded, load_again, garbage).serve())
+        except (FusewireError, OSError):
+            raise
+        except Exception as defect:
+            log.critical("the process ends: %r", defect, exc_info=defect)
+            return 1
 
 
 class _Process:
@@ -88,6 +95,9 @@ class _Process:
         self._setting_views = _setting_views(loaded)
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
+        # One each, because each is asked for changes by its own listener.
+        self._grpc_certificate = certificate_of(config.listen)
+        self._http_certificate = certificate_of(config.listen)
         self._ended: asyncio.Future[int]
         self._hurry = asyncio.Event()
         self._inspection_refusals = RefusalCounts()
@@ -109,7 +119,9 @@ class _Process:
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
-        server, port, health_status = await start_grpc(self._config, engine, self._authenticator)
+        server, port, health_status = await start_grpc(
+            self._config, engine, self._authenticator, self._grpc_certificate
+        )
         housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -146,7 +158,7 @@ class _Process:
         is_local = listen.http.is_loopback()
         app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
         counted = CountedRefusals(app, self._inspection_refusals)
-        inspection = InspectionServer(counted, bind(listen.http), certificate=_certificate(listen))
+        inspection = InspectionServer(counted, bind(listen.http), certificate=self._http_certificate)
         inspection.start()
         return inspection
 
@@ -163,6 +175,23 @@ class _Process:
         sys.stdout.flush()
 
     def _reload(self, engine: Engine) -> None:
+        """Loads the settings again, and what says who may call: a fault of one keeps nobody from reading the others."""
+        self._reload_settings(engine)
+        if self._authenticator is not None:
+            self._authenticator.read_again()
+        self._reload_certificates()
+
+    def _reload_certificates(self) -> None:
+        """Lets each listener read the certificate for its next connection. If it cannot be used, the log tells now."""
+        try:
+            certificate_of(self._config.listen)
+        except ConfigurationError as error:
+            log.error("the certificate cannot be used: %s", error)  # noqa: TRY400 - no bug
+        for certificate in (self._grpc_certificate, self._http_certificate):
+            if certificate is not None:
+                certificate.read_again()
+
+    def _reload_settings(self, engine: Engine) -> None:
         """Loads the settings again. If they are wrong, all old settings stay in force."""
         try:
             self._loaded, applied, needs_restart = reload(self._loaded, self._load_again())
@@ -225,7 +254,9 @@ class Serving(NamedTuple):
     status: health.aio.HealthServicer
 
 
-async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
+async def start_grpc(
+    config: Config, engine: Engine, authenticator: Authenticator | None, certificate: CertificateFiles | None
+) -> Serving:
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
     interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
@@ -237,14 +268,13 @@ async def start_grpc(config: Config, engine: Engine, authenticator: Authenticato
     await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
     names = (pb.DESCRIPTOR.services_by_name["Fusewire"].full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server)
-    port = _add_port(server, config.listen)
+    port = _add_port(server, config.listen, certificate)
     await server.start()
     return Serving(server, port, status)
 
 
-def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
+def _add_port(server: grpc.aio.Server, listen: Listen, certificate: CertificateFiles | None) -> int:
     try:
-        certificate = _certificate(listen)
         if certificate is None:
             return server.add_insecure_port(str(listen.grpc))
         return server.add_secure_port(str(listen.grpc), server_credentials(certificate))
@@ -252,7 +282,8 @@ def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
         raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
 
 
-def _certificate(listen: Listen) -> CertificateFiles | None:
+def certificate_of(listen: Listen) -> CertificateFiles | None:
+    """Reads the certificate that the settings name, if any. Raises ConfigurationError."""
     if listen.tls_cert is None or listen.tls_key is None:
         return None
     return CertificateFiles(listen.tls_cert, listen.tls_key)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, USAGE = 0, 1, 2
 
-_SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads the settings again."
+_SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads settings, tokens and certificate again."
 _HEALTHCHECK = "Ask the server with these settings on this machine for /livez: exit with 0 if it answers, else with 1."
 
 # The sections whose settings have flags; the others are set in a file or in the environment.
@@ -53,11 +53,15 @@ def register(commands: Commands) -> None:
     serve = commands.add_parser("serve", help="run a server", description=_SERVE)
     _add_settings(serve)
     serve.add_argument("--until-stdin-ends", action="store_true", help="end when standard input does, as well")
+    serve.add_argument(
+        "--json", action="store_true", help="changes nothing: the line with the addresses is always JSON"
+    )
     serve.set_defaults(run=_serve)
     health = commands.add_parser(
         "healthcheck", help="exit with 0 if the server of this machine is alive", description=_HEALTHCHECK
     )
     _add_settings(health)
+    health.add_argument("--json", action="store_true", help="print JSON")
     health.set_defaults(run=_check_health)
     _register_token(commands.add_parser("token", help="make, revoke and list tokens"))
     _register_config(commands.add_parser("config", help="show and check the settings"))
@@ -131,7 +135,10 @@ def _serve(parsed: argparse.Namespace) -> int:
 
 
 def _check_health(parsed: argparse.Namespace) -> int:
-    return DONE if is_alive(_loaded(parsed).config.listen) else FAILED
+    alive = is_alive(_loaded(parsed).config.listen)
+    if parsed.json:
+        print(json.dumps({"is_alive": alive}))
+    return DONE if alive else FAILED
 
 
 def _mint_token(parsed: argparse.Namespace) -> int:

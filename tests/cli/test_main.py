@@ -8,7 +8,7 @@ import resource
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from fusewire._recording.implementation import RECORDER
 from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
-from fusewire_cli.main import main
+from fusewire_cli.main import TRACEBACK_VARIABLE, command_line, main
 from fusewire_protos.errors import ServerFault
 from tests.inspected import SESSION, STATS, TOKEN, Inspected
 
@@ -25,7 +25,7 @@ from tests.inspected import SESSION, STATS, TOKEN, Inspected
 HELP_WITHOUT = """
 import contextlib, io, json, sys
 sys.modules |= dict.fromkeys(json.loads(sys.argv[1]))
-from fusewire_cli.main import main
+from fusewire_cli.main import TRACEBACK_VARIABLE, main
 with contextlib.redirect_stdout(io.StringIO()) as printed:
     statuses = [main([*command, "--help"]) for command in json.loads(sys.argv[2])]
 print(json.dumps([statuses, printed.getvalue().count("show this help message")]))
@@ -52,18 +52,19 @@ def test_help_needs_no_extra_and_imports_nothing_slow() -> None:
     assert json.loads(finished.stdout) == [[0] * len(EVERY_COMMAND), len(EVERY_COMMAND)]
 
 
-@pytest.mark.parametrize("command", [["--help"], ["top", "--help"], ["serve", "--help"]], ids=" ".join)
-def test_help_takes_less_than_300_ms(command: list[str]) -> None:
+@pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
+def test_help_takes_less_than_300_ms(command: tuple[str, ...]) -> None:
     def processor_s() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     def once() -> float:
         began_s = processor_s()
-        subprocess.run([sys.executable, "-m", "fusewire_cli", *command], capture_output=True, timeout=30, check=True)
+        asked = [sys.executable, "-m", "fusewire_cli", *command, "--help"]
+        subprocess.run(asked, capture_output=True, timeout=30, check=True)
         return processor_s() - began_s
 
-    assert min(once() for _ in range(3)) < 0.3  # of a processor, so that other processes do not count
+    assert any(once() < 0.3 for _ in range(3))  # of a processor, so that other processes do not count
 
 
 def test_the_package_runs_as_a_module() -> None:
@@ -121,11 +122,43 @@ def _fail(error: Exception) -> None:
     raise error
 
 
-def test_a_missing_module_of_no_extra_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = ModuleNotFoundError("No module named 'fusewire.absent'", name="fusewire.absent")
-    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
-    with pytest.raises(ModuleNotFoundError):
+@pytest.mark.parametrize(
+    "defect",
+    [
+        ModuleNotFoundError("No module named 'fusewire.absent'", name="fusewire.absent"),
+        RecursionError("too deep\x1b"),
+        UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"),
+        AssertionError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_defect_is_one_line_and_its_traceback_is_shown_on_demand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], defect: Exception
+) -> None:
+    monkeypatch.delenv(TRACEBACK_VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(defect)))
+    assert main(["demo"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fusewire: {type(defect).__name__}")
+    assert line.endswith("; this is a defect of Fusewire: FUSEWIRE_TRACEBACK=1 shows where")
+    monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
+    with pytest.raises(type(defect)):
         main(["demo"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["token", "mint", "--token-file", "tokens", "--tenant", "\udcff"], ["config", "check", "--config", "nested.toml"]],
+    ids=["bytes that are no text", "deeply nested settings"],
+)
+def test_input_that_could_break_a_reader_is_refused_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("nested.toml").write_text("limits = " + "[" * 5000, encoding="utf-8")
+    assert main(arguments) in {1, 2}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "defect" not in line
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
@@ -176,6 +209,19 @@ def test_a_name_that_is_no_text_is_refused_in_a_line(
     inspected.answers["/v1/programs"] = (200, '{"programs": []}')
     assert main([*command, "\udcff", "--http", inspected.address]) in {1, 2}
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def _without_json(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The commands of a parser that do not take --json. A parser that only groups commands is none."""
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for each in (each for group in groups for each in group.choices.values()):
+        yield from _without_json(each)
+    if not groups and "--json" not in parser._option_string_actions:
+        yield parser.prog
+
+
+def test_every_command_takes_json() -> None:
+    assert list(_without_json(command_line(is_of_server=True))) == []
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)

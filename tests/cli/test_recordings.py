@@ -61,6 +61,15 @@ def test_a_program_that_is_interrupted_ends_its_recording_first(tmp_path: Path) 
         assert process.returncode == 5
 
 
+def test_the_files_are_told_as_json_beside_what_the_program_prints(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert record(tmp_path / "r", "--json", "3") == 3
+    written = capfd.readouterr()
+    assert written.out == "[False, False]\n"
+    assert json.loads(written.err) == {"files": [str(tmp_path / "r"), str(tmp_path / "r.2")], "status": 3}
+
+
 def test_values_are_kept_if_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert record(tmp_path / "r", "--values", "0") == 0
     assert capfd.readouterr().out == "[True, True]\n"

@@ -120,6 +120,17 @@ def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
 
 
+def test_without_a_path_the_raw_numbers_are_printed_in_place_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _hold_to(monkeypatch, None)
+    monkeypatch.setattr(bench, "_RESULTS", tmp_path)
+    assert main(["bench", "--only", "record_op", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "bench-cpu.json").read_text(encoding="utf-8")
+    assert json.loads(printed)["figures"][0]["value"] == 2.0
+
+
 def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

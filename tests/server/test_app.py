@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,28 @@ def test_the_addresses_that_a_server_announces_can_be_read(host: str, capsys: py
         _Process(loaded, lambda: loaded, garbage)._announce("null", "", 7423, 7424)
     line = json.loads(capsys.readouterr().out)
     assert [read_address(line[name]) for name in ("grpc", "http")] == [(host, 7423), (host, 7424)]
+
+
+BREAKS = """
+import sys
+from fusewire_server import app, commands
+async def break_down(self):
+    raise RuntimeError("a defect")
+app._Process.serve = break_down
+sys.exit(commands.main(["serve", "--backend", "null"]))
+"""
+
+
+def test_a_server_that_breaks_down_logs_where() -> None:
+    environment = {**os.environ, "FUSEWIRE_LOG__STYLE": "json"}
+    ended = subprocess.run(
+        [sys.executable, "-c", BREAKS], capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (record,) = map(json.loads, ended.stderr.splitlines())
+    assert record["level"] == "critical"
+    assert "RuntimeError: a defect" in json.dumps(record)
+    assert "in break_down" in json.dumps(record)
 
 
 def test_a_server_that_is_told_to_end_tells_an_idle_client_before_it_does() -> None:
@@ -112,10 +135,10 @@ class Reloading(NamedTuple):
         self.process.send_signal(signal.SIGHUP)
         return self.next_record()
 
-    def next_record(self) -> str:
+    def next_record(self, words: str = "settings") -> str:
         assert self.process.stderr is not None
         records = (str(json.loads(line)["event"]) for line in self.process.stderr)
-        return next(record for record in records if "settings" in record)
+        return next(record for record in records if words in record)
 
     def setting(self, name: str) -> dict[str, object]:
         with urllib.request.urlopen(f"http://{self.http}/v1/config", timeout=20) as answer:
@@ -123,10 +146,10 @@ class Reloading(NamedTuple):
         return setting
 
 
-@pytest.fixture
-def reloading(tmp_path: Path) -> Iterator[Reloading]:
-    file = tmp_path / "fusewire.toml"
-    file.write_text("", encoding="utf-8")
+@contextmanager
+def reloading_server(folder: Path, text: str) -> Iterator[Reloading]:
+    file = folder / "fusewire.toml"
+    file.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", "null", "--config", str(file)]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
     pipe = subprocess.PIPE
@@ -137,6 +160,28 @@ def reloading(tmp_path: Path) -> Iterator[Reloading]:
             yield Reloading(process, json.loads(process.stdout.readline())["http"], file)
         finally:
             process.kill()
+
+
+@pytest.fixture
+def reloading(tmp_path: Path) -> Iterator[Reloading]:
+    with reloading_server(tmp_path, "") as server:
+        yield server
+
+
+def test_sighup_reads_tokens_and_certificates_again_also_if_settings_are_wrong(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    tokens, (cert, key) = tmp_path / "tokens", certificate
+    tokens.touch()
+    text = f'[listen]\ntoken_file = "{tokens}"\ntls_cert = "{cert}"\ntls_key = "{key}"\n'
+    with reloading_server(tmp_path, text) as server:
+        server.file.write_text("[nonsense]\n", encoding="utf-8")
+        tokens.write_text("garbled", encoding="utf-8")
+        key.write_text("garbled", encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        expected = ("the settings stay as they are", "new callers are refused", "the certificate cannot be used")
+        for words in expected:
+            assert words in server.next_record(words)
 
 
 def test_sighup_takes_over_settings_and_names_those_that_need_a_restart(reloading: Reloading) -> None:

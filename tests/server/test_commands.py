@@ -136,6 +136,17 @@ def test_a_wrong_configuration_is_told_in_a_line_and_is_status_2(
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [["config", "check"], ["token", "ls"], ["token", "mint", "--tenant", "lab"]])
+def test_a_token_file_that_every_user_may_write_is_refused_by_every_command(
+    token_file: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    mint(token_file, capsys)
+    token_file.chmod(0o666)
+    assert main([*command, "--token-file", str(token_file)]) == 2
+    expected = f"fusewire: every user may write the token file {token_file}: run chmod o-w {token_file}\n"
+    assert capsys.readouterr() == ("", expected)
+
+
 @pytest.mark.parametrize("arguments", [[], ["token"], ["config"], ["nonsense"], ["serve", "--nonsense"]])
 def test_a_wrong_command_line_is_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -39,6 +40,13 @@ def test_a_server_that_answers_is_alive_and_one_that_has_ended_is_not() -> None:
     with serve_subprocess("null") as server:
         assert commands.main(["healthcheck", "--http", server.http]) == 0
     assert commands.main(["healthcheck", "--http", server.http]) == 1
+
+
+def test_the_answer_as_json_says_whether_the_server_is_alive(
+    ailing: HTTPServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.main(["healthcheck", "--json", "--http", f"127.0.0.1:{ailing.server_port}"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"is_alive": False}
 
 
 def test_a_server_that_answers_with_an_error_is_not_alive(ailing: HTTPServer) -> None:

@@ -25,7 +25,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.tokens import Authenticator
-from fusewire_server.app import start_grpc
+from fusewire_server.app import certificate_of, start_grpc
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine
@@ -219,7 +219,8 @@ async def server(
     device = device or NullDevice(memory_bytes=memory_bytes)
     engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
     engine.start()
-    grpc_server, port, status = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
+    authenticator = Authenticator(tokens) if tokens else None
+    grpc_server, port, status = await start_grpc(engine.config, engine, authenticator, certificate_of(listen))
     async with grpc.aio.insecure_channel(
         f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]
     ) as channel:

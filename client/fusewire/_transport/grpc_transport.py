@@ -42,6 +42,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
 )
+# Otherwise gRPC would send what is not encrypted, the token included, to the proxy that `http_proxy` names.
+_CLEAR_CHANNEL_OPTIONS = (*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0))
 _PARTING_S = 0.5
 # The most bytes of uploads that are copied and not yet taken by the connection. For this many bytes the allocator
 # reuses memory. For more bytes the operating system would have to clear new pages, which takes longer than copying.
@@ -136,7 +138,10 @@ def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
 
 
 class GrpcTransport:
-    """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is not encrypted."""
+    """Connects to `target` (host:port or unix:path).
+
+    Without TLS credentials the connection is not encrypted, and uses no proxy.
+    """
 
     def __init__(self, target: str, *, token: str = "", credentials: grpc.ChannelCredentials | None = None) -> None:
         self._target = target
@@ -333,7 +338,7 @@ class GrpcTransport:
 
     def _channel(self) -> Any:
         if self._credentials is None:
-            return grpc.aio.insecure_channel(_address_of(self._target), options=_CHANNEL_OPTIONS)
+            return grpc.aio.insecure_channel(_address_of(self._target), options=_CLEAR_CHANNEL_OPTIONS)
         return grpc.aio.secure_channel(_address_of(self._target), self._credentials, options=_CHANNEL_OPTIONS)
 
 

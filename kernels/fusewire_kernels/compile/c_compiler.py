@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
+from fusewire_kernels.compile.machine_faults import MachineFault, is_of_machine
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
@@ -127,21 +128,21 @@ class _Compilation:
 def _start(text: str, toolchain: Toolchain) -> _Compilation:
     source, library = toolchain.cache.part(".c", text.encode()), toolchain.cache.part(".so")
     command = [toolchain.compiler, *toolchain.flags, str(source), "-o", str(library), "-lm"]
+    environment = {**os.environ, "LC_ALL": "C"}  # for messages that `is_of_machine` knows
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen(command, env=environment, stdin=null, stdout=null, stderr=pipe, text=True)
     except OSError as error:
         source.unlink()
         library.unlink()
-        raise ServerFault(f"the compiler cannot be started: {error}") from error
+        raise MachineFault(f"the compiler cannot be started: {error}") from error
     return _Compilation(process, source, library)
 
 
 def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
     """Waits for every compiler process, and publishes the library of each process that succeeded.
 
-    Raises ServerFault for the first process that failed.
+    Raises ServerFault for the first process that failed; MachineFault, if the machine is to blame.
     """
     failures = [_failure(compilation, toolchain.timeout_s) for compilation in compilations]
     for compilation, unit, failure in zip(compilations, units, failures, strict=True):
@@ -150,19 +151,21 @@ def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], t
         compilation.source.unlink()
         compilation.library.unlink(missing_ok=True)
     for failure in filter(None, failures):
-        raise ServerFault(failure)
+        raise failure
 
 
-def _failure(compilation: _Compilation, timeout_s: float) -> str | None:
+def _failure(compilation: _Compilation, timeout_s: float) -> ServerFault | None:
     try:
         errors = compilation.process.communicate(timeout=timeout_s)[1]
     except subprocess.TimeoutExpired:
         compilation.process.kill()
         compilation.process.communicate()
-        return f"the compiler did not end within {timeout_s:g} s"
-    if compilation.process.returncode != 0:
-        return f"the compiler ended with {compilation.process.returncode}: {errors.strip()[:2000]}"
-    return None
+        return ServerFault(f"the compiler did not end within {timeout_s:g} s")
+    status = compilation.process.returncode
+    if status == 0:
+        return None
+    kind = MachineFault if is_of_machine(status, errors) else ServerFault
+    return kind(f"the compiler ended with {status}: {errors.strip()[:2000]}")
 
 
 def _version(compiler: str) -> str | None:

@@ -19,7 +19,10 @@ class DialectCompiler(Protocol):
     """Compiles the kernels of one dialect for one architecture. Used by one thread."""
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        """Returns the paths of the compiled files. Raises ServerFault if the compiler rejects a source."""
+        """Returns the paths of the compiled files. Raises ServerFault if the compiler rejects a source.
+
+        Raises MachineFault or ConfigurationError if the machine kept the compiler from its work.
+        """
 
 
 def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:

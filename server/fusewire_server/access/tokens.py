@@ -33,6 +33,7 @@ OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
 
 _HASH_DIGITS = 64
+_UNREAD = (-1, -1, -1)  # the signature of no file
 
 
 class Scope(Enum):
@@ -149,6 +150,11 @@ class Authenticator:
         """Does as `recall`, and raises Unauthenticated if the token lacks the scope."""
         return _permitted(self.recall(token), scope)
 
+    def read_again(self) -> None:
+        """Reads the file now, even if it looks unchanged. If it has a fault, the log tells."""
+        self._table = self._table._replace(signature=_UNREAD)
+        self._look()
+
     def _look(self) -> _Fault | None:
         """Reads the file if it has changed. Returns the file's fault, or None."""
         reason, before = self._read_if_changed(), self._fault
@@ -178,11 +184,11 @@ def bearer(header: str | None) -> str | None:
 def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = None) -> str:
     """Adds a token to the file, which is created if missing. Returns the token, which cannot be read back later.
 
-    Raises ArgumentError for a tenant that is not one word, ConfigurationError if the file cannot be written or holds
-    anything but tokens.
+    Raises ArgumentError for a tenant that is not one printable word, ConfigurationError if the file cannot be written,
+    holds anything but tokens, or may be written by every user.
     """
-    if not tenant or tenant.split() != [tenant]:
-        raise ArgumentError(f"a tenant is one word without spaces, not {tenant!r}")
+    if tenant.split() != [tenant] or not tenant.isprintable():
+        raise ArgumentError(f"a tenant is one word of printable characters without spaces, not {tenant!r}")
     token_id = secrets.token_hex(4)
     token = f"{token_id}.{secrets.token_urlsafe(32)}"
     with _rewriting(path) as new_file:
@@ -196,7 +202,7 @@ def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = No
 
 
 def revoke(path: Path, token_id: str) -> None:
-    """Removes a token. Raises ArgumentError if the file has no such id, ConfigurationError if it cannot be written."""
+    """Removes a token. Raises ArgumentError if the file has no such id, ConfigurationError as `mint` does."""
     with _rewriting(path) as new_file:
         if token_id not in _by_id(read_tokens(path)):
             raise ArgumentError(f"{path} has no token {token_id}")
@@ -206,7 +212,11 @@ def revoke(path: Path, token_id: str) -> None:
 
 
 def read_tokens(path: Path) -> tuple[TokenRecord, ...]:
-    """Returns the tokens of a file. Raises ConfigurationError with the number of a malformed line, never its text."""
+    """Returns the tokens of a file.
+
+    Raises ConfigurationError if every user may write the file, or with the number of a malformed line, never its text.
+    """
+    _checked_status(path)
     return _parsed(_content(path), path)
 
 
@@ -303,17 +313,20 @@ def _hash(token: str) -> str:
 
 
 def _signature(path: Path) -> tuple[int, int, int]:
-    """Returns a value that differs after each write or replacement; the inode covers two writes in one clock tick.
+    """Returns a value that differs after each write or replacement; the inode covers two writes in one clock tick."""
+    status = _checked_status(path)
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
-    Raises ConfigurationError if everybody may write the file, because then everybody may let themselves in.
-    """
+
+def _checked_status(path: Path) -> os.stat_result:
+    """Raises ConfigurationError if everybody may write the file, because then everybody may let themselves in."""
     try:
         status = path.stat()
     except OSError as reason:
         raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
     if status.st_mode & stat.S_IWOTH:
         raise ConfigurationError(f"every user may write the token file {path}: run chmod o-w {path}")
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status
 
 
 @contextmanager

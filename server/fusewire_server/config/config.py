@@ -255,6 +255,8 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"cannot read {path}: {reason.strerror}") from None
     except ValueError as reason:
         raise ConfigurationError(f"{path} is not valid TOML: {reason}") from None
+    except RecursionError:
+        raise ConfigurationError(f"cannot read {path}: it is nested too deeply") from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:

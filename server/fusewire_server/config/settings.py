@@ -61,7 +61,7 @@ def read_seconds(raw: object) -> float:
     """Reads a number of seconds above 0."""
     try:
         seconds = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
-    except ValueError:
+    except (OverflowError, ValueError):
         seconds = 0.0
     if not 0.0 < seconds < float("inf"):
         raise ValueError("expected a number of seconds above 0")
@@ -80,8 +80,11 @@ def read_path(raw: object) -> Path:
     """Reads the path of a file; a relative path starts from the working directory."""
     if isinstance(raw, Path):
         return raw
-    if isinstance(raw, str) and raw:
-        return Path(raw).expanduser()
+    try:
+        if isinstance(raw, str) and raw and "\0" not in raw:
+            return Path(raw).expanduser()
+    except RuntimeError:  # the path begins with ~ and no user's name
+        pass
     raise ValueError("expected a path")
 
 

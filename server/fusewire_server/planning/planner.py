@@ -242,23 +242,26 @@ class _Worker:
                 await process.wait()
 
     async def _running(self) -> asyncio.subprocess.Process:
-        """Returns the process.
+        """Returns the process. Raises PlannerRefusal if it cannot be started.
 
         Replaces a process that died between requests. Does not kill the dead process's group, because the system may
         have given the group's id to another process.
         """
         if self._process is None or self._process.returncode is not None:
             settings = self._settings
-            self._process = await asyncio.create_subprocess_exec(
-                *settings.command,
-                settings.dialect,
-                settings.architecture,
-                str(settings.memory_bytes),
-                str(settings.deadline_s),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *settings.command,
+                    settings.dialect,
+                    settings.architecture,
+                    str(settings.memory_bytes),
+                    str(settings.deadline_s),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except OSError as error:  # such as a lack of descriptors or memory
+                raise PlannerRefusal(f"the planner process cannot be started: {error}", is_passing=True) from None
         return self._process
 
 

@@ -11,7 +11,6 @@ variable for every server that they start; in service the variable is unset.
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import resource
@@ -31,6 +30,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, default_cache_folder, most_cached_bytes
 from fusewire_kernels.compile.cache_eviction import tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
+from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
@@ -121,7 +121,7 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
         planned_ns = time.thread_time_ns() - began_ns
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)
-    except (FusewireError, CaseError) as error:
+    except (FusewireError, CaseError, OSError) as error:
         return (f"{type(error).__name__}: {error}", _is_passing(error))
     except MemoryError:
         return ("planning needs more than planner.memory_bytes", False)
@@ -130,7 +130,7 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
 
 def _is_passing(error: Exception) -> bool:
     """Returns whether the machine is to blame, such as a full disk, and not the program."""
-    return isinstance(error, ConfigurationError) or os.strerror(errno.ENOSPC) in str(error)
+    return isinstance(error, ConfigurationError | MachineFault | OSError)
 
 
 @contextmanager

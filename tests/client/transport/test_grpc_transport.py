@@ -290,6 +290,42 @@ def test_a_token_travels_unencrypted_to_another_machine_only_by_leave() -> None:
         fw.connect("192.0.2.1:1", token="secret", insecure_token=True, timeout=0.1)  # noqa: S106  # a made-up one
 
 
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """A listener that gRPC takes for the proxy of every connection."""
+    for name in ("grpc_proxy", "https_proxy", "no_grpc_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20)
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{listening.getsockname()[1]}")
+        yield listening
+
+
+def test_without_tls_nothing_travels_through_a_proxy(server: Server, proxy: socket.socket) -> None:
+    with fw.connect(server.target, token="secret", timeout=20) as session:  # noqa: S106  # a made-up one
+        np.testing.assert_array_equal(session.array(LARGE).numpy(timeout=20), LARGE)
+    proxy.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        proxy.accept()
+
+
+def test_with_tls_a_proxy_is_asked_for_a_tunnel_and_sees_no_token(
+    proxy: socket.socket, certificate: tuple[Path, Path]
+) -> None:
+    token = "secret"  # noqa: S105  # a made-up one
+    with ThreadPoolExecutor(1) as pool:
+        connecting = pool.submit(fw.connect, "gpu-host:7423", token=token, tls_ca=certificate[0], timeout=20)
+        tunnel, _ = proxy.accept()
+        with tunnel:
+            tunnel.settimeout(20)
+            head = tunnel.recv(4096)
+        proxy.close()
+        with pytest.raises(fw.SessionLost):
+            connecting.result(20)
+    assert head.startswith(b"CONNECT gpu-host:7423 ")
+    assert token.encode() not in head
+
+
 def test_a_file_of_certificates_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(fw.ConfigurationError, match=r"tls_ca = .*absent\.pem"):
         fw.connect("127.0.0.1:1", tls_ca=tmp_path / "absent.pem")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +19,12 @@ from fusewire_kernels.compile.c_compiler import (
     find_compiler,
     missing_kernels,
 )
+from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 from tests.kernels.problems import toolchain_in
+
+LACKS = (errno.EACCES, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS)
 
 
 @pytest.fixture
@@ -84,9 +89,45 @@ def test_a_kernel_that_does_not_compile_is_a_fault_and_leaves_nothing_behind(too
 
 def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(toolchain: Toolchain) -> None:
     gone = replace(toolchain, compiler="/no/such/compiler")
-    with pytest.raises(ServerFault, match="/no/such/compiler"):
+    with pytest.raises(MachineFault, match="/no/such/compiler"):
         compile_kernels([_source(1)], gone)
     assert list(toolchain.cache.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("kill -KILL $$", MachineFault),
+        ("kill -TERM $$", MachineFault),
+        ("kill -SEGV $$", ServerFault),
+        ("echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1", MachineFault),
+        ("echo 'gcc: fatal error: Segmentation fault signal terminated program cc1' >&2; exit 1", ServerFault),
+        ("echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; exit 1", MachineFault),
+        ("echo 'clang: error: unable to execute command: Killed' >&2; exit 254", MachineFault),
+        *((f"echo 'as: cannot write: {os.strerror(number)}' >&2; exit 1", MachineFault) for number in LACKS),
+    ],
+)
+def test_what_keeps_a_compiler_from_its_work_is_told_from_what_a_source_is(
+    toolchain: Toolchain, tmp_path: Path, script: str, kind: type[ServerFault]
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    with pytest.raises(ServerFault, match="the compiler ended with") as failed:
+        compile_kernels([_source(1)], replace(toolchain, compiler=str(compiler)))
+    assert type(failed.value) is kind
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_compilers_speak_the_language_of_the_messages_that_are_known(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\necho in locale $LC_ALL >&2\nexit 1\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    with pytest.raises(ServerFault, match=r"in locale C$"):
+        compile_kernels([_source(1)], replace(toolchain, compiler=str(compiler)))
 
 
 def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(

@@ -18,7 +18,7 @@ from loadtests.peers.grpc_options import CLIENT_OPTIONS, SERVER_OPTIONS
 
 
 def test_its_client_has_the_options_of_a_client() -> None:
-    assert set(CLIENT_OPTIONS) == set(_grpc_transport._CHANNEL_OPTIONS)
+    assert set(CLIENT_OPTIONS) == set(_grpc_transport._CLEAR_CHANNEL_OPTIONS)
 
 
 def test_its_server_has_the_options_of_a_server() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import ssl
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,40 @@ def test_half_a_change_keeps_the_old_pair_until_the_other_half_comes(
     assert files.renew() == (key.read_bytes(), cert.read_bytes())
 
 
+def rewrite(path: Path, content: bytes) -> None:
+    """Writes a file so that it looks as if it were unchanged."""
+    status = path.stat()
+    path.write_bytes(content.ljust(status.st_size))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def replace_unnoticed(certificate: tuple[Path, Path], folder: Path) -> bytes:
+    """Replaces a certificate and its key by others that look like them. Returns the new chain."""
+    new = folder / "new.pem", folder / "new.key"
+    make(*new)
+    for old_path, new_path in zip(certificate, new, strict=True):
+        rewrite(old_path, new_path.read_bytes())
+    return new[0].read_bytes()
+
+
+def pad(paths: tuple[Path, Path]) -> None:
+    """Makes files longer than other certificates and keys are."""
+    for path in paths:
+        path.write_bytes(path.read_bytes().ljust(4096))
+
+
+def test_told_to_read_again_files_that_look_unchanged_are_read(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    pad(certificate)
+    files = CertificateFiles(*certificate)
+    new_chain = replace_unnoticed(certificate, tmp_path)
+    assert files.renew() is None
+    files.read_again()
+    renewed = files.renew()
+    assert renewed is not None
+    assert renewed.chain.strip() == new_chain.strip()
+    assert files.renew() is None
+
+
 @pytest.mark.parametrize("harm", ["missing", "no certificate", "another key"])
 def test_files_that_cannot_be_used_are_refused_by_name(
     harm: str, certificate: tuple[Path, Path], tmp_path: Path
@@ -87,5 +124,29 @@ def test_a_running_server_uses_a_changed_certificate(certificate: tuple[Path, Pa
             session.array([1.0]).numpy(timeout=20)
         with fw.connect(server.grpc, tls_ca=cert, timeout=20) as session:
             session.array([1.0]).numpy(timeout=20)
-        host, port = server.http.split(":")
-        assert ssl.get_server_certificate((host, int(port))).split() == cert.read_text(encoding="utf-8").split()
+        assert presented(server.http) == cert.read_bytes().split()
+
+
+def presented(address: str) -> list[bytes]:
+    """Returns the words of the certificate that a server presents."""
+    host, port = address.split(":")
+    return ssl.get_server_certificate((host, int(port)), timeout=20).encode().split()
+
+
+def test_sighup_makes_a_running_server_read_its_certificate_again(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pad(certificate)
+    cert, key = certificate
+    arguments = ("--tls-cert", str(cert), "--tls-key", str(key))
+    with serve_subprocess("null", arguments=arguments) as server:
+        old = presented(server.http)
+        replace_unnoticed(certificate, tmp_path)
+        assert presented(server.http) == old
+        os.kill(server.pid, signal.SIGHUP)
+        ends_at_s = time.monotonic() + 20
+        while presented(server.http) == old:
+            assert time.monotonic() < ends_at_s
+        assert presented(server.http) == cert.read_bytes().split()
+        with fw.connect(server.grpc, tls_ca=cert, timeout=20) as session:
+            session.array([1.0]).numpy(timeout=20)

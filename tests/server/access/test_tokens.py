@@ -17,6 +17,7 @@ from fusewire_server.access.tokens import (
     Authenticator,
     Principal,
     Scope,
+    _hash,
     bearer,
     check_protected_mode,
     mint,
@@ -131,6 +132,21 @@ def test_a_file_that_every_user_may_write_lets_nobody_in(path: Path) -> None:
         Authenticator(path)
 
 
+def test_a_file_that_every_user_may_write_is_neither_read_nor_edited(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.chmod(0o602)
+    before = path.read_text()
+    for use in (
+        lambda: read_tokens(path),
+        lambda: mint(path, tenant="lab", scope=Scope.USE),
+        lambda: revoke(path, token.partition(".")[0]),
+    ):
+        with pytest.raises(ConfigurationError, match=r"every user may write .*: run chmod o-w"):
+            use()
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_an_edited_file_keeps_its_owner(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = mint(path, tenant="lab", scope=Scope.USE)
     given: list[tuple[int, int]] = []
@@ -162,8 +178,8 @@ def test_a_file_that_cannot_be_written_is_a_clear_refusal(path: Path, monkeypatc
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab"])
-def test_a_tenant_is_one_word(path: Path, tenant: str) -> None:
+@pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab", "\udcff", "lab\x1b[2J", "\0"])
+def test_a_tenant_is_one_printable_word(path: Path, tenant: str) -> None:
     with pytest.raises(ArgumentError, match="one word"):
         mint(path, tenant=tenant, scope=Scope.USE)
     assert not path.exists()
@@ -447,6 +463,30 @@ def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(Unauthenticated):
         authenticator.identify(token)
+
+
+def test_told_to_read_again_a_file_that_looks_unchanged_is_read(path: Path) -> None:
+    old = mint(path, tenant="lab", scope=Scope.USE)
+    new, status = old + "new", path.stat()
+    authenticator = Authenticator(path)
+    path.write_text(path.read_text().replace(_hash(old), _hash(new)))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    authenticator.identify(old)
+    authenticator.read_again()
+    authenticator.identify(new)
+    with pytest.raises(Unauthenticated):
+        authenticator.identify(old)
+
+
+def test_told_to_read_a_broken_file_again_the_fault_is_told_at_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    path.write_text("garbled")
+    authenticator.read_again()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    authenticator.recall(token)
 
 
 def test_neither_logs_errors_nor_repr_show_a_token_or_its_hash(path: Path, caplog: pytest.LogCaptureFixture) -> None:

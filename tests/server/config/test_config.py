@@ -68,6 +68,8 @@ def test_text_becomes_the_value_of_its_setting(name: str, raw: str, value: objec
         ("listen.grpc", "127.0.0.1:65536"),
         ("listen.grpc", 7423),
         ("listen.token_file", ""),
+        ("listen.token_file", "to\0kens"),
+        ("listen.token_file", "~no-such-user/tokens"),
         ("listen.insecure_allow_remote", "perhaps"),
         ("listen.insecure_allow_remote", 1),
         ("device.backend", "tpu"),
@@ -84,6 +86,7 @@ def test_text_becomes_the_value_of_its_setting(name: str, raw: str, value: objec
         ("limits.upload_stall_s", "nan"),
         ("limits.upload_stall_s", "inf"),
         ("limits.upload_stall_s", "soon"),
+        pytest.param("limits.upload_stall_s", 10**400, id="limits.upload_stall_s-huge"),
         ("limits.upload_stall_s", True),
         ("planner.cached_plans", {}),
     ],
@@ -105,6 +108,7 @@ def test_a_bad_value_is_refused_with_its_name_and_origin(name: str, raw: object)
         ("handles = 1\n", r"no setting handles .*did you mean limits\.handles\?"),
         ("[limits]\nhandles = {x = 1}\n", r"limits\.handles = .* whole number"),
         ("[limits\n", "is not valid TOML"),
+        pytest.param("limits = " + "[" * 5000, "cannot read .*: it is nested too deeply", id="deeply nested"),
     ],
 )
 def test_a_wrong_key_in_a_file_is_refused_with_a_suggestion(

@@ -229,12 +229,19 @@ def test_a_request_beyond_its_deadline_is_refused_with_the_setting_and_the_worke
     run(test())
 
 
-def test_a_worker_that_cannot_be_started_refuses_every_request() -> None:
+def test_a_worker_that_cannot_be_started_refuses_every_request_only_as_long(tmp_path: Path) -> None:
     async def test() -> None:
-        one = Planner(PlannerSettings("c", "", DEADLINE_S, 0, ("/no/such/program",)))
+        program = tmp_path / "worker"
+        one = Planner(PlannerSettings("c", "", DEADLINE_S, 0, (str(program), encode_plan(PLAN).hex())))
         one.start()
         for raw in (b"first", b"second"):
-            assert "FileNotFoundError" in await refusal(one, raw)
+            with pytest.raises(PlannerRefusal, match=r"cannot be started: .*No such file") as refused:
+                await answer(one, raw)
+            assert refused.value.is_passing
+        script = f"#!/bin/sh\nexec {sys.executable} -c '{WORKER}' {record(tmp_path)} \"$@\"\n"
+        program.write_text(script, encoding="utf-8")
+        program.chmod(0o700)
+        assert (await answer(one, b"third")).plan == PLAN
         await one.stop()
 
     run(test())

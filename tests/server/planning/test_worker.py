@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE, Compiled
 from fusewire_kernels.compile.c_compiler import find_compiler
+from fusewire_kernels.compile.machine_faults import MachineFault
+from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import digest, encode
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
-from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX
+from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer
 from tests.server.parts import chain, session
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
@@ -115,6 +121,57 @@ def test_what_a_client_may_bring_about_leaves_nothing(
     with pytest.raises(PlannerRefusal, match=words):
         plan(command, raw)
     assert left_in(faults) == []
+
+
+class FailingCompiler(NamedTuple):
+    """A compiler that raises an error."""
+
+    error: Exception
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_passing"),
+    [
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), True),
+        (ConfigurationError("the folder cannot be used"), True),
+        (MachineFault("the compiler ended with -9"), True),
+        (ServerFault("the compiler ended with 1"), False),
+        (MemoryError(), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fault_of_the_machine_refuses_a_program_for_a_while_and_any_other_for_good(
+    error: Exception, is_passing: bool
+) -> None:
+    text, told = _answer(encode(chain()), "c", FailingCompiler(error), None)
+    assert str(error) in text
+    assert told is is_passing
+
+
+FAILS_ONCE = """#!/bin/sh
+[ "$1" = -v ] && exec {compiler} "$@"
+[ -e {marker} ] && exec {compiler} "$@"
+: > {marker}
+kill -KILL $$
+"""
+
+
+def test_a_program_whose_compiler_was_killed_gets_its_plan_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain = find_compiler()
+    assert toolchain is not None
+    compiler = tmp_path / "cc"
+    compiler.write_text(FAILS_ONCE.format(compiler=toolchain.compiler, marker=tmp_path / "marker"), encoding="utf-8")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(PlannerRefusal, match="the compiler ended with -9") as refused:
+        plan(SOUND, encode(chain()))
+    assert refused.value.is_passing
+    assert plan(SOUND, encode(chain())).compiled == 1
 
 
 @pytest.mark.parametrize("folder", [None, ""])

@@ -1,0 +1,48 @@
+"""Tells what the machine is to blame for, such as a full disk or a killed compiler, from what a source is. Pure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+
+from fusewire_protos.errors import ServerFault
+
+# What compilers, assemblers and linkers print in the C locale when the machine does not let them work.
+_LACKS = tuple(
+    os.strerror(number)
+    for number in (
+        errno.EACCES,
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EROFS,
+    )
+)
+# A process ends by these signals only if another process, or the system for want of memory, sends them.
+_SENT = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+_KILLED = tuple(
+    words
+    for number in _SENT
+    for words in (
+        f"{signal.strsignal(number)} signal terminated program",  # gcc, of the process that compiles or assembles
+        f"terminated with signal {number:d} ",  # gcc, of the process that links
+        f"unable to execute command: {signal.strsignal(number)}",  # clang
+    )
+)
+
+
+class MachineFault(ServerFault):
+    """Raised if the machine kept a compiler from its work. The same source may compile later."""
+
+
+def is_of_machine(status: int, errors: str) -> bool:
+    """Returns whether the machine is to blame that a compiler failed, from its exit status and what it printed.
+
+    A negative status is the number of the signal that ended the compiler.
+    """
+    return -status in _SENT or any(words in errors for words in (*_LACKS, *_KILLED))

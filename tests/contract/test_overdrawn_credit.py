@@ -1,0 +1,83 @@
+"""A client that sends more than its credit: it tells its user the server's reason, though it still writes then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import grpc
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._transport.grpc_transport import Call, GrpcTransport
+from fusewire_protos.credit import Amount
+from fusewire_protos.frames import INLINE_BYTES
+from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.contract.service import Service, serving
+
+CREDIT_SEGMENTS = 3
+TOLD = rf"limits\.credit_segments = {CREDIT_SEGMENTS}$"
+DEADLINE_S = 20.0
+CLIENTS = 8
+BOUNDLESS = Amount(1 << 60, 1 << 60, 1 << 60)
+VALUE = np.zeros(INLINE_BYTES, np.uint8)  # the largest that travels within the stream
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server whose device takes no work, so that no credit returns."""
+    environment = {"FUSEWIRE_LIMITS__CREDIT_SEGMENTS": str(CREDIT_SEGMENTS)}
+    cache: Path = tmp_path_factory.mktemp("cache")
+    with serving("null", cache=cache, environment=environment) as started, started.held():
+        yield started
+
+
+def overdraw(session: fw.Session) -> None:
+    """Sends segments until the session ends, and raises its reason."""
+    session._state.credit.limit = BOUNDLESS
+    ends_at_s = monotonic() + DEADLINE_S
+    while monotonic() < ends_at_s:
+        (session.array(VALUE) + 1).future()
+
+
+@pytest.mark.parametrize("client", range(CLIENTS))
+def test_who_overdraws_and_goes_on_writing_is_told_the_limit(service: Service, client: int) -> None:
+    with service.connect() as session, pytest.raises(fw.ProtocolError, match=TOLD):
+        overdraw(session)
+
+
+class LateCall(NamedTuple):
+    """A call whose goodbye is read, and handed on only when writing has failed."""
+
+    call: Call
+    has_failed: asyncio.Event
+
+    async def read(self) -> Any:
+        raw = await self.call.read()
+        if isinstance(raw, bytes) and wire.ServerFrame.FromString(raw).HasField("goodbye"):
+            async with asyncio.timeout(DEADLINE_S):
+                await self.has_failed.wait()
+        return raw
+
+
+def test_whose_connection_breaks_before_the_goodbye_is_handled_is_told_the_limit(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, write, has_failed = GrpcTransport._read, GrpcTransport._write, asyncio.Event()
+
+    async def write_until_it_fails(self: GrpcTransport, call: Call) -> None:
+        try:
+            await write(self, call)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            has_failed.set()
+            raise
+
+    monkeypatch.setattr(GrpcTransport, "_write", write_until_it_fails)
+    monkeypatch.setattr(GrpcTransport, "_read", lambda self, call: read(self, LateCall(call, has_failed)))
+    with service.connect() as session, pytest.raises(fw.ProtocolError, match=TOLD):
+        overdraw(session)
+    assert has_failed.is_set()
