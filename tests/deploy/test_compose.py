@@ -18,6 +18,7 @@ from tests.deploy.setting_up import COMMANDS
 SERVERS = ["cpu", "gpu"]
 ONE_SHOT = {"setup", "load"}
 LOOPBACK = "127.0.0.1:"
+DOCKERFILE = COMPOSE_FILE.with_name("Dockerfile")
 EXAMPLE = COMPOSE_FILE.with_name(".env.example")
 DOCKER_COMPOSE = shutil.which("docker-compose") or ""
 CHECK_JSONSCHEMA = shutil.which("check-jsonschema", path=f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") or ""
@@ -35,6 +36,13 @@ def test_a_service_has_no_more_rights_than_it_needs(service: str) -> None:
     assert told["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in told["security_opt"]
     assert "privileged" not in told
+
+
+@pytest.mark.parametrize("service", ["prometheus", "grafana"])
+def test_an_image_of_others_runs_as_a_user_without_rights(service: str) -> None:
+    user, _, group = SERVICES[service]["user"].partition(":")
+    assert int(user) > 0
+    assert int(group) > 0
 
 
 @pytest.mark.parametrize("service", sorted(SERVICES.keys() - ONE_SHOT))
@@ -110,6 +118,18 @@ def test_no_service_sees_more_secrets_than_it_needs() -> None:
 def test_grafana_has_no_default_password() -> None:
     path = SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"]
     assert path.startswith("/etc/fusewire/watchers/")
+
+
+def test_the_certificate_names_the_server_as_its_neighbours_do_whatever_other_names_it_gets() -> None:
+    names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {"FUSEWIRE_NAMES": "DNS:gpu.example"}).split(",")
+    assert names == ["DNS:gpu", "DNS:gpu.example"]
+
+
+def test_every_image_of_ours_is_built_on_the_base_that_is_asked_for() -> None:
+    pinned = "docker.io/library/python@sha256:" + 64 * "0"
+    built = [told["build"]["args"] for told in SERVICES.values() if "build" in told]
+    assert {filled_in(arguments["PYTHON_IMAGE"], {"PYTHON_IMAGE": pinned}) for arguments in built} == {pinned}
+    assert f"ARG PYTHON_IMAGE={filled_in(built[0]['PYTHON_IMAGE'], {})}\n" in DOCKERFILE.read_text(encoding="utf-8")
 
 
 def test_the_load_test_uses_the_server_of_its_profile() -> None:

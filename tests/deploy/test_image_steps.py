@@ -52,6 +52,7 @@ def environment_of(stage: Stage, given: Mapping[str, str]) -> dict[str, str]:
 def execute(stage: Stage, source: Path, writable: Mapping[str, Path]) -> None:
     """Copies what the stage copies to `source`, and executes its commands but those that install Debian's packages."""
     for name in stage.copied:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
         copy(PROJECT / name, source / name)
     python = Path(sys.executable).resolve().parent
@@ -83,6 +84,17 @@ def installed_load(installed: Path, source: Path, tmp_path: Path) -> Path:
     results.mkdir()
     execute(STAGES["load"], source, {INSTALLED: folder, RESULTS: results})
     return folder
+
+
+def test_the_image_has_a_user_and_folders_that_only_this_user_may_enter(tmp_path: Path) -> None:
+    source, system, caches = (tmp_path / name for name in ("source", "etc", "caches"))
+    shutil.copytree("/etc", system, symlinks=True)
+    caches.mkdir()
+    execute(STAGES["server"], source, {"/etc": system, "/var/cache": caches})
+    user = int(STAGES["server"].user[0])
+    assert f"fusewire:x:{user}:" in (system / "passwd").read_text(encoding="utf-8")
+    made = [caches / "fusewire", *(system / "fusewire" / each for each in ("server", "clients", "watchers"))]
+    assert {(each.stat().st_uid, each.stat().st_mode & 0o777) for each in made} == {(user, 0o700)}
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +18,7 @@ from fusewire.testing import serve_subprocess
 from tests.deploy.expressions import always_answered, of_alerts, of_dashboard, with_values
 from tests.deploy.prometheus_process import Prometheus, scraping
 from tests.deploy.setting_up import Secrets, set_up
+from tests.deploy.test_prometheus import PROMTOOL
 
 pytestmark = pytest.mark.deploy
 
@@ -70,6 +73,16 @@ def test_prometheus_answers_with_numbers(name: str, prometheus: Prometheus) -> N
         assert time.monotonic() < ends_at_s, f"{EXPRESSIONS[name]} has the answer {values}"
         values = prometheus.query(EXPRESSIONS[name])
         pause.wait(POLLED_EVERY_S)
+
+
+def test_promtool_finds_nothing_to_say_of_the_metrics_of_a_server() -> None:
+    with serve_subprocess("cpu") as server:
+        with fw.connect(server.grpc, timeout=DEADLINE_S) as session:
+            (session.array([1.0]) + 1).numpy()
+        with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=DEADLINE_S) as answer:
+            text = answer.read()
+    done = subprocess.run((PROMTOOL, "check", "metrics"), input=text, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
 def test_an_expression_without_an_answer_is_noticed(prometheus: Prometheus) -> None:
