@@ -53,6 +53,20 @@ def test_the_curl_session_in_readme_works_as_printed() -> None:
     assert "".join(printed) == session
 
 
+def test_every_block_of_readme_is_run_or_has_a_reason() -> None:
+    """What runs each block, by its language or its first words."""
+    runs = {
+        "mermaid": "a drawing",
+        "python": "test_the_program_in_readme_runs",
+        "make demo": "make itself, and an empty clone before a release",
+        "pip install": "tests/deploy/test_installation.py",
+        "console": "test_the_curl_session_in_readme_works_as_printed",
+    }
+    blocks = re.findall(r"^```([^\n]*)\n([^\n]*)\n.*?^```$", _text(_ROOT / "README.md"), re.MULTILINE | re.DOTALL)
+    kinds = [language or " ".join(first.split()[:2]) for language, first in blocks]
+    assert kinds == [*runs]
+
+
 @pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))
 def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
     for link in _LINK.finditer(_text(document)):
