@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.faults
 
 _DRAIN_S = 1.5
 _BEYOND_S = 2.0
+_FEW_FILES = 200
 _ENVIRONMENT = {"FUSEWIRE_LIMITS__DRAIN_S": str(_DRAIN_S)}
 
 
@@ -64,6 +66,20 @@ def test_a_server_ends_in_time_beside_strangers(attack: Attack, token: str, toke
         with watching(server, token) as observed:
             time.sleep(_DRAIN_S)  # so that the attack is under way
         assert _ended(server.pid) == (0, True)
+    assert observed.faults() == []
+
+
+def test_a_server_without_a_file_left_ends_in_time(token: str, token_file: Path) -> None:
+    with serving(token_file, environment=_ENVIRONMENT) as server:
+        with watching(server, token, newcomers=False) as observed:
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, _FEW_FILES))
+            with running(attackers.connect_and_say_nothing, server.grpc, ""):
+                process = psutil.Process(server.pid)
+                until(lambda: process.num_fds() >= _FEW_FILES)
+                time.sleep(_DRAIN_S)  # so that the server looks at itself meanwhile
+        with running(attackers.connect_and_say_nothing, server.grpc, ""):
+            until(lambda: process.num_fds() >= _FEW_FILES)
+            assert _ended(server.pid) == (0, True)
     assert observed.faults() == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
 from pathlib import Path
 
@@ -25,6 +27,18 @@ def test_an_open_file_and_a_thread_are_counted(tmp_path: Path) -> None:
     assert before.open_files is not None
     assert before.threads is not None
     assert (during.open_files, during.threads) == (before.open_files + 1, before.threads + 1)
+
+
+def test_if_no_file_can_be_opened_the_limit_is_the_number_of_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        usage = process_usage()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert usage == (None, lowest, None)
 
 
 def test_a_system_without_proc_tells_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
