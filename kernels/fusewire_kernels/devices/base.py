@@ -114,6 +114,14 @@ class LoadedPlan(Protocol):
     @property
     def plan(self) -> Plan: ...
 
+    @property
+    def launch_counts(self) -> LaunchCounts:
+        """How the device has launched the plan. Any thread."""
+
+    @property
+    def why_no_graph(self) -> str:
+        """Why the device makes the plan's launches one by one; empty if it has a graph of them. Any thread."""
+
 
 class PersistentKernels(Protocol):
     """The way in which a device runs many iterations of a loop in one launch."""

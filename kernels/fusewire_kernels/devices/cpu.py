@@ -100,6 +100,14 @@ class CpuPlan:
     launches_address: int
     launch_count: int
 
+    @property
+    def launch_counts(self) -> LaunchCounts:
+        return LaunchCounts()
+
+    @property
+    def why_no_graph(self) -> str:
+        return "the processor runs all launches in one call"
+
 
 class CpuDevice:
     """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.

@@ -35,7 +35,7 @@ from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchC
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda_graphs import LaunchGraphs
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
-from fusewire_kernels.devices.graph_cache import graph_sizes
+from fusewire_kernels.devices.graph_cache import PlanGraphs
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.retirement import Retirement
@@ -88,22 +88,32 @@ class _Part(NamedTuple):
 class CudaPlan:
     """A loaded plan, with prepared launches.
 
-    `integers` is device memory with the sizes and operands of all launches. `graph_sizes` says how many iterations its
-    captured graphs have. `calls` holds the prepared launches for each bucket of row counts. Two values differ between
-    submissions: `table_address`, and `rows`, which is the z dimension of the grids. The prepared launches hold pointers
-    to these two values.
+    `integers` is device memory with the sizes and operands of all launches. `graphs` counts its captured graphs and
+    says how many iterations they have. `calls` holds the prepared launches for each bucket of row counts. Two values
+    differ between submissions: `table_address`, and `rows`, which is the z dimension of the grids. The prepared
+    launches hold pointers to these two values.
     """
 
     plan: Plan
     modules: Sequence[Any]
     integers: Any
     parts: Sequence[_Part]
-    graph_sizes: Sequence[int]
+    graphs: PlanGraphs
     columns: ctypes.c_int64
     table_address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)
     rows: ctypes.c_uint = field(default_factory=ctypes.c_uint)
     calls: dict[int, list[Call]] = field(default_factory=dict)
     persistent: PersistentCall | None = None
+    persistent_launches: int = 0
+
+    @property
+    def launch_counts(self) -> LaunchCounts:
+        graphs = self.graphs
+        return LaunchCounts(self.persistent_launches, graphs.kept, graphs.captured, graphs.evicted)
+
+    @property
+    def why_no_graph(self) -> str:
+        return self.graphs.why_none
 
 
 class CudaDevice:
@@ -215,7 +225,7 @@ class CudaDevice:
             modules=[self._modules[path] for path in binaries],
             integers=memory,
             parts=parts,
-            graph_sizes=graph_sizes(len(parts)),
+            graphs=PlanGraphs(len(parts)),
             columns=ctypes.c_int64(len(plan.columns)),
         )
         loaded.persistent = self._persistent(loaded)
@@ -300,7 +310,7 @@ class CudaDevice:
         """Launches the iterations of a table: by graphs, the largest first, and what remains kernel by kernel."""
         slots, begun = np.ascontiguousarray(table), 0
         iterations, rows, _ = slots.shape
-        for size in loaded.graph_sizes:
+        for size in loaded.graphs.sizes:
             while begun + size <= iterations and self._launch_graph(loaded, rows, slots[begun : begun + size]):
                 begun += size
         self._launch_each(loaded, slots[begun:], rows)
@@ -312,7 +322,7 @@ class CudaDevice:
             len(slots),
             slots[0].nbytes,
             lambda address: self._calls_at(loaded, address, rows),
-            len(loaded.parts),
+            loaded.graphs,
         )
         if graph is None:
             return False

@@ -15,7 +15,7 @@ import cupy
 from cupy.cuda import runtime
 
 from fusewire_kernels.devices.cuda_driver import Call, Stream
-from fusewire_kernels.devices.graph_cache import GraphCache
+from fusewire_kernels.devices.graph_cache import GraphCache, PlanGraphs
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_protos.errors import OutOfMemory, ServerFault
 
@@ -39,15 +39,23 @@ class LaunchGraphs:
         self.cache: GraphCache[LaunchGraph] = GraphCache(retirement.retire)
 
     def find(
-        self, key: Hashable, iterations: int, table_bytes: int, calls_at: Callable[[int], Sequence[Call]], nodes: int
+        self,
+        key: Hashable,
+        iterations: int,
+        table_bytes: int,
+        calls_at: Callable[[int], Sequence[Call]],
+        plan: PlanGraphs,
     ) -> LaunchGraph | None:
         """Returns the graph of so many iterations, or None if they are to be launched kernel by kernel.
 
-        `key` names the plan and its rows. An iteration has `table_bytes` of slots and launches `nodes` kernels:
-        `calls_at` returns these launches for a slot table at an address.
+        `key` names the plan and its rows. An iteration has `table_bytes` of slots. `calls_at` returns its launches for
+        a slot table at an address. The graph counts as one of `plan`.
         """
         return self.cache.use(
-            (key, iterations), iterations * nodes, lambda: self._capture(iterations, table_bytes, calls_at)
+            (key, iterations),
+            iterations * plan.nodes,
+            lambda: self._capture(iterations, table_bytes, calls_at),
+            plan,
         )
 
     def launch(self, graph: LaunchGraph) -> None:

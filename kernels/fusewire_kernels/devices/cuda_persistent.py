@@ -86,4 +86,5 @@ class CudaPersistentKernels:
         loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
         self._stream.launch([call.call])
+        loaded.persistent_launches += 1
         self.launches += 1

@@ -30,10 +30,37 @@ def graph_sizes(nodes: int) -> tuple[int, ...]:
     return tuple(sorted((size for size in sizes if _LEAST_NODES <= size * nodes <= _MOST_NODES_OF_ONE), reverse=True))
 
 
+class PlanGraphs:
+    """The graphs of a plan of which an iteration makes `nodes` launches. The device thread counts; any thread reads."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self.sizes = graph_sizes(nodes)
+        self.captured = 0
+        self.evicted = 0
+
+    @property
+    def kept(self) -> int:
+        """The number of graphs that are kept."""
+        return self.captured - self.evicted
+
+    @property
+    def why_none(self) -> str:
+        """Why the plan has no graph now, or an empty text if it has one."""
+        if self.kept:
+            return ""
+        if not self.sizes:
+            return f"an iteration makes {self.nodes} launches; a graph has {_LEAST_NODES} to {_MOST_NODES_OF_ONE}"
+        if self.evicted:
+            return "graphs of plans that were used more lately took its place"
+        return f"its launches have not come {USES_BEFORE + 1} times for the same number of rows, or there was no memory"
+
+
 class _Known(NamedTuple, Generic[G]):
     uses: int
     graph: G | None
     nodes: int  # of the graph
+    plan: PlanGraphs
 
 
 class GraphCache(Generic[G]):
@@ -54,31 +81,35 @@ class GraphCache(Generic[G]):
         """The number of graphs that are kept. Any thread."""
         return self.captured - self.evicted
 
-    def use(self, key: Hashable, nodes: int, capture: Callable[[], G | None]) -> G | None:
+    def use(self, key: Hashable, nodes: int, capture: Callable[[], G | None], plan: PlanGraphs) -> G | None:
         """Returns the graph for a key, or None if the launches are to be made one by one.
 
-        `capture` returns a new graph, with so many nodes, or None if there is no memory for it.
+        `capture` returns a new graph, with so many nodes, or None if there is no memory for it. The graph counts as one
+        of `plan`.
         """
-        known = self._known.get(key) or _Known(0, None, 0)
+        known = self._known.get(key) or _Known(0, None, 0, plan)
         if known.graph is None:
-            known = self._captured(nodes, capture) if known.uses >= USES_BEFORE else known._replace(uses=known.uses + 1)
+            is_due = known.uses >= USES_BEFORE
+            known = self._captured(nodes, capture, plan) if is_due else known._replace(uses=known.uses + 1)
             self._known[key] = known
         self._known.move_to_end(key)
         while len(self._known) > MOST_KEYS or self.kept > MOST_GRAPHS or self._nodes > MOST_NODES:
             self._forget_one()
         return known.graph
 
-    def _captured(self, nodes: int, capture: Callable[[], G | None]) -> _Known[G]:
+    def _captured(self, nodes: int, capture: Callable[[], G | None], plan: PlanGraphs) -> _Known[G]:
         graph = capture()
         if graph is None:
-            return _Known(0, None, 0)  # the next uses tell whether there is memory by then
+            return _Known(0, None, 0, plan)  # the next uses tell whether there is memory by then
         self.captured += 1
+        plan.captured += 1
         self._nodes += nodes
-        return _Known(0, graph, nodes)
+        return _Known(0, graph, nodes, plan)
 
     def _forget_one(self) -> None:
         _, known = self._known.popitem(last=False)
         if known.graph is not None:
             self.evicted += 1
+            known.plan.evicted += 1
             self._nodes -= known.nodes
             self._drop(known.graph)

@@ -22,6 +22,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.shapes import Spec
 
+_NO_LAUNCHES = LaunchCounts()
 _LAUNCHES_KEPT = 10_000  # a load test gives the device any number of launches
 
 
@@ -64,6 +65,8 @@ class NullReadback:
 @dataclass(frozen=True, eq=False)
 class NullPlan:
     plan: Plan
+    launch_counts: LaunchCounts = _NO_LAUNCHES
+    why_no_graph: str = "nothing is launched"
 
 
 class NullDevice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from fusewire_kernels.devices.graph_cache import MOST_GRAPHS, USES_BEFORE, GraphCache
+from fusewire_kernels.devices.graph_cache import MOST_GRAPHS, USES_BEFORE, GraphCache, PlanGraphs
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.devices.retirement import Retirement
 
@@ -52,6 +52,7 @@ def test_an_evicted_graph_lives_until_its_last_launch_is_done() -> None:
     device = NullDevice(completes_by_itself=False)
     retirement: Retirement[_Graph] = Retirement(device.fence)
     cache: GraphCache[_Graph] = GraphCache(retirement.retire)
+    plan = PlanGraphs(8)
     captured: list[weakref.ref[_Graph]] = []
 
     def capture() -> _Graph:
@@ -61,7 +62,7 @@ def test_an_evicted_graph_lives_until_its_last_launch_is_done() -> None:
 
     for key in range(MOST_GRAPHS + 1):
         for _ in range(USES_BEFORE + 1):
-            cache.use(key, 8, capture)
+            cache.use(key, 8, capture, plan)
     assert (cache.kept, cache.evicted) == (MOST_GRAPHS, 1)
     assert captured[0]() is not None
     device.complete_next()
