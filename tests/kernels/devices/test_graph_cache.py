@@ -40,9 +40,8 @@ def test_graphs_have_enough_launches_to_pay_and_no_more_than_memory_allows(nodes
 
 def test_launches_run_before_they_are_captured() -> None:
     cache, _ = cache_and_dropped()
-    assert [cache.use("a", 8, lambda: "graph", PLAN) for _ in range(USES_BEFORE + 1)] == [None] * USES_BEFORE + [
-        "graph"
-    ]
+    answers = [cache.use("a", 8, lambda: "graph", PLAN) for _ in range(USES_BEFORE + 1)]
+    assert answers == [None] * USES_BEFORE + ["graph"]
 
 
 def test_a_captured_graph_is_used_from_then_on() -> None:
