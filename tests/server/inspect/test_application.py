@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -220,8 +221,23 @@ def test_a_fault_of_the_server_shows_no_traceback() -> None:
     assert (answer.status_code, answer.json()["title"], "secret" in answer.text) == (500, "server fault", False)
 
 
-def test_an_answer_says_how_old_it_is(client: Client) -> None:
-    for path in ("/v1/stats", "/v1/sessions", "/v1/programs"):
+@pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("path", sorted({path for method, path in ALL_ROUTES if method == "GET"} | {"/readyz?verbose"}))
+def test_every_answer_says_how_old_it_is(path: str, is_busy: bool) -> None:
+    answer = Client(application(is_busy=is_busy)).get(path.format(session="0123456789ab", digest="aa"))
+    is_last_seen = is_busy and path.startswith("/readyz")
+    assert (0 <= float(answer.headers["snapshot-age-ms"]) < 100) is not is_last_seen
+
+
+def test_the_age_of_the_last_snapshot_counts_from_when_it_was_taken() -> None:
+    taken_at_ns = time.monotonic_ns() - 5_000_000_000
+    busy = Client(application(snapshot=dataclasses.replace(SNAPSHOT, taken_at_ns=taken_at_ns), is_busy=True))
+    for path in ("/readyz", "/readyz?verbose"):
+        assert 5_000 <= float(busy.get(path).headers["snapshot-age-ms"]) < 60_000
+
+
+def test_a_refusal_says_how_old_it_is(client: Client) -> None:
+    for path in ("/v1/sessions/nobody", "/v1/nothing"):
         assert 0 <= float(client.get(path).headers["snapshot-age-ms"]) < 100
 
 
