@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +14,9 @@ from tests.contract.service import Refused, Service
 
 _STEPS = 300
 _BODY = ("matmul", "add", "tanh")
+_COUNTED_OPS = 10
+_PAUSE_S = 0.3  # in which nobody asks the server anything
+_OLDEST_MS = 100.0
 
 
 def _run_loop(service: Service) -> None:
@@ -73,6 +77,23 @@ def test_the_text_of_every_kernel_is_shown(service: Service) -> None:
     sources = _planned(service)["compiled"]["sources"]
     assert sources
     assert all(source["kernel"] in source["text"] for source in sources)
+
+
+def test_statistics_that_are_asked_for_once_after_a_pause_are_fresh(service: Service) -> None:
+    service.wait_until_empty()
+    before = service.totals()
+    with service.connect() as session:
+        x = session.array(np.ones(_COUNTED_OPS, np.float32))
+        for _ in range(_COUNTED_OPS):
+            x = -x
+        x.numpy()
+        ends_s = time.monotonic() + _PAUSE_S
+        service.wait_until(lambda: time.monotonic() >= ends_s, "the end of the pause")
+        stats, age_ms = service.stats_and_age_ms()
+    assert stats["sessions"] == 1
+    assert stats["totals"]["ops"] - before["ops"] == _COUNTED_OPS
+    assert stats["totals"]["segments"] > before["segments"]
+    assert 0 <= age_ms <= _OLDEST_MS
 
 
 def test_a_program_that_nobody_sent_is_not_found(service: Service) -> None:
