@@ -64,6 +64,14 @@ class Service:
         """What is told of each program, by digest."""
         return {told["digest"]: told for told in self._ask("GET", "/v1/programs")["programs"]}
 
+    def slow_segments(self, session: str) -> list[dict[str, Any]]:
+        """What the slow log tells of a session, the newest first."""
+        return [told for told in self._ask("GET", "/v1/slowlog")["entries"] if told["session"] == session]
+
+    def wait_until_queued_for(self, least_s: float) -> None:
+        """Returns once a segment has waited that long for the device."""
+        self.wait_until(lambda: self._ask("GET", "/v1/queue")["oldest_row_s"] >= least_s, f"a wait of {least_s} s")
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """While inside, the device takes no new submission."""
