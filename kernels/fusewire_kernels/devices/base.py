@@ -114,6 +114,10 @@ class LoadedPlan(Protocol):
     @property
     def plan(self) -> Plan: ...
 
+    @property
+    def is_persistent(self) -> bool:
+        """Whether this device can run many iterations of the plan in one launch. Any thread."""
+
 
 class PlanInSlices(Protocol):
     """A plan that runs for one row, in slices of time. A slice ends only between two launches."""

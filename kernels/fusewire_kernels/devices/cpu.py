@@ -102,6 +102,10 @@ class CpuPlan:
     launches_address: int
     launch_count: int
 
+    @property
+    def is_persistent(self) -> bool:
+        return False
+
 
 class CpuDevice:
     """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.

@@ -105,6 +105,10 @@ class CudaPlan:
     calls: dict[int, list[Call]] = field(default_factory=dict)
     persistent: PersistentCall | None = None
 
+    @property
+    def is_persistent(self) -> bool:
+        return self.persistent is not None
+
 
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.

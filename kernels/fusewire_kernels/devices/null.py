@@ -64,6 +64,7 @@ class NullReadback:
 @dataclass(frozen=True, eq=False)
 class NullPlan:
     plan: Plan
+    is_persistent: bool = False
 
 
 class NullDevice:
