@@ -17,6 +17,7 @@ from fusewire_server.inspect.loop_thread import LoopBusy
 _PREFIX = "urn:fusewire:problem:"
 _MEDIA_TYPE = "application/problem+json"
 _MOST_DETAIL = 1000
+_WHERE_DESCRIBED = "/docs and /v1/openapi.json describe all routes"
 
 
 class Problem(BaseModel):
@@ -67,14 +68,17 @@ async def _answer_refused(_request: Request, refused: Exception) -> Response:
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    status, headers = HTTPStatus(error.status_code), error.headers
+    status, detail, headers = HTTPStatus(error.status_code), error.detail, error.headers
+    if status is HTTPStatus.NOT_FOUND:
+        detail = f"there is no route of this path; {_WHERE_DESCRIBED}"
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        headers = {"Allow": ", ".join(_methods_of(request))}
-    return problem(status, status.phrase.lower().replace(" ", "_"), error.detail, headers)
+        methods = ", ".join(_methods_of(request) or [(headers or {})["Allow"]])
+        detail, headers = f"the path takes {methods} and not {request.method}; {_WHERE_DESCRIBED}", {"Allow": methods}
+    return problem(status, status.phrase.lower().replace(" ", "_"), detail, headers)
 
 
 def _methods_of(request: Request) -> list[str]:
-    """Returns the methods that the path takes, by all its routes. FastAPI itself tells those of one route."""
+    """Returns the methods that the path takes, by all its described routes. FastAPI itself tells those of one route."""
     paths: dict[str, dict[str, object]] = request.app.openapi()["paths"]
     fitting = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.scope["path"])]
     return sorted({method.upper() for methods in fitting for method in methods})

@@ -201,7 +201,7 @@ def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
         "type": "urn:fusewire:problem:unknown_program",
         "title": "unknown program",
         "status": 404,
-        "detail": "there is no program 'none'",
+        "detail": "there is no program 'none'; /v1/programs lists those that there are",
     }
 
 
@@ -317,6 +317,29 @@ def test_a_program_that_runs_op_by_op_has_no_plan_to_show(client: Client) -> Non
 def test_what_is_not_there_is_a_typed_error(client: Client, method: str, path: str, status: int, error: str) -> None:
     answer = client.request(method, path)
     assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:")) == (status, error)
+
+
+def test_an_unknown_route_is_told_where_routes_are_described(client: Client) -> None:
+    told = client.get("/v1/nothing").json()["detail"]
+    assert told == "there is no route of this path; /docs and /v1/openapi.json describe all routes"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/log", "GET, PUT"),
+        ("/v1/sessions/0123456789ab", "DELETE, GET"),
+        ("/v1/drain", "POST"),
+        ("/livez", "GET"),
+        ("/docs", "GET"),
+        ("/v1/openapi.json", "GET"),
+    ],
+)
+def test_a_wrong_method_is_told_which_methods_the_route_takes(client: Client, path: str, methods: str) -> None:
+    refused = client.request("PATCH", path)
+    assert (refused.status_code, refused.headers["allow"]) == (405, methods)
+    expected = f"the path takes {methods} and not PATCH; /docs and /v1/openapi.json describe all routes"
+    assert refused.json()["detail"] == expected
 
 
 def test_an_operator_holds_and_releases_the_device() -> None:
