@@ -396,6 +396,34 @@ def test_a_path_that_an_operator_calls_is_one_line_of_the_audit_log(caplog: pyte
     assert told == "an operator calls DELETE /v1/sessions/a%0Ab"
 
 
+def test_refused_requests_are_in_the_audit_log_and_their_tokens_are_not(
+    guarded: Guarded, caplog: pytest.LogCaptureFixture
+) -> None:
+    local = Client(application(is_local=True))
+    with caplog.at_level("INFO", "fusewire.audit"):
+        guarded.request(("GET", "/v1/stats"), "wrong.token")
+        guarded.request(("POST", "/v1/drain"), guarded.tokens[Scope.INSPECT])
+        local.request("POST", "/v1/device/hold", {"host": "localhost", "origin": "https://pages.example.org"})
+        local.request("GET", "/v1/programs/a%0Ab", {"host": "evil.example"})
+    told = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
+    assert [(one["levelname"], one["case"], one["method"], one["path"]) for one in told] == [
+        ("WARNING", "unauthenticated", "GET", "/v1/stats"),
+        ("WARNING", "insufficient_scope", "POST", "/v1/drain"),
+        ("WARNING", "cross_site", "POST", "/v1/device/hold"),
+        ("WARNING", "wrong_host", "GET", "/v1/programs/a%0Ab"),
+    ]
+    assert all(one["message"].startswith("a request was refused: ") and one["peer"] for one in told)
+    assert not any(token in str(told) for token in ("wrong.token", *guarded.tokens.values()))
+
+
+def test_what_a_stranger_chooses_takes_little_room_in_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "fusewire.audit"):
+        Client(application(is_local=True)).request("GET", "/v1/stats", {"host": "a" * 10_000})
+    (told,) = [record for record in caplog.records if record.name == "fusewire.audit"]
+    assert told.__dict__["case"] == "wrong_host"
+    assert len(str(told.__dict__)) < 2_000
+
+
 def test_a_path_with_a_slash_too_many_is_not_redirected_to_where_the_host_header_says(client: Client) -> None:
     refused = client.request("GET", "/v1/stats/", {"host": "elsewhere.example"})
     assert (refused.status_code, refused.json()["title"]) == (404, "not found")
