@@ -40,6 +40,7 @@ def programs_text(programs: Iterable[dict[str, Any]]) -> str:
         (
             one["digest"][:_SHOWN_DIGITS],
             one["state"],
+            one["form"],
             one["tier"],
             f"{one['ops']:,}",
             f"{one['hits']:,}",
@@ -50,8 +51,19 @@ def programs_text(programs: Iterable[dict[str, Any]]) -> str:
         )
         for one in programs
     )
-    heading = ("program", "state", "tier", "ops", "uses", "rows together", "row", "planned in", "no plan because")
-    return table(heading, rows, left=2)
+    heading = (
+        "program",
+        "state",
+        "form",
+        "tier",
+        "ops",
+        "uses",
+        "rows together",
+        "row",
+        "planned in",
+        "no plan because",
+    )
+    return table(heading, rows, left=3)
 
 
 def _whole_digest(parsed: argparse.Namespace) -> str:

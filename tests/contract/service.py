@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.message import Message
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
@@ -41,6 +42,11 @@ class Service:
     def stats(self) -> dict[str, Any]:
         return self._ask("GET", "/v1/stats")
 
+    def stats_and_age_ms(self) -> tuple[dict[str, Any], float]:
+        """The statistics, and how old they are by what the answer says."""
+        headers, told = self._ask_for_all("GET", "/v1/stats")
+        return told, float(headers["snapshot-age-ms"])
+
     def totals(self) -> dict[str, Any]:
         """What the server has done since it started."""
         told: dict[str, Any] = self.stats()["totals"]
@@ -57,6 +63,14 @@ class Service:
     def programs(self) -> dict[str, dict[str, Any]]:
         """What is told of each program, by digest."""
         return {told["digest"]: told for told in self._ask("GET", "/v1/programs")["programs"]}
+
+    def slow_segments(self, session: str) -> list[dict[str, Any]]:
+        """What the slow log tells of a session, the newest first."""
+        return [told for told in self._ask("GET", "/v1/slowlog")["entries"] if told["session"] == session]
+
+    def wait_until_queued_for(self, least_s: float) -> None:
+        """Returns once a segment has waited that long for the device."""
+        self.wait_until(lambda: self._ask("GET", "/v1/queue")["oldest_row_s"] >= least_s, f"a wait of {least_s} s")
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -97,25 +111,32 @@ class Service:
         self.wait_until(lambda: self.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
-        """Asks again while the server is too busy to answer: tests share their machine with others."""
+        _, told = self._ask_for_all(method, path)
+        return told
+
+    def _ask_for_all(self, method: str, path: str) -> tuple[Message, dict[str, Any]]:
+        """Headers and body of the answer.
+
+        Asks again while the server is too busy to answer: tests share their machine with others.
+        """
         deadline_s = time.monotonic() + _DEADLINE_S
         pause = threading.Event()
         while True:
-            status, body = self._answer(method, path)
+            status, headers, body = self._answer(method, path)
             if status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() >= deadline_s:
                 break
             pause.wait(_ASK_EVERY_S)
         if status != HTTPStatus.OK:
             raise Refused(HTTPStatus(status), body.decode())
         told: dict[str, Any] = json.loads(body)
-        return told
+        return headers, told
 
-    def _answer(self, method: str, path: str) -> tuple[int, bytes]:
+    def _answer(self, method: str, path: str) -> tuple[int, Message, bytes]:
         connection = HTTPConnection(self._http, timeout=_DEADLINE_S)
         try:
             connection.request(method, path)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +15,11 @@ from tests.contract.service import Refused, Service
 
 _STEPS = 300
 _BODY = ("matmul", "add", "tanh")
+_COUNTED_OPS = 10
+_PAUSE_S = 0.3  # in which nobody asks the server anything
+_OLDEST_MS = 100.0
+_SLOW_S = 0.02  # more than the least time of a segment in the slow log
+_ROUNDING_S = 1e-9
 
 
 def _run_loop(service: Service) -> None:
@@ -23,6 +30,15 @@ def _run_loop(service: Service) -> None:
             h = fw.tanh(h @ w + b)
         h.numpy()
         service.wait_until_planned()
+
+
+def _handles_of(slow: dict[str, Any]) -> range:
+    """The handles of the ops of a slow segment, as the description of the slow log says it."""
+    return range(slow["base"], slow["base"] + slow["ops"])
+
+
+def _line_of_the_caller() -> int:
+    return sys._getframe(1).f_lineno
 
 
 def _largest(service: Service) -> dict[str, Any]:
@@ -73,6 +89,55 @@ def test_the_text_of_every_kernel_is_shown(service: Service) -> None:
     sources = _planned(service)["compiled"]["sources"]
     assert sources
     assert all(source["kernel"] in source["text"] for source in sources)
+
+
+def test_statistics_that_are_asked_for_once_after_a_pause_are_fresh(service: Service) -> None:
+    service.wait_until_empty()
+    before = service.totals()
+    with service.connect() as session:
+        x = session.array(np.ones(_COUNTED_OPS, np.float32))
+        for _ in range(_COUNTED_OPS):
+            x = -x
+        x.numpy()
+        ends_s = time.monotonic() + _PAUSE_S
+        service.wait_until(lambda: time.monotonic() >= ends_s, "the end of the pause")
+        stats, age_ms = service.stats_and_age_ms()
+    assert stats["sessions"] == 1
+    assert stats["totals"]["ops"] - before["ops"] == _COUNTED_OPS
+    assert stats["totals"]["segments"] > before["segments"]
+    assert 0 <= age_ms <= _OLDEST_MS
+
+
+def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> None:
+    with fw.connect(service.target, debug=True) as session:
+        x = session.array(np.ones(4, np.float32))
+        with service.held():
+            x = x + 1
+            x = fw.tanh(x)
+            first = _line_of_the_caller() - 2
+            service.wait_until_in_flight(2)
+            service.wait_until_queued_for(_SLOW_S)
+        x.numpy()
+        lines = [session.line_of(handle) for told in service.slow_segments(session.id) for handle in _handles_of(told)]
+    assert sorted(lines) == [f"recorded at {__file__}:{line}" for line in (first, first + 1)]
+
+
+def test_each_op_of_a_slow_loop_is_found_at_its_line_in_the_body(service: Service) -> None:
+    with fw.connect(service.target, debug=True) as session:
+        x, w = (session.array(np.ones(shape, np.float32)) for shape in ((2, 4), (4, 4)))
+        with service.held():
+            for _ in range(_STEPS):
+                x = fw.tanh(x @ w)
+                x = x * 0.5
+            first = _line_of_the_caller() - 2
+            service.wait_until_queued_for(_SLOW_S)
+        x.numpy()
+        told = service.slow_segments(session.id)
+        lines = {session.line_of(handle) for each in told for handle in _handles_of(each)}
+    assert lines == {f"recorded at {__file__}:{line}" for line in (first, first + 1)}
+    assert sum(each["ops"] * each["iterations"] for each in told) <= 3 * _STEPS
+    assert max(each["iterations"] for each in told) > 1
+    assert all(each["total_s"] >= each["queue_s"] + each["device_s"] - _ROUNDING_S for each in told)
 
 
 def test_a_program_that_nobody_sent_is_not_found(service: Service) -> None:

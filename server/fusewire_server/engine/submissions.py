@@ -112,11 +112,15 @@ class Submissions:
                 session_id=row.session.session_id,
                 digest=row.entry.digest,
                 base=row.base,
-                ops=row.amount.ops,
+                ops=row.entry.program.op_count,
+                iterations=1 if row.iterations is None else row.iterations.count,
+                tier=0 if told.loaded is None else 1,
                 rows=len(told.batch.rows),
                 total_ns=now_ns - row.queued_at_ns,
                 queue_ns=told.at_ns - row.queued_at_ns,
                 device_ns=device_ns,
+                planning_ns=row.entry.planning_ns,
+                compiling_ns=row.entry.compiling_ns,
             )
         )
 

@@ -1,6 +1,7 @@
 """Writes log records to standard error: as JSON for programs, or as coloured text for people, at a bounded rate.
 
-Records carry ids of sessions and names of tenants, and never values or tokens.
+Records carry ids of sessions and names of tenants, and never values or tokens. The audit log is written whatever the
+level of the log is.
 """
 
 from __future__ import annotations
@@ -14,21 +15,28 @@ from typing import TextIO
 import structlog
 from structlog.typing import Processor
 
-_MOST_ALIKE = 20  # the most records of one logger and one text in a window
+_AUDIT_LOGGER = "fusewire.audit"
+_MOST_ALIKE = 20  # the most records of one kind in a window
 _WINDOW_S = 10.0
 _QUIET_LOGGERS = ("uvicorn", "asyncio")  # they tell at level info what the server tells itself
 
 
 class RateLimit(logging.Filter):
-    """Drops records that repeat too often. The next one that passes tells how many were dropped, as `dropped`."""
+    """Drops records that repeat too often. The next one that passes tells how many were dropped, as `dropped`.
+
+    Records of one logger, text and `case` are of one kind. Of the audit log only refusals are dropped, because anybody
+    can cause any number of them.
+    """
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now_s = now_s
-        self._windows: dict[tuple[str, str], tuple[float, int]] = {}  # of a logger and a text: begin, number of records
+        self._windows: dict[tuple[str, str, str], tuple[float, int]] = {}  # of a kind: begin, number of records
 
     def filter(self, record: logging.LogRecord) -> bool:
-        key, now_s = (record.name, str(record.msg)), self._now_s()
+        if record.name == _AUDIT_LOGGER and record.levelno < logging.WARNING:
+            return True
+        key, now_s = (record.name, str(record.msg), str(record.__dict__.get("case"))), self._now_s()
         began_s, count = self._windows.get(key, (now_s, 0))
         if now_s - began_s >= _WINDOW_S:
             if count > _MOST_ALIKE:
@@ -64,5 +72,6 @@ def configure_logs(level: str, style: str, stream: TextIO = sys.stderr) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
+    logging.getLogger(_AUDIT_LOGGER).setLevel(logging.INFO)
     for name in _QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -2,7 +2,7 @@
 
 If tokens are configured, a request to any route needs a token. Only `/livez`, `/readyz` without `?verbose`, and the
 page `/docs` need none, because they hold no data. A route answers with data that are taken after the request has come,
-or it refuses with a problem (RFC 9457).
+or it refuses with a problem (RFC 9457). Every answer says how old its data are.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fastapi import Depends, FastAPI
 
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.version import installed_version
+from fusewire_server.inspect.answer_age import AnswerAge
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.guard import BodyLimit, refuse_foreign_names, token_check
 from fusewire_server.inspect.problems import handle_problems
@@ -49,6 +50,7 @@ def create_app(
     )
     app.state.snapshots = snapshots
     app.add_middleware(BodyLimit)
+    app.add_middleware(AnswerAge)
     app.include_router(health_routes(snapshots, authenticator))
     app.include_router(server_routes(control, settings or {}))
     app.include_router(session_routes(control))

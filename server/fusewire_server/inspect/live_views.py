@@ -123,8 +123,13 @@ def _slow_segment_view(segment: SlowSegment) -> SlowSegmentView:
         program=segment.digest.hex(),
         base=segment.base,
         ops=segment.ops,
+        iterations=segment.iterations,
+        tier=segment.tier,
         rows=segment.rows,
         total_s=segment.total_ns / 1e9,
         queue_s=segment.queue_ns / 1e9,
+        order_s=segment.order_ns / 1e9,
         device_s=segment.device_ns / 1e9,
+        planning_s=segment.planning_ns / 1e9,
+        compiling_s=segment.compiling_ns / 1e9,
     )

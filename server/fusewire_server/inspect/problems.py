@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,9 +16,14 @@ from starlette.routing import compile_path
 
 from fusewire_server.inspect.loop_thread import LoopBusy
 
+_audit = logging.getLogger("fusewire.audit")
+
 _PREFIX = "urn:fusewire:problem:"
 _MEDIA_TYPE = "application/problem+json"
 _MOST_DETAIL = 1000
+_AUDITED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.MISDIRECTED_REQUEST})
+_MOST_AUDITED = 200  # characters of what a stranger chooses
+_WHERE_DESCRIBED = "/docs and /v1/openapi.json describe all routes"
 
 
 class Problem(BaseModel):
@@ -59,22 +66,37 @@ def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
     return {status: {"description": phrase, "content": content} for status, phrase in known.items()}
 
 
-async def _answer_refused(_request: Request, refused: Exception) -> Response:
+async def _answer_refused(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, Refused)
+    if refused.status in _AUDITED:
+        _audit_refusal(request, refused)
     headers = {"WWW-Authenticate": "Bearer"} if refused.status is HTTPStatus.UNAUTHORIZED else None
     return problem(refused.status, refused.kind, refused.detail, headers)
 
 
+def _audit_refusal(request: Request, refused: Refused) -> None:
+    told = {
+        "case": refused.kind,
+        "peer": request.client.host if request.client else "",
+        "method": request.method[:_MOST_AUDITED],
+        "path": quote(request.scope["path"])[:_MOST_AUDITED],
+    }
+    _audit.warning("a request was refused: %s", refused.detail[:_MOST_AUDITED], extra=told)
+
+
 async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    status, headers = HTTPStatus(error.status_code), error.headers
+    status, detail, headers = HTTPStatus(error.status_code), error.detail, error.headers
+    if status is HTTPStatus.NOT_FOUND:
+        detail = f"there is no route of this path; {_WHERE_DESCRIBED}"
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        headers = {"Allow": ", ".join(_methods_of(request))}
-    return problem(status, status.phrase.lower().replace(" ", "_"), error.detail, headers)
+        methods = ", ".join(_methods_of(request) or [(headers or {})["Allow"]])
+        detail, headers = f"the path takes {methods} and not {request.method}; {_WHERE_DESCRIBED}", {"Allow": methods}
+    return problem(status, status.phrase.lower().replace(" ", "_"), detail, headers)
 
 
 def _methods_of(request: Request) -> list[str]:
-    """Returns the methods that the path takes, by all its routes. FastAPI itself tells those of one route."""
+    """Returns the methods that the path takes, by all its described routes. FastAPI itself tells those of one route."""
     paths: dict[str, dict[str, object]] = request.app.openapi()["paths"]
     fitting = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.scope["path"])]
     return sorted({method.upper() for methods in fitting for method in methods})

@@ -244,7 +244,7 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
 def _form(entry: ProgramEntry) -> str:
     if entry.loaded is None:
         return "ops"
-    return "launches" if entry.loaded.plan.persistent is None else "persistent"
+    return "persistent" if entry.loaded.is_persistent else "launches"
 
 
 def _phase_total(phase: Phase) -> PhaseTotal:

@@ -115,17 +115,31 @@ class QueueView(BaseModel):
 
 
 class SlowSegmentView(BaseModel):
-    """A segment that took at least 10 ms from its arrival until the device had completed it."""
+    """A segment that took at least 10 ms from its arrival until the device had completed it.
+
+    It has the ops `base` to `base + ops - 1`. `session.line_of` of a client with `debug=True` names the line of each.
+    """
 
     at: str = Field(description="when it was completed, ISO 8601, UTC")
     session: str = Field(description="shown id of the session")
     program: str = Field(description="digest of the program")
-    base: int = Field(description="handle of op 0; `session.line_of(base)` of a debugging client names its line")
-    ops: int = Field(description="ops of the segment")
-    rows: int = Field(description="rows of its submission")
-    total_s: float = Field(description="seconds from the arrival to the end")
-    queue_s: float = Field(description="seconds until the device was told to run it")
+    base: int = Field(description="handle of op 0; op i has the handle base + i, for i from 0 to ops - 1")
+    ops: int = Field(
+        description="ops of the segment; of a loop, the ops of its body, with the handles of the first iteration"
+    )
+    iterations: int = Field(description="how often these ops ran: 1, or the iterations of a loop")
+    tier: int = Field(description="0 if it ran op by op, 1 if it ran by a plan")
+    rows: int = Field(description="rows of its submission; of a loop in several submissions, of the last")
+    total_s: float = Field(description="seconds from the arrival to the end: queue_s, order_s and device_s")
+    queue_s: float = Field(
+        description="seconds until the device was told to run it (of a loop: its last part), uploads awaited included"
+    )
+    order_s: float = Field(
+        description="seconds from then to the end without device_s: waiting for other work, launching, reporting"
+    )
     device_s: float = Field(description="device time of its submission, in seconds")
+    planning_s: float = Field(description="seconds of planning its program, for which segments do not wait")
+    compiling_s: float = Field(description="seconds of compiling its program, for which segments do not wait")
 
 
 class SlowLogView(BaseModel):

@@ -13,8 +13,11 @@ MOST_KEPT = 128
 class SlowSegment(NamedTuple):
     """A segment that took at least `SLOW_NS` from its arrival until the device had completed it.
 
-    `base` is the handle of its op number 0. `queue_ns` passed until the device was told to run it, and `device_ns` is
-    the device time of the submission that it was part of; `rows` counts the rows of that submission.
+    `base` is the handle of its op number 0. `ops` counts the ops of its program, which runs `iterations` times if the
+    segment is a loop. `rows` counts the rows of the submission that it was part of. `queue_ns` passed until the device
+    was told to run this submission, and `device_ns` is the device time of the submission. Of a loop that ran in several
+    submissions, these are of the last. `planning_ns` and `compiling_ns` are of its program; segments do not wait for
+    either.
     """
 
     ended_at_s: float  # Unix time
@@ -22,10 +25,19 @@ class SlowSegment(NamedTuple):
     digest: bytes
     base: int
     ops: int
+    iterations: int
+    tier: int
     rows: int
     total_ns: int
     queue_ns: int
     device_ns: int
+    planning_ns: int
+    compiling_ns: int
+
+    @property
+    def order_ns(self) -> int:
+        """The time from the order to the end of the submission in which the device did not work on it."""
+        return max(self.total_ns - self.queue_ns - self.device_ns, 0)
 
 
 class SlowLog:

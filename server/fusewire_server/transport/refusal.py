@@ -28,12 +28,12 @@ def case_in(details: str) -> str:
 
 
 def in_words(
-    method: Callable[[Request, Context], Awaitable[Answer]], count: Callable[[str], None]
+    method: Callable[[Request, Context], Awaitable[Answer]], note: Callable[[str, Context], None]
 ) -> Callable[[Request, Context], Awaitable[Answer]]:
     """Wraps a method so that any case raised in it ends the call with the status of that case.
 
-    A case may be raised late: a token, for example, may be revoked after the call was accepted. `count` is called with
-    the name of the case for each call that `refuse` has ended.
+    A case may be raised late: a token, for example, may be revoked after the call was accepted. `note` is called with
+    the details of the status for each call that `refuse` has ended.
     """
 
     @wraps(method)
@@ -41,7 +41,7 @@ def in_words(
         try:
             return await answer(request, context)
         except grpc.aio.AbortError:
-            count(case_in(context.details()))
+            note(context.details(), context)
             raise
 
     async def answer(request: Request, context: Context) -> Answer:

@@ -19,7 +19,7 @@ from fusewire_server.inspect.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
-from fusewire_server.transport.refusal import Context, in_words
+from fusewire_server.transport.refusal import Context, case_in, in_words
 from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
 
 audit = logging.getLogger("fusewire.audit")
@@ -41,8 +41,8 @@ class FusewireService:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
-        refused = self._engine.counters.refused
-        session_refused, transfer_refused = partial(refused, SESSION_DOOR), partial(refused, TRANSFER_DOOR)
+        session_refused = partial(self._note_refusal, SESSION_DOOR, "a session was refused: %s")
+        transfer_refused = partial(self._note_refusal, TRANSFER_DOOR, "an upload or a download was refused: %s")
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
@@ -58,6 +58,11 @@ class FusewireService:
             },
         )
 
+    def _note_refusal(self, door: str, text: str, details: str, context: Context) -> None:
+        case = case_in(details)
+        self._engine.counters.refused(door, case)
+        audit.warning(text, details, extra={"case": case, "peer": context.peer()})
+
     # ---- the session stream ----
 
     async def session(self, frames: RawFrames, context: Context) -> None:
@@ -68,7 +73,7 @@ class FusewireService:
             hello = await _first(frames, self._limits.message_bytes)
             session = self._begin(hello, tenant, context)
         except CaseError as error:
-            audit.warning("a session was refused: %s", error, extra=told)
+            audit.warning("a session was refused: %s", error, extra=told | {"case": error.case.name})
             self._engine.counters.refused(SESSION_DOOR, error.case.name)
             await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
             return

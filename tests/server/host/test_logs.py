@@ -14,11 +14,12 @@ from fusewire_server.host.logs import RateLimit, configure_logs
 
 @pytest.fixture(autouse=True)
 def _loggers_as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
+    root, audit = logging.getLogger(), logging.getLogger("fusewire.audit")
+    handlers, level, audit_level = root.handlers, root.level, audit.level
     yield
     root.handlers = handlers
     root.setLevel(level)
+    audit.setLevel(audit_level)
 
 
 def written(style: str, level: str = "info") -> str:
@@ -63,11 +64,45 @@ def test_records_that_repeat_are_dropped_and_their_number_is_told() -> None:
     limit = RateLimit(lambda: now_s[0])
 
     def passes(text: str) -> bool | int:
-        record = logging.LogRecord("fusewire.test", logging.INFO, "", 0, text, (), None)
-        return limit.filter(record) and getattr(record, "dropped", True)
+        return _passes(limit, "fusewire.test", logging.INFO, text)
 
     assert [passes("a") for _ in range(50)] == [True] * 20 + [False] * 30
     assert passes("b") is True
     now_s[0] = 10.0
     assert passes("a") == 30
     assert passes("a") is True
+
+
+def test_the_audit_log_is_written_whatever_the_level_is() -> None:
+    stream = io.StringIO()
+    configure_logs("error", "json", stream)
+    logging.getLogger().setLevel("CRITICAL")  # as an operator may by PUT /v1/log
+    logging.getLogger("fusewire.audit").info("a session has a stream")
+    assert json.loads(stream.getvalue())["event"] == "a session has a stream"
+
+
+def test_no_record_of_the_audit_log_is_dropped_but_refusals() -> None:
+    limit = RateLimit(lambda: 0.0)
+    for level, passing in ((logging.INFO, 50), (logging.WARNING, 20)):
+        told = [_passes(limit, "fusewire.audit", level, "a") for _ in range(50)]
+        assert told == [True] * passing + [False] * (50 - passing)
+
+
+def test_refusals_of_one_case_do_not_drop_those_of_another() -> None:
+    now_s = [0.0]
+    limit = RateLimit(lambda: now_s[0])
+
+    def passes(case: str) -> bool | int:
+        return _passes(limit, "fusewire.audit", logging.WARNING, "a request was refused: %s", case=case)
+
+    assert [passes("unauthenticated") for _ in range(50)] == [True] * 20 + [False] * 30
+    assert passes("wrong_host") is True
+    now_s[0] = 10.0
+    assert passes("unauthenticated") == 30
+
+
+def _passes(limit: RateLimit, name: str, level: int, text: str, **extra: str) -> bool | int:
+    """Whether a record is written, and how many it says were dropped before it."""
+    record = logging.LogRecord(name, level, "", 0, text, (), None)
+    record.__dict__.update(extra)
+    return limit.filter(record) and getattr(record, "dropped", True)

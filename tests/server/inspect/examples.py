@@ -144,10 +144,15 @@ SLOW_SEGMENT = SlowSegmentView(
     program="aa",
     base=100,
     ops=200,
+    iterations=1,
+    tier=1,
     rows=1,
     total_s=0.02,
     queue_s=0.01,
+    order_s=0.005,
     device_s=0.005,
+    planning_s=0.001,
+    compiling_s=0.25,
 )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -200,7 +201,7 @@ def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
         "type": "urn:fusewire:problem:unknown_program",
         "title": "unknown program",
         "status": 404,
-        "detail": "there is no program 'none'",
+        "detail": "there is no program 'none'; /v1/programs lists those that there are",
     }
 
 
@@ -220,8 +221,23 @@ def test_a_fault_of_the_server_shows_no_traceback() -> None:
     assert (answer.status_code, answer.json()["title"], "secret" in answer.text) == (500, "server fault", False)
 
 
-def test_an_answer_says_how_old_it_is(client: Client) -> None:
-    for path in ("/v1/stats", "/v1/sessions", "/v1/programs"):
+@pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("path", sorted({path for method, path in ALL_ROUTES if method == "GET"} | {"/readyz?verbose"}))
+def test_every_answer_says_how_old_it_is(path: str, is_busy: bool) -> None:
+    answer = Client(application(is_busy=is_busy)).get(path.format(session="0123456789ab", digest="aa"))
+    is_last_seen = is_busy and path.startswith("/readyz")
+    assert (0 <= float(answer.headers["snapshot-age-ms"]) < 100) is not is_last_seen
+
+
+def test_the_age_of_the_last_snapshot_counts_from_when_it_was_taken() -> None:
+    taken_at_ns = time.monotonic_ns() - 5_000_000_000
+    busy = Client(application(snapshot=dataclasses.replace(SNAPSHOT, taken_at_ns=taken_at_ns), is_busy=True))
+    for path in ("/readyz", "/readyz?verbose"):
+        assert 5_000 <= float(busy.get(path).headers["snapshot-age-ms"]) < 60_000
+
+
+def test_a_refusal_says_how_old_it_is(client: Client) -> None:
+    for path in ("/v1/sessions/nobody", "/v1/nothing"):
         assert 0 <= float(client.get(path).headers["snapshot-age-ms"]) < 100
 
 
@@ -303,6 +319,29 @@ def test_what_is_not_there_is_a_typed_error(client: Client, method: str, path: s
     assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:")) == (status, error)
 
 
+def test_an_unknown_route_is_told_where_routes_are_described(client: Client) -> None:
+    told = client.get("/v1/nothing").json()["detail"]
+    assert told == "there is no route of this path; /docs and /v1/openapi.json describe all routes"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/log", "GET, PUT"),
+        ("/v1/sessions/0123456789ab", "DELETE, GET"),
+        ("/v1/drain", "POST"),
+        ("/livez", "GET"),
+        ("/docs", "GET"),
+        ("/v1/openapi.json", "GET"),
+    ],
+)
+def test_a_wrong_method_is_told_which_methods_the_route_takes(client: Client, path: str, methods: str) -> None:
+    refused = client.request("PATCH", path)
+    assert (refused.status_code, refused.headers["allow"]) == (405, methods)
+    expected = f"the path takes {methods} and not PATCH; /docs and /v1/openapi.json describe all routes"
+    assert refused.json()["detail"] == expected
+
+
 def test_an_operator_holds_and_releases_the_device() -> None:
     control = RememberingControl()
     client = Client(application(control=control))
@@ -355,6 +394,34 @@ def test_a_path_that_an_operator_calls_is_one_line_of_the_audit_log(caplog: pyte
         Client(application()).request("DELETE", "/v1/sessions/a%0Ab")
     (told,) = [record.getMessage() for record in caplog.records if record.name == "fusewire.audit"]
     assert told == "an operator calls DELETE /v1/sessions/a%0Ab"
+
+
+def test_refused_requests_are_in_the_audit_log_and_their_tokens_are_not(
+    guarded: Guarded, caplog: pytest.LogCaptureFixture
+) -> None:
+    local = Client(application(is_local=True))
+    with caplog.at_level("INFO", "fusewire.audit"):
+        guarded.request(("GET", "/v1/stats"), "wrong.token")
+        guarded.request(("POST", "/v1/drain"), guarded.tokens[Scope.INSPECT])
+        local.request("POST", "/v1/device/hold", {"host": "localhost", "origin": "https://pages.example.org"})
+        local.request("GET", "/v1/programs/a%0Ab", {"host": "evil.example"})
+    told = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
+    assert [(one["levelname"], one["case"], one["method"], one["path"]) for one in told] == [
+        ("WARNING", "unauthenticated", "GET", "/v1/stats"),
+        ("WARNING", "insufficient_scope", "POST", "/v1/drain"),
+        ("WARNING", "cross_site", "POST", "/v1/device/hold"),
+        ("WARNING", "wrong_host", "GET", "/v1/programs/a%0Ab"),
+    ]
+    assert all(one["message"].startswith("a request was refused: ") and one["peer"] for one in told)
+    assert not any(token in str(told) for token in ("wrong.token", *guarded.tokens.values()))
+
+
+def test_what_a_stranger_chooses_takes_little_room_in_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "fusewire.audit"):
+        Client(application(is_local=True)).request("GET", "/v1/stats", {"host": "a" * 10_000})
+    (told,) = [record for record in caplog.records if record.name == "fusewire.audit"]
+    assert told.__dict__["case"] == "wrong_host"
+    assert len(str(told.__dict__)) < 2_000
 
 
 def test_a_path_with_a_slash_too_many_is_not_redirected_to_where_the_host_header_says(client: Client) -> None:

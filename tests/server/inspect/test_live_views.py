@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fusewire_kernels.devices.base import BlockCount
-from fusewire_protos.frames import Free
+from fusewire_protos.frames import Free, Loop
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
@@ -13,7 +13,7 @@ from fusewire_server.inspect.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
 from tests.server.parts import SIZE_BYTES, segment
-from tests.server.world import DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
+from tests.server.world import DEADLINE_S, NEGATE, Client, InstantPlanner, WatchedDevice, World, load, run, until, world
 
 
 class CountingDevice(WatchedDevice):
@@ -25,6 +25,24 @@ class CountingDevice(WatchedDevice):
 
 def _shown(client: Client) -> str:
     return shown_id(client.session.session_id)
+
+
+def slow_segment(base: int, *, total_ns: int = SLOW_NS, queue_ns: int = 0, device_ns: int = 0) -> SlowSegment:
+    return SlowSegment(
+        ended_at_s=0.0,
+        session_id=bytes(16),
+        digest=b"\xaa",
+        base=base,
+        ops=1,
+        iterations=1,
+        tier=0,
+        rows=1,
+        total_ns=total_ns,
+        queue_ns=queue_ns,
+        device_ns=device_ns,
+        planning_ns=2,
+        compiling_ns=3,
+    )
 
 
 def control_of(here: World) -> EngineControl:
@@ -129,7 +147,7 @@ def test_the_newest_slow_segments_come_first_and_are_bounded() -> None:
         async with world() as here:
             log = here.engine._submissions.slow_log
             for base in range(MOST_KEPT + 5):
-                log.add(SlowSegment(0.0, bytes(16), b"\xaa", base, 1, 1, SLOW_NS, 0, 0))
+                log.add(slow_segment(base))
             told = live_views.slow_segments_of(here.engine, MOST_KEPT)
             assert [entry.base for entry in told] == list(range(MOST_KEPT + 4, 4, -1))
             assert told[0].total_s == SLOW_NS / 1e9
@@ -151,7 +169,40 @@ def test_a_segment_that_waits_long_is_in_the_slow_log() -> None:
             await client.idle()
             (entry,) = live_views.slow_segments_of(here.engine, 10)
             assert (entry.base, entry.session) == (100, _shown(client))
+            assert (entry.ops, entry.iterations, entry.tier, entry.rows) == (1, 1, 0, 1)
             assert entry.queue_s >= SLOW_NS / 1e9
             assert entry.total_s >= entry.queue_s
+            assert (entry.planning_s, entry.compiling_s) == (0, 0)
+
+    run(test())
+
+
+def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            here.engine.hold()
+            client.send(Loop(segment(NEGATE, 100, 10), 5, 1, (1,)))
+            await here.engine.applied(client.session)
+            (row,) = client.session.queue
+            row.queued_at_ns -= SLOW_NS
+            here.engine.unhold()
+            await client.idle()
+            (entry,) = live_views.slow_segments_of(here.engine, 10)
+            assert (entry.base, entry.ops, entry.iterations, entry.tier) == (100, 1, 5, 1)
+            assert entry.planning_s == entry.compiling_s == 1e-9
+
+    run(test())
+
+
+def test_the_phases_of_a_slow_segment_are_its_whole_time() -> None:
+    async def test() -> None:
+        async with world() as here:
+            log = here.engine._submissions.slow_log
+            log.add(slow_segment(0, total_ns=20_000_000, queue_ns=12_000_000, device_ns=5_000_000))
+            (entry,) = live_views.slow_segments_of(here.engine, 1)
+            assert (entry.queue_s, entry.order_s, entry.device_s) == (0.012, 0.003, 0.005)
+            assert (entry.planning_s, entry.compiling_s) == (2e-9, 3e-9)
 
     run(test())

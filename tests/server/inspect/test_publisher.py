@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fusewire_kernels.devices.null import NullPlan
+from fusewire_kernels.plan.plan import PersistentLaunch, Plan
 from fusewire_protos.frames import Cancel, Fetch
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.refusals import RefusalCounts
@@ -16,11 +23,25 @@ from tests.server.world import (
     PROGRAMS,
     Client,
     InstantPlanner,
+    WatchedDevice,
     World,
     load,
     run,
     until,
     world,
+)
+
+PERSISTENT = PersistentLaunch(
+    kernel=0,
+    sizes=(),
+    operands=(),
+    outputs=1,
+    carried=(),
+    fixed=(),
+    blocks=1,
+    threads=32,
+    shared_bytes=0,
+    is_cluster=True,
 )
 
 
@@ -84,6 +105,29 @@ def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
             assert after.compiled is not None
             assert after.compiled.groups[0].instances == 1
             assert after.compiled.sources[0].text
+
+    run(test())
+
+
+class LoopDevice(WatchedDevice):
+    """Loads plans of which each has a persistent kernel, and says whether it can run them so."""
+
+    def __init__(self, *, is_persistent: bool) -> None:
+        super().__init__()
+        self._is_persistent = is_persistent
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        loaded = super().load(plan, binaries)
+        return NullPlan(replace(loaded.plan, persistent=PERSISTENT), is_persistent=self._is_persistent)
+
+
+@pytest.mark.parametrize(("is_persistent", "form"), [(True, "persistent"), (False, "launches")])
+def test_a_loop_is_persistent_only_where_its_device_can_run_it_so(is_persistent: bool, form: str) -> None:
+    async def test() -> None:
+        async with world(LoopDevice(is_persistent=is_persistent), InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            assert shown(publisher_of(here), client).program.form == form
 
     run(test())
 

@@ -57,6 +57,23 @@ def test_an_upload_is_accepted_before_its_bytes_come() -> None:
     run(test())
 
 
+def test_refused_uploads_and_downloads_are_in_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with server() as here:
+            stranger = Peer(here.channel, session_id=bytes(16))
+            await status_of(stranger.upload(20, []))
+            await status_of(stranger.download(1))
+
+    with caplog.at_level("INFO", "fusewire.audit"):
+        run(test())
+    told = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
+    refused = "an upload or a download was refused: session_lost: this server holds no such session"
+    assert [(one["message"], one["levelname"], one["case"]) for one in told] == [
+        (refused, "WARNING", "session_lost")
+    ] * 2
+    assert all(one["peer"] for one in told)
+
+
 def test_a_session_of_another_server_is_refused_as_lost_both_ways() -> None:
     async def test() -> None:
         async with server() as here:

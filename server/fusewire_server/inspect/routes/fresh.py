@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Request
 
+from fusewire_server.inspect.answer_age import answers_from
 from fusewire_server.inspect.snapshot import Snapshot
-
-_AGE_HEADER = "snapshot-age-ms"
 
 
 class Snapshots(Protocol):
@@ -22,12 +20,11 @@ class Snapshots(Protocol):
         """Returns a snapshot that is taken now. Raises LoopBusy if the loop thread is too busy to take one."""
 
 
-async def fresh_snapshot(request: Request, response: Response) -> Snapshot:
-    """Returns a fresh snapshot, and puts its age into the answer."""
+async def fresh_snapshot(request: Request) -> Snapshot:
+    """Returns a fresh snapshot. The answer tells its age."""
     snapshots: Snapshots = request.app.state.snapshots
     snapshot = await snapshots.fresh()
-    age_ns = time.monotonic_ns() - snapshot.taken_at_ns
-    response.headers[_AGE_HEADER] = f"{age_ns / 1e6:.1f}"
+    answers_from(request.scope, snapshot)
     return snapshot
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from fusewire_server.access.tokens import Authenticator, Scope
+from fusewire_server.inspect.answer_age import answers_from
 from fusewire_server.inspect.guard import check_scope
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.problems import responses
@@ -35,11 +36,16 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
 
     @router.get("/readyz", response_class=PlainTextResponse, responses={200: _ANSWER, **_REFUSALS, 503: _ANSWER})
     async def readyz(request: Request, verbose: _Verbose = None) -> Response:
-        """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
+        """Answers with one word whether the server takes new sessions. With `?verbose`, also says why.
+
+        A server that is too busy to be asked answers as it was last seen. The answer's `snapshot-age-ms` tells when.
+        """
         try:
-            stats = (await snapshots.fresh()).stats
+            snapshot = await snapshots.fresh()
         except LoopBusy:
-            stats = snapshots.newest().stats
+            snapshot = snapshots.newest()
+        answers_from(request.scope, snapshot)
+        stats = snapshot.stats
         status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
         if verbose is None:
             return PlainTextResponse(_ready_word(stats), status)

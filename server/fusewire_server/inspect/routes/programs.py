@@ -52,6 +52,10 @@ def program_routes() -> APIRouter:
                 if form is Format.TEXT:
                     return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
                 return with_etag(request, _JSON.dump_json(detail).decode())
-        raise Refused(HTTPStatus.NOT_FOUND, "unknown_program", f"there is no program {digest!r}")
+        raise Refused(
+            HTTPStatus.NOT_FOUND,
+            "unknown_program",
+            f"there is no program {digest!r}; /v1/programs lists those that there are",
+        )
 
     return router

@@ -32,7 +32,7 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
     async def metrics(request: Request) -> Response:
         """All metrics, in the text format of Prometheus."""
         asked_at_ns = time.monotonic_ns()
-        snapshot = await fresh_snapshot(request, Response())
+        snapshot = await fresh_snapshot(request)
         lag_s = max(snapshot.taken_at_ns - asked_at_ns, 0) / 1e9
         return Response(exposition(snapshot, lag_s), media_type=CONTENT_TYPE)
 

@@ -63,4 +63,8 @@ def _session_in(snapshot: Snapshot, session: str) -> SessionView:
 
 
 def _unknown(session: str) -> Refused:
-    return Refused(HTTPStatus.NOT_FOUND, "unknown_session", f"there is no session {session!r}")
+    return Refused(
+        HTTPStatus.NOT_FOUND,
+        "unknown_session",
+        f"there is no session {session!r}; /v1/sessions lists those that there are",
+    )

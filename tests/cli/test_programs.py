@@ -1,0 +1,27 @@
+"""The table of programs."""
+
+from __future__ import annotations
+
+from fusewire_cli.programs import programs_text
+
+PROGRAM = {
+    "digest": "aa" * 32,
+    "state": "loaded",
+    "tier": 1,
+    "form": "persistent",
+    "ops": 200,
+    "hits": 3,
+    "rows": 6,
+    "submissions": 2,
+    "row_ns": 2_500,
+    "planning_ns": 10_000,
+    "compiling_ns": 20_000,
+    "refusal": "",
+}
+
+
+def test_the_form_of_a_program_is_a_column() -> None:
+    heading, first, second = programs_text([PROGRAM, {**PROGRAM, "form": "ops", "tier": 0}]).splitlines()
+    assert heading.split()[:5] == ["program", "state", "form", "tier", "ops"]
+    assert first.split()[:5] == ["aaaaaaaaaaaa", "loaded", "persistent", "1", "200"]
+    assert second.split()[2:4] == ["ops", "0"]
