@@ -173,7 +173,7 @@ def _programs(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counters("plans", "Plans of programs, by result.", "result", plans)
     kernels = {"compiler": compilation.kernels_compiled, "cache": compilation.kernels_reused}
     yield _counters("kernels", "Kernels of plans, by origin.", "origin", kernels)
-    tiers = {str(tier): sum(each.program.tier == tier for each in snapshot.programs) for tier in (0, 1)}
+    tiers = {str(tier): sum(each.program.tier == tier for each in snapshot.programs) for tier in (0, 1, 2)}
     yield _gauges("programs", "Known programs, by tier.", "tier", tiers)
 
 

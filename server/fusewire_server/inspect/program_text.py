@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fusewire_server.inspect.snapshot import CompiledView, Omitted, ProgramDetail, SourceView
+from fusewire_server.inspect.snapshot import CompiledView, Omitted, ProgramDetail, ProgramView, SourceView
 
 MOST_SOURCE_CHARACTERS = 1 << 20
 MOST_LINES = 10_000  # launches, and lines of the explanation
@@ -52,7 +52,16 @@ def _lines(detail: ProgramDetail) -> Iterator[str]:
     if program.refusal:
         yield f"no plan: {program.refusal}"
     if detail.compiled is not None:
+        yield from _launching_lines(program)
+    if detail.compiled is not None:
         yield from _compiled_lines(detail.compiled)
+
+
+def _launching_lines(program: ProgramView) -> Iterator[str]:
+    told = program.launching
+    yield f"{told.graphs} captured graphs, of {told.captured} so far; {told.persistent_launches} persistent launches"
+    if program.why_no_graph:
+        yield f"no captured graph: {program.why_no_graph}"
 
 
 def _compiled_lines(compiled: CompiledView) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.process_usage import process_usage
@@ -223,11 +224,13 @@ def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
 
 
 def _program_view(entry: ProgramEntry) -> ProgramView:
+    loaded = entry.loaded
+    launching = Launching() if loaded is None else Launching(*loaded.launch_counts)
     return ProgramView(
         digest=entry.digest.hex(),
         is_fragment=entry.is_fragment,
         ops=entry.program.op_count,
-        tier=entry.tier,
+        tier=2 if launching.graphs else entry.tier,
         state=entry.state.value,
         hits=entry.uses,
         rows=entry.rows,
@@ -237,14 +240,16 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
         compiling_ns=entry.compiling_ns,
         refusal=entry.refusal,
         rows_per_launch=_histogram(entry.rows_per_submission, entry.rows),
-        form=_form(entry),
+        form="ops" if loaded is None else _form(loaded, launching),
+        launching=launching,
+        why_no_graph="" if loaded is None else loaded.why_no_graph,
     )
 
 
-def _form(entry: ProgramEntry) -> str:
-    if entry.loaded is None:
-        return "ops"
-    return "persistent" if entry.loaded.is_persistent else "launches"
+def _form(loaded: LoadedPlan, launching: Launching) -> str:
+    if loaded.is_persistent:
+        return "persistent"
+    return "graphs" if launching.graphs else "launches"
 
 
 def _phase_total(phase: Phase) -> PhaseTotal:

@@ -412,7 +412,7 @@ class ProgramView(Described):
     ops: int
     """Number of ops."""
     tier: int
-    """0 if the program runs op by op, 1 if it runs by a plan."""
+    """0 if the program runs op by op, 1 if it runs by a plan, 2 if captured graphs of this plan are kept."""
     state: str
     """State of its plan, such as unplanned, planning or loaded."""
     hits: int
@@ -432,9 +432,13 @@ class ProgramView(Described):
     rows_per_launch: Histogram = Histogram()
     """Rows of its submissions."""
     form: str = "ops"
-    """How it runs: `ops` one by one, the `launches` of its plan, or a `persistent` kernel for all iterations of a loop.
-    The explanation of its plan says why a loop has no persistent kernel.
+    """How it runs: `ops` one by one, the `launches` of its plan, `graphs` of these, or a `persistent` kernel for all
+    iterations of a loop. The explanation of its plan says why a loop has no persistent kernel.
     """
+    launching: Launching = Launching()
+    """How the device has launched its plan."""
+    why_no_graph: str = ""
+    """Why its plan has no captured graph. Empty if it has one, or no plan."""
 
 
 @dataclass(frozen=True)

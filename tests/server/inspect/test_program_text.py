@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fusewire_server.inspect.program_text import MOST_LINES, MOST_SOURCE_CHARACTERS, bounded, program_text
-from fusewire_server.inspect.snapshot import GroupView, Omitted, SourceView
+from fusewire_server.inspect.snapshot import GroupView, Launching, Omitted, SourceView
 from tests.server.inspect.examples import PLANNED, UNPLANNED
 
 
@@ -15,6 +15,14 @@ def test_a_planned_program_tells_its_launches_its_fusion_and_its_kernels() -> No
     assert "k_add × 2, sizes [64]" in text
     assert "ops 0 to 4 run as one kernel" in text
     assert text.endswith("---- k_add ----\nvoid k_add(void) {}\n")
+
+
+def test_a_planned_program_tells_of_its_graphs_and_why_it_has_none() -> None:
+    launching = Launching(persistent_launches=7, graphs=2, captured=3, evicted=1)
+    with_graphs = replace(PLANNED, program=replace(PLANNED.program, launching=launching))
+    assert "\n2 captured graphs, of 3 so far; 7 persistent launches\n" in program_text(with_graphs)
+    without = replace(PLANNED, program=replace(PLANNED.program, why_no_graph="too few launches"))
+    assert "\nno captured graph: too few launches\n" in program_text(without)
 
 
 def test_a_program_without_a_plan_tells_its_counts() -> None:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from fusewire_kernels.devices.base import LaunchCounts
 from fusewire_kernels.devices.null import NullPlan
 from fusewire_kernels.plan.plan import PersistentLaunch, Plan
 from fusewire_protos.frames import Cancel, Fetch
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.refusals import RefusalCounts
-from fusewire_server.inspect.snapshot import ProgramDetail, Queue, SessionBytes, SessionTotals
+from fusewire_server.inspect.snapshot import Launching, ProgramDetail, Queue, SessionBytes, SessionTotals
 from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
 from fusewire_server.programs.program_table import TableBounds
 from tests.server.parts import segment, upload_beside
@@ -105,6 +106,35 @@ def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
             assert after.compiled is not None
             assert after.compiled.groups[0].instances == 1
             assert after.compiled.sources[0].text
+
+    run(test())
+
+
+class GraphDevice(WatchedDevice):
+    """Keeps three of the five graphs that it has captured of each plan."""
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        return replace(super().load(plan, binaries), launch_counts=LaunchCounts(0, 3, 5, 2), why_no_graph="")
+
+
+def test_a_program_tells_of_its_captured_graphs() -> None:
+    async def test() -> None:
+        async with world(GraphDevice(), InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            program = shown(publisher_of(here), client).program
+            assert (program.tier, program.form, program.why_no_graph) == (2, "graphs", "")
+            assert program.launching == Launching(0, 3, 5, 2)
+
+    run(test())
+
+
+def test_a_program_tells_why_it_has_no_graph() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            assert shown(publisher_of(here), client).program.why_no_graph == "nothing is launched"
 
     run(test())
 
