@@ -73,6 +73,29 @@ def test_every_field_and_every_parameter_is_described() -> None:
             assert all(parameter["description"] for parameter in operation.get("parameters", ()))
 
 
+def test_every_field_has_a_title_and_an_example_or_those_of_another_schema() -> None:
+    for name, schema in _DESCRIPTION["components"]["schemas"].items():
+        for field, told in schema.get("properties", {}).items():
+            assert told["title"], (name, field)
+            assert told.get("examples") or "$ref" in json.dumps(told), (name, field)
+
+
+def test_the_example_of_a_field_is_of_its_type() -> None:
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "integer": int,
+        "number": (int, float),
+        "string": str,
+        "boolean": bool,
+        "array": list,
+        "object": dict,
+    }
+    for name, schema in _DESCRIPTION["components"]["schemas"].items():
+        for field, told in schema.get("properties", {}).items():
+            allowed = [kinds[each["type"]] for each in (told, *told.get("anyOf", ())) if each.get("type") in kinds]
+            for example in told.get("examples", ()):
+                assert any(isinstance(example, kind) for kind in allowed), (name, field, example)
+
+
 def test_only_described_schemas_are_referred_to() -> None:
     referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(_DESCRIPTION)))
     assert referred <= _DESCRIPTION["components"]["schemas"].keys()
