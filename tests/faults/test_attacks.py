@@ -93,6 +93,22 @@ def test_a_token_that_is_revoked_through_a_symbolic_link_ends_its_sessions(
     assert observed.faults() == []
 
 
+def test_who_writes_a_token_into_a_file_that_everybody_may_write_is_not_let_in(
+    token: str, token_file: Path, tmp_path: Path
+) -> None:
+    forged = mint(tmp_path / "forged", tenant="attacker", scope=Scope.USE)
+    with serving(token_file) as server, watching(server, token, newcomers=False) as observed:
+        until(lambda: _can_join(server, token))
+        token_file.chmod(0o666)
+        with token_file.open("a", encoding="utf-8") as lines:
+            lines.write((tmp_path / "forged").read_text(encoding="utf-8"))
+        until(lambda: not _can_join(server, token))  # so that the server has noticed
+        assert not _can_join(server, forged)
+        token_file.chmod(0o600)
+        until(lambda: _can_join(server, token))
+    assert observed.faults() == []
+
+
 def _wait_until_shut(server: ServerProcess) -> None:
     process = psutil.Process(server.pid)
     until(lambda: process.num_fds() >= _FEW_FILES)
