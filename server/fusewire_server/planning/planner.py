@@ -93,7 +93,7 @@ class Planner:
         self._usual = _Lane(settings)
 
     def start(self) -> None:
-        """Begins to serve requests. Each worker process is started with its first request."""
+        """Starts the worker processes, and begins to serve requests."""
         self._urgent.start()
         self._usual.start()
 
@@ -161,6 +161,7 @@ class _Lane:
                 request.answer.cancel()
 
     async def _serve(self) -> None:
+        await self._worker.start()
         while True:
             await self._wanted.wait()
             self._served = self.turns.take()
@@ -211,11 +212,19 @@ class _Lane:
 
 
 class _Worker:
-    """One worker process, started with its first request. The process and its compilers are one process group."""
+    """One worker process. The process and its compilers are one process group."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Starts the process, so that the first request need not wait half a second for it.
+
+        If that fails, each request tries again.
+        """
+        with suppress(PlannerRefusal):
+            await self._running()
 
     async def ask(self, raw: bytes) -> Planned:
         """Returns the plan of a program.

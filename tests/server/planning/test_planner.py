@@ -184,6 +184,18 @@ def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Pa
     run(test())
 
 
+def test_the_workers_are_started_before_anybody_asks(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            workers = (one._urgent._worker, one._usual._worker)
+            await until(lambda: all(worker._process is not None for worker in workers))
+            started = [worker._process for worker in workers]
+            assert (await answer(one, b"next")).plan == PLAN
+            assert [worker._process for worker in workers] == started
+
+    run(test())
+
+
 def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
