@@ -1,4 +1,4 @@
-"""Gives each field of an OpenAPI document a title and an example, by its name and its type. Pure."""
+"""Gives the schemas of an OpenAPI document examples, and each field a title and a description. Pure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,33 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+_UNNAMED = object()
+
 _OF_UNITS = {"_bytes": 65536, "_ns": 1_500_000, "_ms": 250, "_s": 0.25}
 _OF_TYPES: dict[str, Any] = {"integer": 3, "number": 0.25, "boolean": False, "array": [64, 256], "object": {}}
-_PROGRAM, _SESSION = "6f1ed002ab5595859014ebf0951522d9", "9f86d081884c7d659a2feaa0c55ad015"
-_OF_TEXTS = {
+_PROGRAM, _SESSION = "6f1ed002ab5595859014ebf0951522d9", "9f86d081884c"
+_OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by both names
+    "CompiledView.explanation": ["ops 0 to 2 (matmul, add, tanh) run as one kernel"],
+    "Problem.detail": "there is no session '9f86d081884c'; /v1/sessions lists those that there are",
+    "ProgramView.state": "loaded",
+    "SessionView.state": "open",
+    "SettingView.value": 64,
+    "SlowSegmentView.total_s": 0.75,
+    "Totals.refusals": {"token": {"unauthenticated": 3}},
+    "batches": {"alone": 3},
+    "ended": {"goodbye": 3},
+    "failures": {"bad_shape": 3},
+    "next": None,
+    "settings": {"limits.sessions": {"value": 64, "origin": "default"}},
     "at": "2026-05-04T09:30:00+00:00",
     "client": "fusewire-python 0.1.0",
     "detail": "gcc 12.2",
     "device": "NVIDIA H200",
     "digest": _PROGRAM,
     "form": "persistent",
+    "has_compiler": True,
     "instance": "4bf5122f344554c53bde2ebb8cd2b7e3",
+    "is_ready": True,
     "kernel": "fw_6d333f5499d5470015ac",
     "name": "cuda",
     "peer": "ipv4:10.0.0.7:50412",
@@ -27,31 +43,55 @@ _OF_TEXTS = {
     "state": "ready",
     "tenant": "lab",
     "text": "void fw_6d333f5499d5470015ac(const int64_t *sizes) {}",
+    "threshold_s": 0.01,
+    "tier": 1,
     "trouble": "",
     "version": "0.1.0",
     "why_no_graph": "",
 }
 
 
-def add_examples(schemas: dict[str, Schema]) -> None:
-    """Adds what is missing to the fields of all schemas. A field that refers to another schema has that one's."""
-    for schema in schemas.values():
-        for name, field in schema.get("properties", {}).items():
-            field.setdefault("title", name.replace("_", " ").capitalize())
-            if not _refers(field):
-                field.setdefault("examples", [_example(name, field)])
+def complete(schemas: dict[str, Schema]) -> None:
+    """Adds what is missing: an example to each schema, and to each field a title, a description and an example.
+
+    A field that refers to another schema has the description and the example of that schema.
+    """
+    for name in schemas:
+        _complete(name, schemas)
 
 
-def _refers(field: Schema) -> bool:
-    """Returns whether the field, or an element of it, is described by another schema."""
-    parts = [field, field.get("items", {}), field.get("additionalProperties", {}), *field.get("anyOf", ())]
-    return any(isinstance(part, dict) and "$ref" in part for part in parts)
+def _complete(name: str, schemas: dict[str, Schema]) -> Any:
+    """Completes a schema, after the schemas to which it refers. Returns its example."""
+    schema = schemas[name]
+    fields = schema.get("properties", {})
+    for field_name, field in fields.items():
+        field.setdefault("title", field_name.replace("_", " ").capitalize())
+        if "$ref" in field:
+            field.setdefault("description", schemas[_referred(field)].get("description"))
+        if "examples" not in field:
+            field["examples"] = [_example(name, field_name, field, schemas)]
+    if "enum" in schema:
+        return schema.setdefault("examples", schema["enum"][:1])[0]
+    whole = {field_name: field["examples"][0] for field_name, field in fields.items()}
+    return schema.setdefault("examples", [whole])[0]
 
 
-def _example(name: str, field: Schema) -> Any:
-    """Returns a plausible value. A field that may be null has the example of its other type."""
-    kind = field.get("type") or next((each["type"] for each in field.get("anyOf", ()) if each["type"] != "null"), None)
-    if kind == "string":
-        return _OF_TEXTS.get(name, name)
+def _example(schema_name: str, name: str, field: Schema, schemas: dict[str, Schema]) -> Any:
+    """Returns a plausible value of a field. A field that may be null has the example of its other type."""
+    kinds = [field, *field.get("anyOf", ())]
+    for kind in kinds:
+        if "$ref" in kind:
+            return _complete(_referred(kind), schemas)
+        if "$ref" in kind.get("items", {}):
+            return [_complete(_referred(kind["items"]), schemas)]
+    named = _OF_NAMES.get(f"{schema_name}.{name}", _OF_NAMES.get(name, _UNNAMED))
+    if named is not _UNNAMED:
+        return named
+    kind_name = next(kind["type"] for kind in kinds if kind.get("type", "null") != "null")
     unit = next((value for end, value in _OF_UNITS.items() if name.endswith(end)), None)
-    return unit if unit is not None and kind in {"integer", "number"} else _OF_TYPES.get(str(kind), name)
+    return unit if unit is not None and kind_name in {"integer", "number"} else _OF_TYPES.get(kind_name, name)
+
+
+def _referred(field: Schema) -> str:
+    """Returns the name of the schema to which a field refers."""
+    return str(field["$ref"]).rpartition("/")[2]

@@ -66,6 +66,11 @@ def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
     return {status: {"description": phrase, "content": content} for status, phrase in known.items()}
 
 
+def text_example(text: str) -> dict[int | str, dict[str, object]]:
+    """Returns what OpenAPI is to say of a route that answers with text."""
+    return {200: {"content": {"text/plain": {"example": text}}}}
+
+
 async def _answer_refused(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, Refused)
     if refused.status in _AUDITED:

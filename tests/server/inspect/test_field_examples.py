@@ -1,4 +1,4 @@
-"""Titles and examples of fields: from name and type, and never in place of what a field has."""
+"""What schemas and fields get: by name, type and other schemas, and never in place of what they have."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from fusewire_server.inspect.field_examples import add_examples
+from fusewire_server.inspect.field_examples import complete
+
+OTHER = {"description": "Another.", "examples": [{"rows": 9}]}
 
 
 def completed(name: str, field: dict[str, Any]) -> dict[str, Any]:
-    add_examples({"Any": {"properties": {name: field}}})
+    complete({"Any": {"properties": {name: field}}, "Other": OTHER})
     return field
 
 
@@ -40,7 +42,22 @@ def test_what_a_field_has_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [{"$ref": "#/x"}, {"type": "array", "items": {"$ref": "#/x"}}, {"anyOf": [{"$ref": "#/x"}]}]
+    ("field", "example"),
+    [
+        ({"$ref": "#/components/schemas/Other"}, {"rows": 9}),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Other"}}, [{"rows": 9}]),
+        ({"anyOf": [{"$ref": "#/components/schemas/Other"}, {"type": "null"}]}, {"rows": 9}),
+    ],
 )
-def test_a_field_that_refers_to_a_schema_has_the_example_of_that_schema(field: dict[str, Any]) -> None:
-    assert "examples" not in completed("sessions", field)
+def test_a_field_that_refers_to_a_schema_has_the_example_of_that_schema(field: dict[str, Any], example: Any) -> None:
+    assert completed("device", field)["examples"] == [example]
+
+
+def test_a_field_that_is_a_schema_has_the_description_of_that_schema() -> None:
+    assert completed("device", {"$ref": "#/components/schemas/Other"})["description"] == "Another."
+
+
+def test_the_example_of_a_schema_has_the_examples_of_its_fields() -> None:
+    schema: dict[str, Any] = {"properties": {"rows": {"type": "integer"}, "state": {"type": "string"}}}
+    complete({"SessionView": schema})
+    assert schema["examples"] == [{"rows": 3, "state": "open"}]

@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from fusewire_server import inspect
-from fusewire_server.inspect.field_examples import add_examples
+from fusewire_server.inspect.field_examples import complete
 from fusewire_server.inspect.pages import with_etag
 from fusewire_server.inspect.problems import Problem
 from fusewire_server.inspect.views import Readiness
@@ -78,7 +78,7 @@ def _description(app: FastAPI, version: str) -> dict[str, Any]:
             unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
             if unit is not None:
                 field["x-unit"] = unit
-    add_examples(schemas)
+    complete(schemas)
     told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     told["security"] = [{"token": []}]
     for path in _OPEN_PATHS:

@@ -12,14 +12,17 @@ from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.inspect.answer_age import answers_from
 from fusewire_server.inspect.guard import check_scope
 from fusewire_server.inspect.loop_thread import LoopBusy
-from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.snapshot import Stats
 from fusewire_server.inspect.views import Readiness
 
 _ANSWER: dict[str, Any] = {
     "description": "one word, or the reasons",
-    "content": {"text/plain": {}, "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}},
+    "content": {
+        "text/plain": {"example": "ready"},
+        "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}},
+    },
 }
 _Verbose = Annotated[str | None, Query(description="if it is given, with any value: also tells why")]
 _REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses(422).items() if status in {401, 422}}
@@ -29,7 +32,7 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
     """Returns the routes. Both answer one word to everybody; the reasons of `/readyz?verbose` need a token."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/livez", response_class=PlainTextResponse)
+    @router.get("/livez", response_class=PlainTextResponse, responses=text_example("alive"))
     async def livez() -> str:
         """Answers with one word if the process is alive."""
         return "alive"

@@ -13,7 +13,7 @@ from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.json_body import json_body, takes
 from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
 from fusewire_server.inspect.pages import with_etag
-from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Fresh, fresh_snapshot
 from fusewire_server.inspect.snapshot import Stats
 from fusewire_server.inspect.views import Drain, LogLevel, Settings, SettingView
@@ -28,7 +28,7 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
         """The server as a whole: totals, times by phase, memory, histograms."""
         return snapshot.stats
 
-    @router.get("/metrics", response_class=PlainTextResponse)
+    @router.get("/metrics", response_class=PlainTextResponse, responses=text_example("fusewire_ops_total 600.0"))
     async def metrics(request: Request) -> Response:
         """All metrics, in the text format of Prometheus."""
         asked_at_ns = time.monotonic_ns()
