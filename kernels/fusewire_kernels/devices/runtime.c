@@ -17,13 +17,10 @@ typedef struct {
     int64_t arity;
 } fw_launch;
 
-static void run_launch(const fw_launch *launch, const int64_t *slots) {
-    for (int64_t instance = 0; instance < launch->instances; instance++)
-        launch->function(launch->sizes, launch->operands + instance * launch->arity, slots);
-}
-
 static void run_row(const fw_launch *launches, int64_t launch_count, const int64_t *slots) {
-    for (int64_t number = 0; number < launch_count; number++) run_launch(launches + number, slots);
+    for (const fw_launch *launch = launches; launch < launches + launch_count; launch++)
+        for (int64_t instance = 0; instance < launch->instances; instance++)
+            launch->function(launch->sizes, launch->operands + instance * launch->arity, slots);
 }
 
 void fw_run(const fw_launch *launches, int64_t launch_count, const int64_t *table, int64_t rows, int64_t columns) {

@@ -3,9 +3,9 @@
 The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
 a block that is released may be reused by any later order. A run at tier 0, and the read of a large value, take several
 slices; orders of other sessions that come in between may overtake it (see `unfinished_orders`), and several unfinished
-orders take turns. The device thread does not wait for the device: the completion thread waits for
-fences, in order, and reports the work behind them. A run also copies the results that clients wait for to the host, and
-its report carries them.
+orders take turns. The device thread does not wait for the device: the completion thread waits for fences, in order, and
+reports the work behind them. A run also copies the results that clients wait for to the host, and its report carries
+them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,7 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory, MemoryCount
-from fusewire_server.device.orders import (
-    Broken,
-    Order,
-    Read,
-    Report,
-    Run,
-    goes_in_slices,
-    is_brief,
-    sessions_of,
-)
+from fusewire_server.device.orders import Broken, Order, Read, Report, Run, goes_in_slices, is_brief, sessions_of
 from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
@@ -149,18 +140,15 @@ class DeviceThread:
 
     def _begin(self, order: Order) -> None:
         self._shares.begin(is_first=self._turns.is_empty)
-        if isinstance(order, Run):
-            self._begin_run(order)
-        else:
-            assert isinstance(order, Read), "only runs and reads go in slices"
-            read = SlicedRead(self._device, order)
-            self._turns.add(read.tenant, read)
+        one = self._sliced(order)
+        self._turns.add(one.tenant, one)
 
-    def _begin_run(self, order: Run) -> None:
-        way = self._tier0.way(order.submission.entry)
-        run = SlicedRun(order, way, self._memory, DeviceTime(self._device), self._reports.add)
-        run.allocate(self._allocation)
-        self._turns.add(run.tenant, run)
+    def _sliced(self, order: Order) -> SlicedRun | SlicedRead:
+        if isinstance(order, Run):
+            way, device_time = self._tier0.way(order.submission.entry), DeviceTime(self._device)
+            return SlicedRun(order, way, self._allocation, self._memory, device_time, self._reports.add)
+        assert isinstance(order, Read), "only runs and reads go in slices"
+        return SlicedRead(self._device, order)
 
     def _take_turns(self) -> None:
         """Runs unfinished orders, slice by slice, for as long as their turn lasts."""

@@ -6,7 +6,6 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from fusewire_kernels.devices.base import Block
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.memory import DeviceMemory
@@ -25,14 +24,20 @@ class SlicedRun:
     """A submission that runs in slices. `used_ns` is the time that the slices took; the device thread adds it up."""
 
     def __init__(
-        self, order: Run, way: OpByOp, memory: DeviceMemory, device_time: DeviceTime, report: Callable[[Report], None]
+        self,
+        order: Run,
+        way: OpByOp,
+        allocation: Allocation,
+        memory: DeviceMemory,
+        device_time: DeviceTime,
+        report: Callable[[Report], None],
     ) -> None:
+        """Allocates the results of the rows. A row without memory fails."""
+        rows, self.failed, self.spare = allocation.allocate(order.submission)  # `spare`: blocks to give back at the end
         self.order = order
         self.device_time = device_time
-        self.failed: list[FailedRow] = []
-        self.spare: list[Block] = []  # blocks to give back at the end
         self.used_ns = 0
-        self._rows: deque[Row] = deque()  # rows that have not ended; the first one may be running
+        self._rows = deque(rows)  # rows that have not ended; the first one may be running
         self._way = way
         self._memory = memory
         self._report = report
@@ -42,11 +47,6 @@ class SlicedRun:
     def tenant(self) -> str:
         """Returns the tenant of the current row's session. The run takes turns of that tenant."""
         return (self._rows or self.order.submission.rows)[0].session.tenant
-
-    def allocate(self, allocation: Allocation) -> None:
-        """Allocates the results of the rows; a row without memory fails. Called before `go_on`."""
-        rows, self.failed, self.spare = allocation.allocate(self.order.submission)
-        self._rows.extend(rows)
 
     def go_on(self, until_ns: int) -> Progress:
         progress = self._go_on(until_ns)

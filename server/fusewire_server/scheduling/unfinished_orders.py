@@ -2,10 +2,10 @@
 
 A row that runs op by op takes time in proportion to the ops of its program. The read of a large value takes time in
 proportion to its data. The device thread works on these orders in slices. A slice is a part of such an order; between
-slices the thread attends to other orders. Several orders may be unfinished at once; they take turns. An order
-overtakes all unfinished orders if it has no session in common with them, or with any order that was held up earlier.
-Every other order waits until the earlier orders that concern its sessions have ended. So the orders of a session never
-overtake each other.
+slices the thread attends to other orders. Several orders may be unfinished at once; they take turns. An order overtakes
+all unfinished orders if it has no session in common with them, or with any order that was held up earlier. Every other
+order waits until the earlier orders that concern its sessions have ended. So the orders of a session never overtake
+each other.
 
 Time (`TimeShares`). The unfinished orders and the orders that overtake them get about the same time while there are
 both: each side gets as much as the other side has just used, up to `MOST_OWED_NS`. Only used time counts; time in which
@@ -47,8 +47,8 @@ from typing import Generic, TypeVar
 
 SLICE_NS = 300_000
 MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
-# The pause between two slices. During the pause another thread gets the interpreter lock. Every
-# launch also releases the lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
+# The pause between two slices. During the pause another thread gets the interpreter lock. Every launch also releases the
+# lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
 PAUSE_S = 0.00005
 # The pause between two looks for orders, for the same reason. The operating system makes the pause a little longer.
 LOOK_S = 0.000_001
