@@ -101,9 +101,6 @@ class Clock:
     def monotonic_ns(self) -> int:
         return self.now_ns
 
-    def sleep(self, pause_s: float) -> None:
-        self.now_ns += int(pause_s * 1e9)
-
 
 class InstantPlanner(Planner):
     """Plans in this process, without compiling; answers when told, or at once."""
