@@ -53,9 +53,8 @@ def _eavesdropping() -> Iterator[_Eavesdropper]:
 
 
 def test_who_listens_to_the_network_hears_nothing_of_a_client_with_a_token(token: str) -> None:
-    with _eavesdropping() as eavesdropper:
-        with pytest.raises(fw.ConfigurationError, match="unencrypted"):
-            fw.connect(eavesdropper.target, token=token, timeout=_CONNECT_S)
+    with _eavesdropping() as eavesdropper, pytest.raises(fw.ConfigurationError, match="unencrypted"):
+        fw.connect(eavesdropper.target, token=token, timeout=_CONNECT_S)
     assert eavesdropper.heard == b""
 
 
