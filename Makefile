@@ -43,10 +43,11 @@ test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m "not gpu and not faults and not deploy"
 	FUSEWIRE_RECORDER=python $(PYTHON) -m pytest -q -m "not gpu and not faults" $(RECORDER_TESTS)
 
+# In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m faults tests/faults tests/server/inspect tests/loadtests
+	$(PYTHON) -m pytest -q -m faults --fail-skipped tests/faults tests/server/inspect tests/loadtests
 
-# Installs what it needs, or fails. A test that would be skipped fails, so that nothing is passed by being skipped.
+# Installs what it needs, or fails.
 deploy-check: $(INSTALLED_DEV)
 	tests/deploy/install_tools.sh
 	$(PYTHON) -m pytest -q -m "not gpu and not faults" --fail-skipped tests/deploy

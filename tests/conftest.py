@@ -18,6 +18,8 @@ from tests.effort import DEEP, USUAL
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
 
+pytest_plugins = ["tests.fail_skipped"]
+
 build.after_pass = verify_pass
 
 _FAULTS = pytest.StashKey[Path]()  # of the whole run: a process that pytest-xdist has started has none

@@ -54,17 +54,19 @@ def test_the_curl_session_in_readme_works_as_printed() -> None:
 
 
 def test_every_block_of_readme_is_run_or_has_a_reason() -> None:
-    """What runs each block, by its language or its first words."""
+    """By the language of each block or its first words: the test that runs it, or why none does."""
     runs = {
         "mermaid": "a drawing",
-        "python": "test_the_program_in_readme_runs",
-        "make demo": "make itself, and an empty clone before a release",
-        "pip install": "tests/deploy/test_installation.py",
-        "console": "test_the_curl_session_in_readme_works_as_printed",
+        "python": "tests/test_documents.py::test_the_program_in_readme_runs",
+        "make demo": "it runs all tests, and these hold the parts of the demo (tests/client/examples)",
+        "pip install": "tests/deploy/test_installation.py::test_a_server_that_was_installed_as_readme_says_serves",
+        "console": "tests/test_documents.py::test_the_curl_session_in_readme_works_as_printed",
     }
     blocks = re.findall(r"^```([^\n]*)\n([^\n]*)\n.*?^```$", _text(_ROOT / "README.md"), re.MULTILINE | re.DOTALL)
     kinds = [language or " ".join(first.split()[:2]) for language, first in blocks]
     assert kinds == [*runs]
+    for path, _, test in (each.partition("::") for each in runs.values() if "::" in each):
+        assert f"\ndef {test}(" in _text(_ROOT / path)
 
 
 @pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))

@@ -52,7 +52,7 @@ log = logging.getLogger("fusewire.app")
 KEEP_HOUSE_EVERY_S = 0.1
 COUNT_FILES_EVERY_S = 5.0
 LOOK_EVERY_S = 0.05  # how often the server looks whether sessions have finished their work
-STOP_DEADLINE_S = 1.0
+STOP_DEADLINE_S = 0.5  # for what the device and inspection are doing
 STOP_GRACE_S = 0.75  # for farewells and what is being written; it ends as soon as all calls have
 # Calls of one connection at once; a client keeps the others back until some have ended.
 MOST_STREAMS = 256
@@ -130,11 +130,12 @@ class _Process:
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
         await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
-        await server.stop(STOP_GRACE_S)
+        # Side by side, because the process is to end within two seconds of the drain.
+        await asyncio.gather(server.stop(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
         housekeeping.cancel()
         counting.cancel()
-        stops = [asyncio.to_thread(engine.stop, STOP_DEADLINE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)]
-        await asyncio.gather(*stops, *([] if planner is None else [planner.stop()]))
+        stops = asyncio.to_thread(engine.stop, STOP_DEADLINE_S), *([] if planner is None else [planner.stop()])
+        await asyncio.gather(*stops)
         return status
 
     async def _keep_house(self, engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +44,9 @@ def set_up(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> Secrets:
     }
     subprocess.run(str(SCRIPT), check=True, env=environment, capture_output=True, timeout=60)
     return secrets
+
+
+def certificate_names(path: Path) -> set[tuple[str, str]]:
+    """Returns the kind and the text of each name in a certificate."""
+    told = ssl._ssl._test_decode_cert(str(path))  # type: ignore[attr-defined]
+    return set(told["subjectAltName"])

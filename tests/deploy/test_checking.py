@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -69,12 +68,10 @@ def test_an_installation_that_fails_ends_the_check(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "expected"), [((), 0), (("--fail-skipped",), 1)])
 def test_a_skipped_test_fails_only_by_request(arguments: tuple[str, ...], expected: int, tmp_path: Path) -> None:
-    shutil.copy(PROJECT / "tests" / "deploy" / "conftest.py", tmp_path)
     test = "import pytest\n@pytest.mark.skipif(True, reason='no tool')\ndef test_it() -> None: pass\n"
     (tmp_path / "test_skipped.py").write_text(test, encoding="utf-8")
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", *arguments)
-    done = subprocess.run(
-        (*command, str(tmp_path)), capture_output=True, text=True, check=False, timeout=60, env=dict(os.environ)
-    )
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.fail_skipped")
+    command = (sys.executable, "-m", "pytest", "-q", *plugins, f"--rootdir={tmp_path}", *arguments, str(tmp_path))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
     assert done.returncode == expected, done.stdout
     assert "no tool" in done.stdout or not expected

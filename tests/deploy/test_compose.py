@@ -9,16 +9,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fusewire_server.config.config import SETTINGS, Limits, load
 from loadtests.scenarios.catalogue import find_scenarios
 from tests.deploy.compose_file import COMPOSE_FILE, PROFILES, SERVICES, TEXT, filled_in, settings_of
-from tests.deploy.setting_up import COMMANDS
+from tests.deploy.setting_up import COMMANDS, certificate_names, set_up
 
 SERVERS = ["cpu", "gpu"]
 ONE_SHOT = {"setup", "load"}
 LOOPBACK = "127.0.0.1:"
 DOCKERFILE = COMPOSE_FILE.with_name("Dockerfile")
+PROMETHEUS = COMPOSE_FILE.parent / "prometheus" / "prometheus.yml"
 EXAMPLE = COMPOSE_FILE.with_name(".env.example")
 DOCKER_COMPOSE = shutil.which("docker-compose") or ""
 CHECK_JSONSCHEMA = shutil.which("check-jsonschema", path=f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") or ""
@@ -120,9 +122,16 @@ def test_grafana_has_no_default_password() -> None:
     assert path.startswith("/etc/fusewire/watchers/")
 
 
-def test_the_certificate_names_the_server_as_its_neighbours_do_whatever_other_names_it_gets() -> None:
-    names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {"FUSEWIRE_NAMES": "DNS:gpu.example"}).split(",")
-    assert names == ["DNS:gpu", "DNS:gpu.example"]
+def test_the_certificate_names_the_server_as_its_neighbours_do_whatever_other_names_it_gets(tmp_path: Path) -> None:
+    scraped = yaml.safe_load(PROMETHEUS.read_text(encoding="utf-8"))["scrape_configs"][0]["static_configs"][0][
+        "targets"
+    ]
+    loaded = [word.partition("=")[2] for word in SERVICES["load"]["command"] if re.match(r"--(target|http)=", word)]
+    neighbours = {("DNS", address.partition(":")[0]) for address in [*scraped, *loaded]}
+    assert len(scraped) + len(loaded) == 3
+    names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {"FUSEWIRE_NAMES": "DNS:gpu.example"})
+    told = certificate_names(set_up(tmp_path, names).server / "server.pem")
+    assert told == neighbours | {("DNS", "gpu.example")}
 
 
 def test_every_image_of_ours_is_built_on_the_base_that_is_asked_for() -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.deploy
 
 DEADLINE_S = 60.0
 INSTALLS_WITHIN_S = 600.0
-NEEDS_A_GPU = "cuda13"
+TAKES_GIGABYTES = "cuda13"
 
 
 def commands() -> list[list[str]]:
@@ -35,10 +35,11 @@ def test_a_server_that_was_installed_as_readme_says_serves(tmp_path: Path) -> No
     programs = tmp_path / "environment" / "bin"
     subprocess.run((sys.executable, "-m", "venv", str(programs.parent)), check=True, timeout=INSTALLS_WITHIN_S)
     for program, action, wanted in installations:
-        if NEEDS_A_GPU not in wanted:
-            from_tree = wanted.replace("fusewire", str(PROJECT))
-            installation = (str(programs / program), action, "--quiet", "--disable-pip-version-check", from_tree)
-            subprocess.run(installation, check=True, timeout=INSTALLS_WITHIN_S)
+        from_tree = wanted.replace("fusewire", str(PROJECT))
+        installation = [str(programs / program), action, "--quiet", "--disable-pip-version-check", from_tree]
+        if TAKES_GIGABYTES in wanted:
+            installation.append("--dry-run")  # pip finds the packages, and installs none
+        subprocess.run(installation, check=True, timeout=INSTALLS_WITHIN_S)
     environment = {**os.environ, "FUSEWIRE_LISTEN__GRPC": "127.0.0.1:0", "FUSEWIRE_LISTEN__HTTP": "127.0.0.1:0"}
     environment.pop("PYTHONPATH", None)
     command = (str(programs / serve[0]), *serve[1:])

@@ -14,12 +14,13 @@ from typing import Any
 import grpc
 import grpc.aio
 import msgpack
+import numpy as np
 
 import fusewire as fw
 from fusewire_protos import dtypes
 from fusewire_protos.address import read_address
 from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.frames import MAX_HANDLE, MAX_ITERATIONS, Fetch, NewProgram
+from fusewire_protos.frames import INLINE_BYTES, MAX_HANDLE, MAX_ITERATIONS, Fetch, NewProgram
 from fusewire_protos.program import ProgramOp, build
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
@@ -31,7 +32,11 @@ _MESSAGE = bytes(4 << 20)
 _CALLS = 64
 _USES = 4  # one more than a program needs to be compiled
 _EMPTY, _HUGE = Spec(dtypes.float32, (7, 5, 0)), Spec(dtypes.float32, (2**31 - 1, 2**31 - 1, 0))
+_INLINE = Spec(dtypes.uint8, (INLINE_BYTES,))
+UNREAD_BYTES = 32 << 20  # half of what a session may leave unread
+_LONG = 10_000  # rows and columns of matrices whose product takes two cores about half a minute
 _CONNECTIONS = 8
+_HELD = 250
 _SERVICE = "/fusewire.v1.Fusewire/"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # with an empty SETTINGS frame
 _FOREIGN_REQUEST = b"GET /v1/stats HTTP/1.1\r\nHost: evil.example\r\n\r\n"
@@ -71,23 +76,38 @@ async def _push(target: str, token: str, method: str) -> None:
 
 
 def connect_and_say_nothing(target: str, _token: str) -> None:
-    """Opens connections and sends nothing."""
+    """Keeps many connections open and sends nothing."""
     _hold(target, b"")
 
 
 def connect_and_only_greet(target: str, _token: str) -> None:
-    """Opens connections, begins HTTP/2 on each, and sends nothing more."""
+    """Keeps many connections open, begins HTTP/2 on each, and sends nothing more."""
     _hold(target, _PREFACE)
 
 
 def _hold(target: str, greeting: bytes) -> None:
-    held = []
-    with suppress(OSError):
-        for _ in range(250):
-            connection = socket.create_connection(read_address(target), timeout=1.0)
-            connection.sendall(greeting)
-            held.append(connection)
-    time.sleep(3600)
+    """Opens another connection for each that the server closes."""
+    with selectors.DefaultSelector() as connections:
+        while True:
+            while len(connections.get_map()) < _HELD:
+                try:
+                    connection = socket.create_connection(read_address(target), timeout=1.0)
+                    connection.sendall(greeting)
+                    connections.register(connection, selectors.EVENT_READ)
+                except OSError:
+                    time.sleep(0.01)
+            for key, _ in connections.select():
+                assert isinstance(key.fileobj, socket.socket)
+                if _has_ended(key.fileobj):
+                    connections.unregister(key.fileobj)
+                    key.fileobj.close()
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1 << 12)
+    except OSError:
+        return True
 
 
 def hold_a_session(target: str, token: str) -> None:
@@ -112,6 +132,32 @@ def run_a_loop_without_end(target: str, token: str) -> None:
         x = session.array([0.5] * 4096)
         fw.fori_loop(MAX_ITERATIONS - 1, lambda _, each: fw.tanh(each * 0.5 + 0.25), x).numpy()
     time.sleep(3600)
+
+
+def run_one_long_launch(target: str, token: str) -> None:
+    """Asks for one product that takes a CPU long, and whose launch nothing interrupts.
+
+    Waits for ever when the server has ended.
+    """
+    with suppress(fw.SessionLost, fw.SessionClosed), fw.connect(target, token=token) as session:
+        x = session.array(np.ones((_LONG, _LONG), np.uint8))
+        (x @ x).numpy()
+    time.sleep(3600)
+
+
+def ask_for_values_and_read_none(target: str, token: str) -> None:
+    """Asks for UNREAD_BYTES of values, and never reads the stream."""
+    asyncio.run(_read_none(target, token))
+
+
+async def _read_none(target: str, token: str) -> None:
+    async with grpc.aio.insecure_channel(target) as channel:
+        peer = Peer(channel, (("authorization", f"Bearer {token}"),))
+        await peer.open()
+        await peer.send(upload(20, _INLINE), tensors=[bytes(_INLINE.size_bytes)])
+        for first in range(1, UNREAD_BYTES // _INLINE.size_bytes + 1, 8):
+            await peer.send(*(Fetch(fetch, 20) for fetch in range(first, first + 8)))
+        await asyncio.sleep(3600)
 
 
 def send_new_programs(target: str, token: str) -> None:

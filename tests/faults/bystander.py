@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from multiprocessing import get_context
@@ -90,6 +91,29 @@ def watching(server: ServerProcess, token: str, *, newcomers: bool = True) -> It
             stop.set()
             for watch in watches:
                 watch.join(_DEADLINE_S)
+
+
+@contextmanager
+def working_until_dismissed(server: ServerProcess, token: str) -> Iterator[None]:
+    """Lets a quiet client work until its server ends its session, which the `with` body brings about.
+
+    Fails if a result is wrong, or if the server does not tell the client that it ends.
+    """
+    with fw.connect(server.grpc, token=token) as session, ThreadPoolExecutor(1) as threads:
+        stop = threading.Event()
+        work = threads.submit(_work_until_dismissed, session, stop)
+        try:
+            yield
+            work.result(_DEADLINE_S)
+        finally:
+            stop.set()
+
+
+def _work_until_dismissed(session: fw.Session, stop: threading.Event) -> None:
+    with suppress(fw.SessionClosed):
+        step = _Step(session)
+        while not stop.wait(_PAUSE_S):
+            step()
 
 
 class _Step:

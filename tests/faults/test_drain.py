@@ -5,18 +5,20 @@ from __future__ import annotations
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from fusewire.testing import ServerProcess
 from tests.faults import attackers
-from tests.faults.bystander import Attack, running, watching
+from tests.faults.bystander import Attack, running, watching, working_until_dismissed
 from tests.faults.server import DEADLINE_S, Inspector, serving, until
 
 pytestmark = pytest.mark.faults
 
 _DRAIN_S = 1.5
-_BEYOND_S = 2.0
+_WITHIN_S = _DRAIN_S + 2.0
 _FEW_FILES = 200
 _ENVIRONMENT = {"FUSEWIRE_LIMITS__DRAIN_S": str(_DRAIN_S)}
 
@@ -39,38 +41,79 @@ def test_a_server_ends_in_time_beside_a_session(
         until(lambda: inspector.sessions("attacker") == ["open"])
         with watching(server, token, newcomers=False) as observed:
             until(lambda: inspector.ask("/v1/stats")["totals"]["ops"] > 0)
-        if is_stopped:
-            psutil.Process(client).suspend()
-        assert _ended(server.pid) == (0, True)
+        with working_until_dismissed(server, token):
+            if is_stopped:
+                psutil.Process(client).suspend()
+            assert _seconds_to_end(server) <= _WITHIN_S
         if is_stopped:
             psutil.Process(client).resume()
     assert observed.faults() == []
 
 
-@pytest.mark.parametrize("attack", [attackers.ask_and_read_nothing, attackers.ask_slowly])
-def test_a_server_ends_in_time_beside_connections_to_its_inspection(
-    attack: Attack, token: str, token_file: Path
+def test_a_server_ends_in_time_beside_a_client_that_never_reads(
+    token: str, attacking: str, inspecting: str, token_file: Path
 ) -> None:
-    with serving(token_file, environment=_ENVIRONMENT) as server:
-        address = server.http
-        with watching(server, token) as observed, running(attack, address, ""):
-            time.sleep(_DRAIN_S)  # so that the attack is under way
-        with running(attack, address, ""):
-            assert _ended(server.pid) == (0, True)
+    with (
+        serving(token_file, environment=_ENVIRONMENT) as server,
+        running(attackers.ask_for_values_and_read_none, server.grpc, attacking),
+    ):
+        inspector = Inspector(server, inspecting)
+        with watching(server, token, newcomers=False) as observed:
+            until(lambda: inspector.ask("/v1/stats")["session_bytes"]["unread"] >= attackers.UNREAD_BYTES)
+        with working_until_dismissed(server, token):
+            assert _seconds_to_end(server) <= _WITHIN_S
     assert observed.faults() == []
 
 
-@pytest.mark.parametrize("attack", [attackers.push_sessions, attackers.connect_and_only_greet])
-def test_a_server_ends_in_time_beside_strangers(attack: Attack, token: str, token_file: Path) -> None:
-    with serving(token_file, environment=_ENVIRONMENT) as server, running(attack, server.grpc, ""):
+def test_a_server_ends_in_time_beside_a_launch_that_takes_longer(
+    token: str, attacking: str, inspecting: str, token_file: Path
+) -> None:
+    with (
+        serving(token_file, environment=_ENVIRONMENT) as server,
+        running(attackers.run_one_long_launch, server.grpc, attacking),
+    ):
+        inspector = Inspector(server, inspecting)
+        until(lambda: _is_running(inspector.ask("/v1/stats")["totals"]))
+        with working_until_dismissed(server, token):
+            assert _seconds_to_end(server) <= _WITHIN_S
+
+
+@pytest.mark.parametrize("attack", [attackers.ask_and_read_nothing, attackers.ask_slowly])
+def test_a_server_ends_in_time_beside_connections_to_its_inspection_and_a_session(
+    attack: Attack, token: str, attacking: str, token_file: Path
+) -> None:
+    with (
+        serving(token_file, environment=_ENVIRONMENT) as server,
+        running(attackers.record_and_read_nothing, server.grpc, attacking),
+        running(attack, server.http, ""),
+    ):
         with watching(server, token) as observed:
             time.sleep(_DRAIN_S)  # so that the attack is under way
-        assert _ended(server.pid) == (0, True)
+        with working_until_dismissed(server, token):
+            assert _seconds_to_end(server) <= _WITHIN_S
+    assert observed.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("attack", "is_tenant"),
+    [(attackers.push_sessions, False), (attackers.push_sessions, True), (attackers.connect_and_only_greet, False)],
+)
+def test_a_server_ends_in_time_beside_calls_without_a_session(
+    attack: Attack, is_tenant: bool, token: str, attacking: str, token_file: Path
+) -> None:
+    with (
+        serving(token_file, environment=_ENVIRONMENT) as server,
+        running(attack, server.grpc, attacking if is_tenant else ""),
+    ):
+        with watching(server, token) as observed:
+            time.sleep(_DRAIN_S)  # so that the attack is under way
+        with working_until_dismissed(server, token):
+            assert _seconds_to_end(server) <= _WITHIN_S
     assert observed.faults() == []
 
 
 def test_a_server_without_a_file_left_ends_in_time(token: str, token_file: Path) -> None:
-    with serving(token_file, environment=_ENVIRONMENT) as server:
+    with serving(token_file, environment=_ENVIRONMENT) as server, working_until_dismissed(server, token):
         with watching(server, token, newcomers=False) as observed:
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, _FEW_FILES))
             with running(attackers.connect_and_say_nothing, server.grpc, ""):
@@ -79,14 +122,21 @@ def test_a_server_without_a_file_left_ends_in_time(token: str, token_file: Path)
                 time.sleep(_DRAIN_S)  # so that the server looks at itself meanwhile
         with running(attackers.connect_and_say_nothing, server.grpc, ""):
             until(lambda: process.num_fds() >= _FEW_FILES)
-            assert _ended(server.pid) == (0, True)
+            assert _seconds_to_end(server) <= _WITHIN_S
     assert observed.faults() == []
 
 
-def _ended(server: int) -> tuple[int | None, bool]:
-    """Tells a server to end. Returns its exit status, and whether it ended in time."""
-    process = psutil.Process(server)
+def _is_running(totals: dict[str, Any]) -> bool:
+    """Returns whether the device has been given a submission that it has not completed."""
+    begun: int = totals["coalescing"]["submissions"]
+    completed: int = totals["submissions"]
+    return begun > completed
+
+
+def _seconds_to_end(server: ServerProcess) -> float:
+    """Tells a server to end. Returns the seconds that this takes. Its exit status must be 0."""
+    process = psutil.Process(server.pid)
     began_s = time.monotonic()
     process.terminate()
-    status = process.wait(DEADLINE_S)
-    return status, time.monotonic() - began_s <= _DRAIN_S + _BEYOND_S
+    assert process.wait(DEADLINE_S) == 0
+    return time.monotonic() - began_s
