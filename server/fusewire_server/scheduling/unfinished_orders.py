@@ -47,8 +47,8 @@ from typing import Generic, TypeVar
 
 SLICE_NS = 300_000
 MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
-# The pause between two slices. During the pause another thread gets the interpreter lock. Every launch also releases the
-# lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
+# The pause between two slices. During the pause another thread gets the interpreter lock. Every launch also releases
+# the lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
 PAUSE_S = 0.00005
 # The pause between two looks for orders, for the same reason. The operating system makes the pause a little longer.
 LOOK_S = 0.000_001
