@@ -9,6 +9,7 @@ configured wrongly. The service itself is imported when it is to run, so that he
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -131,7 +132,9 @@ def _serve(parsed: argparse.Namespace) -> int:
             raise
         print(f"fusewire serve needs {missing.name}: pip install 'fusewire[server]'", file=sys.stderr)
         return FAILED
-    return run(loaded, lambda: _loaded(parsed))
+    status = run(loaded, lambda: _loaded(parsed))
+    gc.freeze()  # else the interpreter, as it ends, walks all that the server held, which can take seconds
+    return status
 
 
 def _check_health(parsed: argparse.Namespace) -> int:
