@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TextIO
 
@@ -16,34 +17,56 @@ import structlog
 from structlog.typing import Processor
 
 _AUDIT_LOGGER = "fusewire.audit"
-_MOST_ALIKE = 20  # the most records of one kind in a window
+_MOST_ALIKE = 20  # the most records of one kind in a window that one host causes
+_MOST_OF_ALL_HOSTS = 100  # the most records of one kind in a window
 _WINDOW_S = 10.0
 _QUIET_LOGGERS = ("uvicorn", "asyncio")  # they tell at level info what the server tells itself
+
+
+class _Window:
+    """The records of one kind since `began_s`: how many were written, by the host that caused them, and dropped."""
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = began_s
+        self.written: Counter[str] = Counter()
+        self.dropped = 0
+
+    def has_room_for(self, host: str) -> bool:
+        return self.written[host] < _MOST_ALIKE and self.written.total() < _MOST_OF_ALL_HOSTS
 
 
 class RateLimit(logging.Filter):
     """Drops records that repeat too often. The next one that passes tells how many were dropped, as `dropped`.
 
-    Records of one logger, text and `case` are of one kind. Of the audit log only refusals are dropped, because anybody
-    can cause any number of them.
+    Records of one logger, text and `case` are of one kind. A host, which `peer` names, uses up a part of the kind's
+    room only. Of the audit log only refusals are dropped, because anybody can cause any number of them.
     """
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now_s = now_s
-        self._windows: dict[tuple[str, str, str], tuple[float, int]] = {}  # of a kind: begin, number of records
+        self._windows: dict[tuple[str, str, str], _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == _AUDIT_LOGGER and record.levelno < logging.WARNING:
             return True
-        key, now_s = (record.name, str(record.msg), str(record.__dict__.get("case"))), self._now_s()
-        began_s, count = self._windows.get(key, (now_s, 0))
-        if now_s - began_s >= _WINDOW_S:
-            if count > _MOST_ALIKE:
-                record.dropped = count - _MOST_ALIKE
-            began_s, count = now_s, 0
-        self._windows[key] = (began_s, count + 1)
-        return count < _MOST_ALIKE
+        kind, now_s = (record.name, str(record.msg), str(record.__dict__.get("case"))), self._now_s()
+        window = self._windows.get(kind)
+        if window is None or now_s - window.began_s >= _WINDOW_S:
+            if window is not None and window.dropped:
+                record.dropped = window.dropped
+            window = self._windows[kind] = _Window(now_s)
+        host = _host_of(str(record.__dict__.get("peer", "")))
+        if not window.has_room_for(host):
+            window.dropped += 1
+            return False
+        window.written[host] += 1
+        return True
+
+
+def _host_of(peer: str) -> str:
+    """Returns the host of a peer. gRPC tells its port too, as in `ipv4:10.0.0.7:50412`."""
+    return peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
 
 
 def configure_logs(level: str, style: str, stream: TextIO = sys.stderr) -> None:

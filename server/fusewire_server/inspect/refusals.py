@@ -20,7 +20,7 @@ _CASE_OF_STATUS = {
     503: "unavailable",
 }
 CASES = (*_CASE_OF_STATUS.values(), _OTHER)
-_STATE_PATH = "/readyz"  # its status tells a state of the server and refuses nothing
+_STATE = ("/readyz", 503)  # tells a state of the server and refuses nothing
 
 
 class RefusalCounts(dict[str, int]):
@@ -44,7 +44,7 @@ class CountedRefusals:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def count(message: Message) -> None:
-            if message["type"] == "http.response.start" and scope["path"] != _STATE_PATH:
+            if message["type"] == "http.response.start" and (scope["path"], message["status"]) != _STATE:
                 self._counts.add(message["status"])
             await send(message)
 

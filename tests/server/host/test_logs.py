@@ -101,6 +101,40 @@ def test_refusals_of_one_case_do_not_drop_those_of_another() -> None:
     assert passes("unauthenticated") == 30
 
 
+@pytest.mark.parametrize(
+    ("flooding", "other"),
+    [
+        ("10.0.0.7", "10.0.0.8"),
+        ("ipv4:10.0.0.7:{port}", "ipv4:10.0.0.8:50000"),
+        ("ipv6:%5B2001:db8::7%5D:{port}", "ipv6:%5B2001:db8::8%5D:50000"),
+    ],
+)
+def test_refusals_of_one_host_do_not_drop_those_of_another(flooding: str, other: str) -> None:
+    now_s = [0.0]
+    limit = RateLimit(lambda: now_s[0])
+
+    def passes(peer: str) -> bool | int:
+        return _passes(limit, "fusewire.audit", logging.WARNING, "a call was refused: %s", peer=peer)
+
+    assert [passes(flooding.format(port=50_000 + count)) for count in range(50)] == [True] * 20 + [False] * 30
+    assert passes(other) is True
+    now_s[0] = 10.0
+    assert passes(other) == 30
+
+
+def test_refusals_of_however_many_hosts_are_few() -> None:
+    now_s = [0.0]
+    limit = RateLimit(lambda: now_s[0])
+
+    def passes(host: int) -> bool | int:
+        peer = f"ipv4:10.0.{host // 256}.{host % 256}:50000"
+        return _passes(limit, "fusewire.audit", logging.WARNING, "a call was refused: %s", peer=peer)
+
+    assert [passes(host) for host in range(1000)] == [True] * 100 + [False] * 900
+    now_s[0] = 10.0
+    assert passes(1000) == 900
+
+
 def _passes(limit: RateLimit, name: str, level: int, text: str, **extra: str) -> bool | int:
     """Whether a record is written, and how many it says were dropped before it."""
     record = logging.LogRecord(name, level, "", 0, text, (), None)
