@@ -16,7 +16,7 @@ import pytest
 import fusewire as fw
 from tests.deploy.dockerfile import PROJECT
 
-pytestmark = pytest.mark.deploy
+pytestmark = [pytest.mark.deploy, pytest.mark.timeout(1500)]
 
 DEADLINE_S = 60.0
 INSTALLS_WITHIN_S = 600.0

@@ -36,6 +36,7 @@ class Observed:
     worst_step_s: float = 0.0
     worst_newcomer_s: float = 0.0  # from connecting to a result
     worst_health_s: float = 0.0
+    steps: int = 0  # of the quiet client
     failures: list[str] = field(default_factory=list)
 
     def faults(self) -> list[str]:
@@ -76,7 +77,12 @@ def watching(server: ServerProcess, token: str, *, newcomers: bool = True) -> It
         step = _Step(session)
         step()
         observed = Observed(before_bytes=process.memory_info().rss)
-        acts: dict[str, Callable[[], None]] = {"worst_step_s": step}
+
+        def step_and_count() -> None:
+            step()
+            observed.steps += 1
+
+        acts: dict[str, Callable[[], None]] = {"worst_step_s": step_and_count}
         if newcomers:
             acts["worst_newcomer_s"] = lambda: join(server.grpc, token)
             acts["worst_health_s"] = lambda: _ask_health(server.http)

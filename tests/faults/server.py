@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,23 @@ class Inspector:
     token: str
 
     def ask(self, path: str) -> Any:
-        """Returns the JSON of an answer, whatever its status."""
+        """Returns the JSON of an answer, whatever its status, unless the server is too busy: then it is asked again."""
+        ends_at_s = time.monotonic() + DEADLINE_S
+        while True:
+            status, answer = self._ask(path)
+            if status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > ends_at_s:
+                return answer
+            time.sleep(_LOOK_S)
+
+    def _ask(self, path: str) -> tuple[int, Any]:
         request = urllib.request.Request(
             f"http://{self.server.http}{path}", headers={"Authorization": f"Bearer {self.token}"}
         )
         try:
             with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:  # noqa: S310 - our own server
-                return json.load(answer)
+                return answer.status, json.load(answer)
         except urllib.error.HTTPError as answer:
-            return json.load(answer)
+            return answer.code, json.load(answer)
 
     def sessions(self, tenant: str) -> list[str]:
         """Returns the state of each session of a tenant."""

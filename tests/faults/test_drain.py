@@ -20,6 +20,7 @@ pytestmark = pytest.mark.faults
 _DRAIN_S = 1.5
 _WITHIN_S = _DRAIN_S + 2.0
 _FEW_FILES = 200
+_STEPS_BESIDE = 30  # of the quiet client, 1.5 s: the attack is under way, and the server has looked at itself
 _ENVIRONMENT = {"FUSEWIRE_LIMITS__DRAIN_S": str(_DRAIN_S)}
 
 
@@ -88,7 +89,7 @@ def test_a_server_ends_in_time_beside_connections_to_its_inspection_and_a_sessio
         running(attack, server.http, ""),
     ):
         with watching(server, token) as observed:
-            time.sleep(_DRAIN_S)  # so that the attack is under way
+            until(lambda: observed.steps >= _STEPS_BESIDE)
         with working_until_dismissed(server, token):
             assert _seconds_to_end(server) <= _WITHIN_S
     assert observed.faults() == []
@@ -106,7 +107,7 @@ def test_a_server_ends_in_time_beside_calls_without_a_session(
         running(attack, server.grpc, attacking if is_tenant else ""),
     ):
         with watching(server, token) as observed:
-            time.sleep(_DRAIN_S)  # so that the attack is under way
+            until(lambda: observed.steps >= _STEPS_BESIDE)
         with working_until_dismissed(server, token):
             assert _seconds_to_end(server) <= _WITHIN_S
     assert observed.faults() == []
@@ -119,7 +120,7 @@ def test_a_server_without_a_file_left_ends_in_time(token: str, token_file: Path)
             with running(attackers.connect_and_say_nothing, server.grpc, ""):
                 process = psutil.Process(server.pid)
                 until(lambda: process.num_fds() >= _FEW_FILES)
-                time.sleep(_DRAIN_S)  # so that the server looks at itself meanwhile
+                until(lambda: observed.steps >= _STEPS_BESIDE)
         with running(attackers.connect_and_say_nothing, server.grpc, ""):
             until(lambda: process.num_fds() >= _FEW_FILES)
             assert _seconds_to_end(server) <= _WITHIN_S

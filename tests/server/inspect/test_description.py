@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it comes with schemathesis, and has no types
+import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
