@@ -1,7 +1,6 @@
 """Runs plans on the CPU, on the calling thread. So every fence is reached when it is made.
 
-Memory comes from NumPy, in blocks of a few sizes (size classes). A released block is kept for the next request of its
-size class, until the kept blocks reach a limit.
+Memory comes from NumPy, in blocks of a few sizes. Released blocks are kept for later requests (see `block_pool`).
 
 Rows run one after another, so all rows use the same arena. The arena lies in a range of addresses that is reserved at
 start. Only the pages that plans touch take memory.
@@ -13,9 +12,7 @@ import ctypes
 import mmap
 import os
 import platform
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +25,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Launch, Plan
@@ -132,7 +130,9 @@ class CpuDevice:
     ) -> None:
         toolchain = find()
         limit_bytes = memory_bytes or _physical_memory_bytes()
-        self._pool = _Pool(limit_bytes, cached_bytes)
+        self._pool = BlockPool(
+            _new_block, limit_bytes=limit_bytes, cached_bytes=cached_bytes, unit_bytes=_ALIGNMENT_BYTES
+        )
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
         self._libraries = LoadedFiles(_load_library)
@@ -331,105 +331,6 @@ def address_of(memory: Any) -> int:
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
     """Copies bytes by NumPy, which lets other threads run during the copy. Assigning to a memoryview would not."""
     np.copyto(target, source)
-
-
-class _Pool:
-    """Gives out blocks, and keeps released blocks by size class.
-
-    `kept_bytes` counts the kept blocks. `_held_bytes` counts the kept blocks and the blocks in use. The pool keeps a
-    reference to each block in use, because a caller may hold only the block's address.
-
-    A lent block does not count as kept or in use until `adopt` takes it back. If the caller drops a lent block, the
-    block's memory returns to the system.
-    """
-
-    def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._cached_bytes = cached_bytes
-        self._held_bytes = 0
-        self.kept_bytes = 0
-        self._kept: dict[int, list[Block]] = {}
-        self._used: set[Block] = set()
-        self._lock = threading.Lock()  # guards all fields above, because any thread may borrow a block
-
-    def take(self, size_bytes: int) -> Block:
-        size_class = _size_class(size_bytes)
-        with self._lock:
-            kept = self._kept.get(size_class)
-            if not kept:
-                self._make_room(size_class, size_bytes)
-                return self._use(_new_block(size_class))
-            block = kept.pop()
-            self.kept_bytes -= size_class
-            self._used.add(block)
-        return block
-
-    def lend(self, size_bytes: int) -> Block:
-        size_class = _size_class(size_bytes)
-        with self._lock:
-            kept = self._kept.get(size_class)
-            if kept:
-                self.kept_bytes -= size_class
-                self._held_bytes -= size_class
-                return kept.pop()
-        return _new_block(size_class)
-
-    def adopt(self, lent: Block, size_bytes: int) -> Block:
-        with self._lock:
-            self._make_room(lent.size_bytes, size_bytes)
-            return self._use(lent)
-
-    def give_back(self, block: Block) -> None:
-        with self._lock:
-            self._used.remove(block)
-            if self.kept_bytes + block.size_bytes > self._cached_bytes:
-                self._held_bytes -= block.size_bytes
-                return
-            self.kept_bytes += block.size_bytes
-            self._kept.setdefault(block.size_bytes, []).append(block)
-
-    def counts(self) -> list[BlockCount]:
-        with self._lock:
-            free = {size_bytes: len(blocks) for size_bytes, blocks in self._kept.items()}
-            used = list(self._used)  # counted after the lock is free again, because the device thread takes it
-        live = Counter([block.size_bytes for block in used])
-        return [BlockCount(size, free.get(size, 0), live[size]) for size in sorted(free.keys() | live.keys())]
-
-    def clear(self) -> None:
-        """Returns the kept blocks to the system."""
-        with self._lock:
-            self._clear()
-
-    # ---- under the lock ----
-
-    def _make_room(self, size_class: int, size_bytes: int) -> None:
-        """Frees all kept blocks if a new block does not fit the limit. Raises OutOfMemory if it still does not fit."""
-        if self._held_bytes + size_class > self._limit_bytes:
-            self._clear()
-        if self._held_bytes + size_class > self._limit_bytes:
-            raise OutOfMemory(
-                f"the device has no memory for {size_bytes} bytes: {self._held_bytes} of {self._limit_bytes} are in use"
-            )
-
-    def _use(self, block: Block) -> Block:
-        self._held_bytes += block.size_bytes
-        self._used.add(block)
-        return block
-
-    def _clear(self) -> None:
-        self._held_bytes -= self.kept_bytes
-        self.kept_bytes = 0
-        self._kept.clear()
-
-
-def _size_class(size_bytes: int) -> int:
-    """Rounds a size up to a size class. Between a power of two and the next there are four size classes.
-
-    So a block is larger than asked for by at most a quarter or `_ALIGNMENT_BYTES`, whichever is more.
-    """
-    size_bytes = max(size_bytes, _ALIGNMENT_BYTES)
-    step = max(1 << max(size_bytes.bit_length() - 3, 0), _ALIGNMENT_BYTES)
-    return -(-size_bytes // step) * step
 
 
 def _new_block(size_bytes: int) -> Block:

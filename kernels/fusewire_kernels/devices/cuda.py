@@ -2,7 +2,8 @@
 
 Released memory may be handed out at once, because the work of its next user comes later in the stream than the work
 of its last user. CuPy's memory pool holds the blocks of values and the temporaries of tier 0, so that one bound limits
-their sum. The arenas of all rows lie one behind another in one range of memory, which is reserved at start.
+their sum; small blocks are reused without a call to it (see `block_pool`). The arenas of all rows lie one behind
+another in one range of memory, which is reserved at start.
 
 Data from the host pass through a ring of page-locked pages. The device copies from a page asynchronously, and the page
 is used again once its fence is reached. So a write or a slot table waits for the device only if the whole ring is in
@@ -32,6 +33,7 @@ from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda_graphs import LaunchGraphs
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
@@ -51,6 +53,9 @@ _MOST_ROWS = 65535  # the limit of a grid's z dimension
 _MOST_INSTANCES = 65535  # the limit of a grid's y dimension
 _UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
 _LEAST_WITH_CLUSTERS = 90  # compute capability 9.0
+_UNIT_BYTES = 512  # CuPy allocates multiples of it
+_LARGEST_CACHED_BYTES = 1 << 20  # for a larger block CuPy's half a microsecond is nothing, and rounding would cost much
+_CACHED_BYTES = 1 << 28  # of released blocks; CuPy's pool keeps what is beyond
 _OWN_SHARE = 1 / 32  # share of the free memory at start that is left for modules, tables and the driver
 
 
@@ -139,7 +144,6 @@ class CudaDevice:
         self._pool = cupy.cuda.MemoryPool()
         # This pool has no bound, because no request is refused for memory that the device itself needs.
         self._own_pool = cupy.cuda.MemoryPool()
-        self._used: set[Block] = set()  # keeps blocks alive, because a user may keep only a block's address
         self._thread: int | None = None
         self._thread_settings = ExitStack()
         self._enter_thread()
@@ -154,6 +158,13 @@ class CudaDevice:
         self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
+        self._blocks = BlockPool(
+            self._new_block,
+            limit_bytes=self._info.memory_bytes,
+            cached_bytes=_CACHED_BYTES,
+            unit_bytes=_UNIT_BYTES,
+            largest_bytes=_LARGEST_CACHED_BYTES,
+        )
 
     @property
     def info(self) -> DeviceInfo:
@@ -169,14 +180,10 @@ class CudaDevice:
 
     def allocate(self, size_bytes: int) -> Block:
         self._enter_thread()
-        memory = self._take(size_bytes)
-        block = Block(memory.ptr, memory.mem.size, memory)
-        self._used.add(block)
-        return block
+        return self._blocks.take(size_bytes)
 
     def release(self, block: Block) -> None:
-        self._used.remove(block)
-        block.owner.mem.free()
+        self._blocks.give_back(block)
 
     def write(self, block: Block, data: memoryview) -> None:
         self._enter_thread()
@@ -271,11 +278,11 @@ class CudaDevice:
         return self._stream.timed_fence()
 
     def pool_bytes(self) -> int:
-        kept_bytes: int = self._pool.free_bytes()
-        return kept_bytes
+        free_bytes: int = self._pool.free_bytes()
+        return free_bytes + self._blocks.kept_bytes
 
     def block_counts(self) -> list[BlockCount]:
-        return []  # CuPy's pool tells sums only
+        return self._blocks.counts()
 
     def launch_counts(self) -> LaunchCounts:
         graphs = self._graphs.cache
@@ -284,6 +291,7 @@ class CudaDevice:
     def close(self) -> None:
         self._enter_thread()
         self._stream.fence().wait()
+        self._blocks.clear()
         self._pool.free_all_blocks()
         self._thread_settings.close()
         self._thread = None
@@ -391,8 +399,21 @@ class CudaDevice:
 
     # ---- memory and transfers ----
 
+    def _new_block(self, size_bytes: int) -> Block:
+        memory = self._malloc(size_bytes)
+        return Block(memory.ptr, memory.mem.size, memory)
+
     def _take(self, size_bytes: int) -> Any:
-        """Allocates memory within the bound. Returns CuPy's memory pointer. Raises OutOfMemory."""
+        """Allocates a temporary within the bound. Returns CuPy's memory pointer. Raises OutOfMemory."""
+        try:
+            return self._malloc(size_bytes)
+        except OutOfMemory:
+            if not self._blocks.kept_bytes:
+                raise
+        self._blocks.clear()
+        return self._malloc(size_bytes)
+
+    def _malloc(self, size_bytes: int) -> Any:
         try:
             return self._pool.malloc(max(size_bytes, 1))
         except cupy.cuda.memory.OutOfMemoryError as error:

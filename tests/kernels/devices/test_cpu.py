@@ -56,35 +56,6 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
 # ---- memory ----
 
 
-@pytest.mark.parametrize("size_bytes", [0, 1, 63, 64, 65, 1000, 4096, 100_001])
-def test_a_block_is_at_most_a_quarter_too_large(device: CpuDevice, size_bytes: int) -> None:
-    block = device.allocate(size_bytes)
-    assert size_bytes <= block.size_bytes <= max(64, size_bytes * 1.25 + 64)
-
-
-def test_a_released_block_is_handed_out_again(device: CpuDevice) -> None:
-    block = device.allocate(1000)
-    device.release(block)
-    assert device.pool_bytes() == block.size_bytes
-    assert device.allocate(990).address == block.address
-    assert device.pool_bytes() == 0
-
-
-def test_the_pool_keeps_no_more_than_its_bound(device: CpuDevice) -> None:
-    blocks = [device.allocate(1 << 16) for _ in range(8)]
-    for block in blocks:
-        device.release(block)
-    assert device.pool_bytes() == 1 << 18
-
-
-def test_blocks_are_counted_by_size(device: CpuDevice) -> None:
-    small, _, large = [device.allocate(size_bytes) for size_bytes in (64, 64, 1 << 10)]
-    device.release(small)
-    assert device.block_counts() == [(64, 1, 1), (1 << 10, 0, 1)]
-    device.release(large)
-    assert device.block_counts() == [(64, 1, 1), (1 << 10, 1, 0)]
-
-
 def test_a_released_block_is_staged_again(device: CpuDevice) -> None:
     block = device.allocate(1000)
     device.release(block)
@@ -98,20 +69,6 @@ def test_staged_memory_that_never_becomes_a_block_takes_none_of_the_devices(devi
     for _ in range(3):
         device.stage(MEMORY_BYTES)
     assert device.allocate(MEMORY_BYTES).size_bytes == MEMORY_BYTES
-
-
-def test_memory_is_bounded_and_the_error_names_the_sizes(device: CpuDevice) -> None:
-    device.allocate(MEMORY_BYTES // 2)
-    with pytest.raises(OutOfMemory, match=f"{MEMORY_BYTES} bytes"):
-        device.allocate(MEMORY_BYTES)
-
-
-def test_kept_blocks_make_room_before_memory_is_refused(device: CpuDevice) -> None:
-    kept = [device.allocate(1 << 16) for _ in range(4)]
-    for block in kept:
-        device.release(block)
-    assert device.allocate(MEMORY_BYTES).size_bytes == MEMORY_BYTES
-    assert device.pool_bytes() == 0
 
 
 def test_rows_share_one_arena_that_does_not_move(device: CpuDevice) -> None:
