@@ -35,9 +35,9 @@ from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
-from fusewire_kernels.devices.cuda_graphs import LaunchGraphs
+from fusewire_kernels.devices.cuda_graphs import CallsAt, LaunchGraphs
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
-from fusewire_kernels.devices.graph_cache import PlanGraphs
+from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.retirement import Retirement
@@ -89,14 +89,27 @@ class _Part(NamedTuple):
     instances: int
 
 
+class _Varying:
+    """What differs between submissions of a plan. Prepared launches hold pointers to it.
+
+    `rows` is the z dimension of the grids.
+    """
+
+    def __init__(self) -> None:
+        self.table_address = ctypes.c_void_p()
+        self.rows = ctypes.c_uint()
+
+    def set(self, table_address: int, rows: int) -> None:
+        self.table_address.value = table_address
+        self.rows.value = rows
+
+
 @dataclass(eq=False)
 class CudaPlan:
     """A loaded plan, with prepared launches.
 
     `integers` is device memory with the sizes and operands of all launches. `graphs` counts its captured graphs and
-    says how many iterations they have. `calls` holds the prepared launches for each bucket of row counts. Two values
-    differ between submissions: `table_address`, and `rows`, which is the z dimension of the grids. The prepared
-    launches hold pointers to these two values.
+    says how many iterations they have. `calls` holds the prepared launches for each bucket of row counts.
     """
 
     plan: Plan
@@ -105,8 +118,7 @@ class CudaPlan:
     parts: Sequence[_Part]
     graphs: PlanGraphs
     columns: ctypes.c_int64
-    table_address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)
-    rows: ctypes.c_uint = field(default_factory=ctypes.c_uint)
+    varying: _Varying = field(default_factory=_Varying)
     calls: dict[int, list[Call]] = field(default_factory=dict)
     persistent: PersistentCall | None = None
     persistent_launches: int = 0
@@ -290,6 +302,7 @@ class CudaDevice:
 
     def close(self) -> None:
         self._enter_thread()
+        self._graphs.close()
         self._stream.fence().wait()
         self._blocks.clear()
         self._pool.free_all_blocks()
@@ -329,31 +342,27 @@ class CudaDevice:
 
     def _launch_graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> bool:
         """Launches the graph of so many iterations. Returns False if there is none."""
+        most_rows = graph_rows(rows, _MOST_ROWS)
         graph = self._graphs.find(
-            (loaded, rows),
+            (loaded, most_rows),
             len(slots),
-            slots[0].nbytes,
-            lambda address: self._calls_at(loaded, address, rows),
+            slots[0, 0].nbytes * most_rows,
+            lambda: self._own_calls(loaded, most_rows),
             loaded.graphs,
         )
         if graph is None:
             return False
-        self._copy_in(graph.table_address, slots.data.cast("B"))
+        self._copy_in(graph.table_address, _padded(slots, most_rows).data.cast("B"))
         self._graphs.launch(graph)
         return True
 
     def _launch_each(self, loaded: CudaPlan, table: npt.NDArray[np.int64], rows: int) -> None:
         if len(table):
             self._copy_table(table)
-        for iteration in range(len(table)):
-            table_address = self._table.ptr + iteration * table[0].nbytes
-            self._stream.launch(self._calls_at(loaded, table_address, rows))
-
-    def _calls_at(self, loaded: CudaPlan, table_address: int, rows: int) -> list[Call]:
         calls = self._calls(loaded, rows)
-        loaded.table_address.value = table_address
-        loaded.rows.value = rows
-        return calls
+        for iteration in range(len(table)):
+            loaded.varying.set(self._table.ptr + iteration * table[0].nbytes, rows)
+            self._stream.launch(calls)
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
         """Returns the prepared launches of a plan.
@@ -363,17 +372,32 @@ class CudaDevice:
         bucket = rows.bit_length()
         calls = loaded.calls.get(bucket)
         if calls is None:
-            calls = loaded.calls[bucket] = [self._call(loaded, part, 1 << bucket - 1) for part in loaded.parts]
+            calls = loaded.calls[bucket] = self._prepared(loaded, 1 << bucket - 1, loaded.varying)
         return calls
 
-    def _call(self, loaded: CudaPlan, part: _Part, rows: int) -> Call:
+    def _own_calls(self, loaded: CudaPlan, rows: int) -> CallsAt:
+        """Returns a function that returns launches for a slot table at an address. Any thread may use the function."""
+        varying = _Varying()
+        calls = self._prepared(loaded, rows, varying)
+
+        def calls_at(table_address: int) -> list[Call]:
+            varying.set(table_address, rows)
+            return calls
+
+        return calls_at
+
+    def _prepared(self, loaded: CudaPlan, rows: int, varying: _Varying) -> list[Call]:
+        """Prepares the launches of a plan, with grids that fit about so many rows."""
+        return [self._call(loaded, part, rows, varying) for part in loaded.parts]
+
+    def _call(self, loaded: CudaPlan, part: _Part, rows: int, varying: _Varying) -> Call:
         sources = loaded.plan.kernels
         entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.instances * rows)
         chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
         function = _function(loaded.modules[chosen], sources[chosen].key)
-        arguments = (part.values, part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
+        arguments = (part.values, part.sizes_address, part.operands_address, varying.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)
+        blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), varying.rows)
         threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
 
@@ -492,6 +516,16 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
 def _version(number: int) -> str:
     """Returns a version as text. CUDA encodes version 13.1 as the integer 13010."""
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _padded(slots: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+    """Returns the slots of some iterations with further rows of zeros, which kernels skip."""
+    iterations, filled, columns = slots.shape
+    if filled == rows:
+        return slots
+    padded = np.zeros((iterations, rows, columns), np.int64)
+    padded[:, :filled] = slots
+    return padded
 
 
 def _aligned(arena_bytes: int) -> int:

@@ -1,14 +1,15 @@
 """Decides which launches are worth a captured graph, and which graphs are kept. Pure.
 
-Launches that come once or twice have no graph, because capturing costs more than it saves. What was used least recently
-is forgotten first, graph or not. So a device that runs more plans than it can keep graphs of captures few of them, and
-launches the others kernel by kernel.
+Launches that come once or twice have no graph, because capturing costs more than it saves. While a graph is captured
+elsewhere, its launches are made one by one. What was used least recently is forgotten first, graph or not. So a device
+that runs more plans than it can keep graphs of captures few of them, and launches the others kernel by kernel.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
 
 G = TypeVar("G")
@@ -53,12 +54,18 @@ class PlanGraphs:
             return f"an iteration makes {self.nodes} launches; a graph has {_LEAST_NODES} to {_MOST_NODES_OF_ONE}"
         if self.evicted:
             return "graphs of plans that were used more lately took its place"
-        return f"its launches have not come {USES_BEFORE + 1} times for the same number of rows, or there was no memory"
+        return f"its launches have not come {USES_BEFORE + 1} times for so many rows, or there was no memory"
+
+
+def graph_rows(rows: int, most_rows: int) -> int:
+    """Returns for how many rows a graph is captured that serves `rows`: the next power of two, at most `most_rows`."""
+    return min(1 << (rows - 1).bit_length(), most_rows)
 
 
 class _Known(NamedTuple, Generic[G]):
     uses: int
     graph: G | None
+    capture: Future[G | None] | None  # of a graph that is being captured
     nodes: int  # of the graph
     plan: PlanGraphs
 
@@ -81,35 +88,44 @@ class GraphCache(Generic[G]):
         """The number of graphs that are kept. Any thread."""
         return self.captured - self.evicted
 
-    def use(self, key: Hashable, nodes: int, capture: Callable[[], G | None], plan: PlanGraphs) -> G | None:
+    def use(self, key: Hashable, nodes: int, capture: Callable[[], Future[G | None]], plan: PlanGraphs) -> G | None:
         """Returns the graph for a key, or None if the launches are to be made one by one.
 
-        `capture` returns a new graph, with so many nodes, or None if there is no memory for it. The graph counts as one
-        of `plan`.
+        `capture` begins to capture a graph with so many nodes. Its result is None if there is no memory for it; its
+        error is raised here. The graph counts as one of `plan`.
         """
-        known = self._known.get(key) or _Known(0, None, 0, plan)
+        known = self._known.get(key) or _Known(0, None, None, 0, plan)
         if known.graph is None:
-            is_due = known.uses >= USES_BEFORE
-            known = self._captured(nodes, capture, plan) if is_due else known._replace(uses=known.uses + 1)
-            self._known[key] = known
+            known = self._known[key] = self._with_more(known, nodes, capture)
         self._known.move_to_end(key)
         while len(self._known) > MOST_KEYS or self.kept > MOST_GRAPHS or self._nodes > MOST_NODES:
             self._forget_one()
         return known.graph
 
-    def _captured(self, nodes: int, capture: Callable[[], G | None], plan: PlanGraphs) -> _Known[G]:
-        graph = capture()
-        if graph is None:
-            return _Known(0, None, 0, plan)  # the next uses tell whether there is memory by then
-        self.captured += 1
-        plan.captured += 1
+    def _with_more(self, known: _Known[G], nodes: int, capture: Callable[[], Future[G | None]]) -> _Known[G]:
+        """Returns what is known after one more use of launches that have no graph."""
+        if known.capture is not None:
+            return self._captured(known, known.capture) if known.capture.done() else known
+        if known.uses < USES_BEFORE:
+            return known._replace(uses=known.uses + 1)
         self._nodes += nodes
-        return _Known(0, graph, nodes, plan)
+        return known._replace(capture=capture(), nodes=nodes)
+
+    def _captured(self, known: _Known[G], capture: Future[G | None]) -> _Known[G]:
+        graph = capture.result()
+        if graph is None:
+            self._nodes -= known.nodes
+            return _Known(0, None, None, 0, known.plan)  # the next uses tell whether there is memory by then
+        self.captured += 1
+        known.plan.captured += 1
+        return known._replace(graph=graph, capture=None)
 
     def _forget_one(self) -> None:
         _, known = self._known.popitem(last=False)
+        self._nodes -= known.nodes
+        if known.capture is not None:
+            known.capture.cancel()  # if it has begun, its graph is freed when it is done: it is never launched
         if known.graph is not None:
             self.evicted += 1
             known.plan.evicted += 1
-            self._nodes -= known.nodes
             self._drop(known.graph)

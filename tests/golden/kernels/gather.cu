@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_201d9bc80a69c56c8563(const
     #pragma unroll
     for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
     }
+    if (blockIdx.z > 0 && slots[operands[2].column] == 0) return;
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_2dd8e214d587278fe234(const
     #pragma unroll
     for (int n = 0; n < 4; n++) operands[n] = all_operands[blockIdx.y * (int64_t)4 + n];
     }
+    if (blockIdx.z > 0 && slots[operands[3].column] == 0) return;
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

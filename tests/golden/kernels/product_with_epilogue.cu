@@ -335,6 +335,7 @@ FW_FN void fw_dd5dde3d796b3c2416c6_any(const fw_values &values, const int64_t *a
     #pragma unroll
     for (int n = 0; n < 5; n++) operands[n] = all_operands[blockIdx.y * (int64_t)5 + n];
     }
+    if (blockIdx.z > 0 && slots[operands[4].column] == 0) return;
     const int64_t rows = sizes[0];
     const int64_t result_columns = sizes[1];
     const int64_t inner = sizes[2];

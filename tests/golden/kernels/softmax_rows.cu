@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_who
     #pragma unroll
     for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
     }
+    if (blockIdx.z > 0 && slots[operands[2].column] == 0) return;
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

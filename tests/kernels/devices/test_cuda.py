@@ -17,6 +17,7 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.graph_cache import USES_BEFORE
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -226,16 +227,11 @@ def test_a_device_beyond_use_says_so_at_every_question() -> None:
 
 def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_it(machine: Machine) -> None:
     device: Any = machine.device
-    array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
-    nodes = (node("negative", (0,), dtypes.float32),)
-    (source,) = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
+    plan = _negation()
     x, y = device.allocate(4000), device.allocate(4000)
     device.write(x, np.ones(1000, np.float32).data)
-    instance = (OperandRef(1, 0), OperandRef(2, 0))
-    columns = (ArenaColumn(), InputColumn(0), OutputColumn(0))
-    plan = Plan((source,), (Launch(0, (1000,), (instance,)),), columns, 0, (), Cost(0, 0), ())
     nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
-    binaries = machine.compile([source])
+    binaries = machine.compile(plan.kernels)
     for _ in range(2):
         loaded = device.load(plan, binaries)
         device.launch(loaded, np.array([[0, x.address, y.address]], np.int64))
@@ -246,5 +242,47 @@ def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_i
         device.fence().wait()
         device.load(nothing, ())
         assert not device._modules.take_unheld()
-        assert not device._retired
+        assert not device._retirement._retired
         assert (np.frombuffer(result.data(), np.float32) == -1).all()
+
+
+def test_one_graph_serves_all_numbers_of_rows_up_to_a_power_of_two(machine: Machine) -> None:
+    device: Any = machine.device
+    plan = _negation()
+    loaded = device.load(plan, machine.compile(plan.kernels))
+    (iterations, *_) = loaded.graphs.sizes
+    x = [device.allocate(4000) for _ in range(8)]
+    y = [device.allocate(4000) for _ in range(8)]
+    for number, block in enumerate(x):
+        device.write(block, np.full(1000, number, np.float32).data)
+
+    def negated(rows: int) -> list[float]:
+        """Runs the loop for so many rows. Returns an element of each of the 8 results."""
+        for block in y:
+            device.write(block, np.ones(1000, np.float32).data)
+        table = np.zeros((iterations, rows, 3), np.int64)
+        table[:, :, 1] = [block.address for block in x[:rows]]
+        table[:, :, 2] = [block.address for block in y[:rows]]
+        device.launch_loop(loaded, table, (iterations,) * rows)
+        results = [device.read(block, 4000) for block in y]
+        device.fence().wait()
+        return [float(np.frombuffer(result.data(), np.float32)[999]) for result in results]
+
+    def expected(rows: int) -> list[float]:
+        return [-float(number) if number < rows else 1.0 for number in range(8)]
+
+    for _ in range(USES_BEFORE + 1):
+        assert negated(5) == expected(5)
+    device._graphs._thread.submit(lambda: None).result(30)  # behind the capture
+    for rows in (5, 6, 7, 8, 5):
+        assert negated(rows) == expected(rows)
+    assert loaded.launch_counts.captured == 1
+
+
+def _negation() -> Plan:
+    """A plan of one launch: 1,000 elements from the block of column 1, negated, to that of column 2."""
+    array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
+    nodes = (node("negative", (0,), dtypes.float32),)
+    (source,) = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
+    launch = Launch(0, (1000,), ((OperandRef(1, 0), OperandRef(2, 0)),))
+    return Plan((source,), (launch,), (ArenaColumn(), InputColumn(0), OutputColumn(0)), 0, (), Cost(0, 0), ())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
+
 import pytest
 
 from fusewire_kernels.devices.graph_cache import (
@@ -11,19 +14,34 @@ from fusewire_kernels.devices.graph_cache import (
     USES_BEFORE,
     GraphCache,
     PlanGraphs,
+    graph_rows,
     graph_sizes,
 )
 
 PLAN = PlanGraphs(8)
 
 
-def never() -> str:
+USES_UNTIL = USES_BEFORE + 2  # with a capture that is done at once: one use begins it, and the next has the graph
+
+
+def never() -> Future[str | None]:
     raise AssertionError("captured again")
 
 
-def use(cache: GraphCache[str], key: object, times: int = USES_BEFORE + 1, nodes: int = 8) -> str | None:
+def done(graph: str | None) -> Callable[[], Future[str | None]]:
+    """A capture that is done as it begins."""
+
+    def capture() -> Future[str | None]:
+        future: Future[str | None] = Future()
+        future.set_result(graph)
+        return future
+
+    return capture
+
+
+def use(cache: GraphCache[str], key: object, times: int = USES_UNTIL, nodes: int = 8) -> str | None:
     """Uses a key so often; returns the last answer."""
-    return [cache.use(key, nodes, lambda: f"graph of {key}", PLAN) for _ in range(times)][-1]
+    return [cache.use(key, nodes, done(f"graph of {key}"), PLAN) for _ in range(times)][-1]
 
 
 def cache_and_dropped() -> tuple[GraphCache[str], list[str]]:
@@ -40,8 +58,45 @@ def test_graphs_have_enough_launches_to_pay_and_no_more_than_memory_allows(nodes
 
 def test_launches_run_before_they_are_captured() -> None:
     cache, _ = cache_and_dropped()
-    answers = [cache.use("a", 8, lambda: "graph", PLAN) for _ in range(USES_BEFORE + 1)]
-    assert answers == [None] * USES_BEFORE + ["graph"]
+    answers = [cache.use("a", 8, done("graph"), PLAN) for _ in range(USES_UNTIL)]
+    assert answers == [None] * (USES_BEFORE + 1) + ["graph"]
+
+
+def test_launches_are_made_one_by_one_while_their_graph_is_captured() -> None:
+    cache, _ = cache_and_dropped()
+    use(cache, "a", USES_BEFORE)
+    capture: Future[str | None] = Future()
+    assert cache.use("a", 8, lambda: capture, PLAN) is None
+    assert [cache.use("a", 8, never, PLAN) for _ in range(3)] == [None] * 3
+    assert cache.captured == 0
+    capture.set_result("graph")
+    assert cache.use("a", 8, never, PLAN) == "graph"
+    assert cache.captured == 1
+
+
+def test_a_capture_that_is_no_longer_worth_it_is_given_up() -> None:
+    cache, dropped = cache_and_dropped()
+    use(cache, "a", USES_BEFORE)
+    capture: Future[str | None] = Future()
+    cache.use("a", MOST_NODES, lambda: capture, PLAN)
+    use(cache, "b")
+    assert capture.cancelled()
+    assert (cache.captured, cache.kept, dropped) == (1, 1, [])
+
+
+def test_the_error_of_a_capture_is_told() -> None:
+    cache, _ = cache_and_dropped()
+    use(cache, "a", USES_BEFORE)
+    capture: Future[str | None] = Future()
+    capture.set_exception(RuntimeError("the device refused work"))
+    cache.use("a", 8, lambda: capture, PLAN)
+    with pytest.raises(RuntimeError, match="refused"):
+        cache.use("a", 8, never, PLAN)
+
+
+@pytest.mark.parametrize(("rows", "of_graph"), [(1, 1), (2, 2), (3, 4), (15, 16), (16, 16), (17, 32), (60, 60)])
+def test_a_graph_serves_rows_up_to_the_next_power_of_two(rows: int, of_graph: int) -> None:
+    assert graph_rows(rows, 60) == of_graph
 
 
 def test_a_captured_graph_is_used_from_then_on() -> None:
@@ -73,7 +128,7 @@ def test_a_dropped_graph_is_captured_again_only_after_as_many_uses_as_a_new_one(
     for key in range(MOST_GRAPHS + 1):
         use(cache, key)
     assert cache.use(0, 8, never, PLAN) is None
-    assert use(cache, 0, USES_BEFORE) == "graph of 0"
+    assert use(cache, 0, USES_BEFORE + 1) == "graph of 0"
 
 
 def test_more_plans_in_turn_than_are_kept_are_never_captured() -> None:
@@ -87,9 +142,9 @@ def test_what_found_no_memory_is_launched_and_captured_later() -> None:
     cache, dropped = cache_and_dropped()
     for _ in range(USES_BEFORE):
         cache.use("a", 8, never, PLAN)
-    assert cache.use("a", 8, lambda: None, PLAN) is None
-    assert [cache.use("a", 8, never, PLAN) for _ in range(USES_BEFORE)] == [None] * USES_BEFORE
-    assert cache.use("a", 8, lambda: "graph", PLAN) == "graph"
+    assert cache.use("a", 8, done(None), PLAN) is None
+    assert [cache.use("a", 8, never, PLAN) for _ in range(USES_BEFORE + 1)] == [None] * (USES_BEFORE + 1)
+    assert use(cache, "a", 2) == "graph of a"
     assert (cache.captured, dropped) == (1, [])
 
 
@@ -98,7 +153,7 @@ def test_of_more_plans_in_turn_than_have_graphs_few_are_captured() -> None:
     rounds = 40
     for _ in range(rounds):
         for key in range(2 * MOST_GRAPHS):
-            cache.use(key, 8, lambda: "graph", PLAN)
+            cache.use(key, 8, done("graph"), PLAN)
     assert 0 < cache.kept <= MOST_GRAPHS
     assert cache.captured < 2 * MOST_GRAPHS
 
@@ -107,12 +162,12 @@ def test_a_plan_tells_of_its_graphs_and_why_it_has_none() -> None:
     cache, _ = cache_and_dropped()
     plan, other = PlanGraphs(8), PlanGraphs(8)
     assert "have not come 3 times" in plan.why_none
-    for _ in range(USES_BEFORE + 1):
-        cache.use("a", 8, lambda: "graph", plan)
+    for _ in range(USES_UNTIL):
+        cache.use("a", 8, done("graph"), plan)
     assert (plan.captured, plan.kept, plan.why_none) == (1, 1, "")
     for key in range(MOST_GRAPHS):
-        for _ in range(USES_BEFORE + 1):
-            cache.use(key, 8, lambda: "graph", other)
+        for _ in range(USES_UNTIL):
+            cache.use(key, 8, done("graph"), other)
     assert (plan.captured, plan.evicted, plan.kept) == (1, 1, 0)
     assert "more lately" in plan.why_none
     assert other.captured == MOST_GRAPHS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from concurrent.futures import Future
 
 from fusewire_kernels.devices.graph_cache import MOST_GRAPHS, USES_BEFORE, GraphCache, PlanGraphs
 from fusewire_kernels.devices.null import NullDevice
@@ -55,13 +56,15 @@ def test_an_evicted_graph_lives_until_its_last_launch_is_done() -> None:
     plan = PlanGraphs(8)
     captured: list[weakref.ref[_Graph]] = []
 
-    def capture() -> _Graph:
+    def capture() -> Future[_Graph | None]:
         graph = _Graph()
         captured.append(weakref.ref(graph))
-        return graph
+        future: Future[_Graph | None] = Future()
+        future.set_result(graph)
+        return future
 
     for key in range(MOST_GRAPHS + 1):
-        for _ in range(USES_BEFORE + 1):
+        for _ in range(USES_BEFORE + 2):
             cache.use(key, 8, capture, plan)
     assert (cache.kept, cache.evicted) == (MOST_GRAPHS, 1)
     assert captured[0]() is not None
