@@ -10,6 +10,7 @@ from loadtests.microbenchmarks.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.engine_frames import ENGINE_FRAMES
 from loadtests.microbenchmarks.far_ahead import FAR_AHEAD
 from loadtests.microbenchmarks.loads import LOADS, RL_CLIENTS, RNN_CLIENTS
+from loadtests.microbenchmarks.loop_programs import LOOP_PROGRAMS
 from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.many_programs import MANY_PROGRAMS
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
@@ -33,6 +34,7 @@ _ON_EVERY_BACKEND = (
     SETTLING,
     AGENT_STEP,
     MANY_PROGRAMS,
+    LOOP_PROGRAMS,
     WIRE,
     ROUND_TRIP,
     BULK_TRANSFER,

@@ -9,6 +9,8 @@ from loadtests.measuring.figure import Figure, Limit, Subject, at_least, at_most
 
 # These figures count bytes and rows, or are shares, whose limits are the same on every backend.
 _ON_EVERY_BACKEND = {
+    "loop_programs": at_most(1),
+    "loop_fragments": at_most(3),
     "wire_op": at_most(0.25),
     "wire_segment": at_most(100),
     "clients_rows": at_least(8),
