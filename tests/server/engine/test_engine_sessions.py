@@ -9,7 +9,7 @@ import pytest
 
 from fusewire_protos import dtypes
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Upload
+from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Loop, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
@@ -63,6 +63,22 @@ def test_a_resumed_session_lives_on_and_hears_what_it_missed() -> None:
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
             here.engine._registry.detach(client.session, 1)
             assert client.session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_a_loop_goes_on_while_its_client_is_away_and_its_result_waits() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, iterations = here.client(), 1000
+            client.send(Loop(segment(NEGATE, 100, 10), iterations, 1, (1,)), Fetch(1, 100 + iterations - 1))
+            await until(lambda: here.engine.counters.ops)
+            assert client.session.queue, "iterations are left"
+            here.engine._registry.detach(client.session, client.session.epoch)
+            await until(lambda: client.session.answers.unsent)
+            resume(here, client.session)
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            await client.idle()
 
     run(test())
 
