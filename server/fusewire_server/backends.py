@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import ConfigurationError
@@ -30,7 +31,18 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
     if device.info.dialect is None:
         log.warning("no compiler: every program runs op by op")
         return None
-    return PlannerSettings(device.info.dialect, device.info.architecture, config.deadline_s, config.memory_bytes)
+    return PlannerSettings(
+        device.info.dialect,
+        device.info.architecture,
+        config.deadline_s,
+        config.memory_bytes,
+        urgent_workers=urgent_workers(os.cpu_count() or 1),
+    )
+
+
+def urgent_workers(processors: int) -> int:
+    """Returns how many workers make the one-op kernels that rows wait for: few, so that processors are left."""
+    return min(max(processors // 4, 1), 4)
 
 
 def _best_device(config: DeviceConfig) -> Device:

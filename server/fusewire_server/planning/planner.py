@@ -1,9 +1,9 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-There are two workers. One worker makes the plans that waiting rows need (plans of one-op programs for tier 0). The
-other worker makes the plans of whole programs, because they take long and would delay the waiting rows. Each worker
-takes one request at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions
-make gets a turn of each of these sessions.
+One worker or several make the plans that waiting rows need (plans of one-op programs for tier 0). Another worker makes
+the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one request at a
+time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a turn of each
+of these sessions.
 
 If a request exceeds its deadline, the planner kills the worker process and every compiler that the process has started.
 The planner then starts a new process and asks the request again, `MOST_ATTEMPTS` times at most. A worker bounds its own
@@ -60,13 +60,17 @@ class Planned(NamedTuple):
 
 
 class PlannerSettings(NamedTuple):
-    """The worker's command, device and bounds. The planner appends the other fields to `command` as arguments."""
+    """The command, device and bounds of a worker, which gets the fields up to `memory_bytes` as arguments.
+
+    `urgent_workers` is the number of workers for what rows wait for.
+    """
 
     dialect: str
     architecture: str
     deadline_s: float
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planning.worker")
+    urgent_workers: int = 1
 
 
 @dataclass(eq=False)
@@ -89,8 +93,8 @@ class Planner:
     """Sends requests to the workers and takes their answers. The loop thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings)
-        self._usual = _Lane(settings)
+        self._urgent = _Lane(settings, settings.urgent_workers)
+        self._usual = _Lane(settings, 1)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""
@@ -128,24 +132,24 @@ class Planner:
 
 
 class _Lane:
-    """The requests of one worker, and the task that serves them."""
+    """The requests of some workers, and the task of each worker that serves them."""
 
-    def __init__(self, settings: PlannerSettings) -> None:
+    def __init__(self, settings: PlannerSettings, workers: int) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
-        self._worker = _Worker(settings)
+        self._workers = [_Worker(settings) for _ in range(workers)]
         self._wanted = asyncio.Event()
-        self._served: PlanRequest | None = None  # the request that the worker serves now
-        self._task: asyncio.Task[None] | None = None
+        self._served: set[PlanRequest] = set()  # the requests that the workers serve now
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._serve(), name="planner")
+        self._tasks = [asyncio.create_task(self._serve(worker), name="planner") for worker in self._workers]
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._worker.end()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*[worker.end() for worker in self._workers])
 
     def add(self, request: PlanRequest, owner: Owner) -> None:
         request.owners.add(owner)
@@ -153,38 +157,40 @@ class _Lane:
         self._wanted.set()
 
     def leave(self, owner: Owner) -> None:
-        if self._served is not None:
-            self._served.owners.discard(owner)
+        for request in self._served:
+            request.owners.discard(owner)
         for request in self.turns.leave(owner):
             request.owners.discard(owner)
-            if not request.owners and request is not self._served:
+            if not request.owners and request not in self._served:
                 request.answer.cancel()
 
-    async def _serve(self) -> None:
-        await self._worker.start()
+    async def _serve(self, worker: _Worker) -> None:
+        await worker.start()
         while True:
             await self._wanted.wait()
-            self._served = self.turns.take()
-            if self._served is None:
+            request = self.turns.take()
+            if request is None:
                 self._wanted.clear()
-            else:
-                await self._attempt(self._served)
+            elif request not in self._served:  # a request of several owners has a turn of each
+                self._served.add(request)
+                await self._attempt(worker, request)
+                self._served.discard(request)
 
-    async def _attempt(self, request: PlanRequest) -> None:
+    async def _attempt(self, worker: _Worker, request: PlanRequest) -> None:
         if not request.is_wanted():
             request.answer.cancel()
             return
         request.attempts += 1
-        fault = await self._answer(request)
+        fault = await self._answer(worker, request)
         if fault is None:
             return
-        await self._worker.end()
+        await worker.end()
         if request.attempts == MOST_ATTEMPTS:
             _refuse(request, PlannerRefusal(f"{fault} ({MOST_ATTEMPTS} times)"))
         else:
             self._ask_again(request)
 
-    async def _answer(self, request: PlanRequest) -> str | None:
+    async def _answer(self, worker: _Worker, request: PlanRequest) -> str | None:
         """Settles a request.
 
         If the worker failed, and not the program, returns the fault as text and leaves the request open. Else returns
@@ -192,7 +198,7 @@ class _Lane:
         """
         try:
             async with asyncio.timeout(self._deadline_s):
-                planned = await self._worker.ask(request.raw)
+                planned = await worker.ask(request.raw)
         except TimeoutError:
             return f"planning took longer than planner.deadline_s = {self._deadline_s}"
         except PlannerRefusal as refusal:
@@ -209,6 +215,7 @@ class _Lane:
             request.answer.cancel()
         for owner in request.owners:
             self.turns.add(owner, request)
+        self._wanted.set()
 
 
 class _Worker:

@@ -55,9 +55,9 @@ while len(head := requests.read(4)) == 4:
 
 
 @asynccontextmanager
-async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S) -> AsyncIterator[Planner]:
+async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1) -> AsyncIterator[Planner]:
     command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command))
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers))
     one.start()
     try:
         yield one
@@ -137,6 +137,41 @@ def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None
     run(test())
 
 
+def test_what_rows_wait_for_is_made_by_several_workers_at_a_time(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, urgent_workers=2) as one:
+            hanging = one.request(b"hang", OWNER, is_urgent=True)
+            await until(record(tmp_path).exists)
+            for raw in (b"one", b"two"):
+                assert (await answer(one, raw, is_urgent=True)).plan == PLAN
+            assert not hanging.answer.done()
+
+    run(test())
+
+
+def test_a_request_of_several_sessions_is_served_by_one_of_the_workers(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, urgent_workers=2) as one:
+            hanging = one.request(b"hang", OWNER, is_urgent=True)
+            one.join(hanging, OTHER)
+            await until(record(tmp_path).exists)
+            await answer(one, b"next", is_urgent=True)
+            assert sorted(asked(tmp_path)) == ["hang", "next"]
+
+    run(test())
+
+
+def test_a_request_that_ended_its_worker_may_be_asked_of_another(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, urgent_workers=2) as one:
+            requests = [one.request(raw, OWNER, is_urgent=True) for raw in (b"die-once", b"one")]
+            for request in requests:
+                assert (await asyncio.wait_for(request.answer, DEADLINE_S)).plan == PLAN
+            assert sorted(asked(tmp_path)) == ["die-once", "die-once", "one"]
+
+    run(test())
+
+
 @pytest.mark.parametrize("is_urgent", [True, False])
 def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path, is_urgent: bool) -> None:
     async def test() -> None:
@@ -187,7 +222,7 @@ def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Pa
 def test_the_workers_are_started_before_anybody_asks(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            workers = (one._urgent._worker, one._usual._worker)
+            workers = (*one._urgent._workers, *one._usual._workers)
             await until(lambda: all(worker._process is not None for worker in workers))
             started = [worker._process for worker in workers]
             assert (await answer(one, b"next")).plan == PLAN
@@ -208,7 +243,7 @@ def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
 def test_whatever_a_broken_pipe_raises_the_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            worker = one._usual._worker
+            worker = one._usual._workers[0]
             asking = worker.ask
 
             async def ask(raw: bytes) -> Planned:
@@ -341,7 +376,7 @@ def test_stopping_ends_a_worker_that_is_busy(tmp_path: Path) -> None:
         async with planner(tmp_path) as one:
             one.request(b"hang", OWNER, is_urgent=False)
             await until(record(tmp_path).exists)
-            process = one._usual._worker._process
+            process = one._usual._workers[0]._process
             assert process is not None
         assert process.returncode is not None
 
