@@ -7,7 +7,9 @@ at the head of its queue adds a row. Rows are grouped by program, never by order
 rows to arrive.
 
 Of a row that is a loop, a submission takes as many iterations as fit in its time. The others follow in later
-submissions, which newcomers may join.
+submissions, which newcomers may join. A loop whose session has used more time than the session that was chosen runs no
+longer than that session's row. Else the short rows of one session would wait for a slice of another session's loop each
+time, and the loop would get ever further ahead.
 
 The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. When a tenant or session
 has work again, its account (the device time that it has used) is raised to at least the account of the tenant or
@@ -217,12 +219,14 @@ class Coalescer:
             if most_rows < len(alike):
                 alike, ready_sessions = alike[: max(most_rows, 1)], 0
                 ended_by = self._limit(entry, most_rows, rows_that_fit)
-        spans = self._spans(entry, [session.queue[0] for session in alike])
+        spans = self._spans(entry, alike)
         rows = tuple([self._take(session, row_ns, spans) for session in alike])
         return Batch(entry, rows, row_ns, ready_sessions, ended_by, spans)
 
     def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
         """Returns the session to serve and the lane key of its next row, or None if no session's next row can run."""
+        if not self._busy:
+            return None
         if len(self._busy) == 1:
             (only,) = self._busy.values()
             lane = open_lane(only.queue[0])
@@ -264,14 +268,28 @@ class Coalescer:
             return entry.cost.rows_within(self._submission_ns)
         return max(1, self._submission_ns // _first_estimate_ns(entry))
 
-    def _spans(self, entry: ProgramEntry, rows: Sequence[Row]) -> Mapping[Row, range]:
-        """Returns the iterations that run of those rows that are loops."""
-        loops = [(row, row.iterations) for row in rows if row.iterations is not None]
-        if not loops:
+    def _spans(self, entry: ProgramEntry, sessions: Sequence[Session]) -> Mapping[Row, range]:
+        """Returns the iterations that run of those rows that are loops. The first session was chosen."""
+        rows = [session.queue[0] for session in sessions]
+        if not any(row.iterations for row in rows):
             return NO_SPANS
         expected_ns = entry.cost.expected_ns(len(rows)) or len(rows) * _first_estimate_ns(entry)
         most = min(max(int(self._submission_ns / expected_ns), 1), MOST_ITERATIONS)
-        return {row: range(loop.begun, min(loop.begun + most, loop.count)) for row, loop in loops}
+        of_first = len(_span(rows[0], most))
+        spans = {}
+        for session, row in zip(sessions, rows, strict=True):
+            if row.iterations is not None:
+                spans[row] = _span(row, of_first if self._is_ahead(session, sessions[0]) else most)
+        return spans
+
+    def _is_ahead(self, session: Session, first: Session) -> bool:
+        """Returns whether a session, or its tenant, has used more time than the first by more than a submission."""
+        if session.tenant == first.tenant:
+            used_ns = self._sessions[session.tenant].used_ns
+            lead_ns = used_ns[session.session_id] - used_ns[first.session_id]
+        else:
+            lead_ns = self._tenants.used_ns[session.tenant] - self._tenants.used_ns[first.tenant]
+        return lead_ns > self._submission_ns
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
@@ -302,6 +320,12 @@ class Coalescer:
         self.charge(session, row_ns * len(spans.get(row, ONCE)))
         self.update(session)
         return row
+
+
+def _span(row: Row, most: int) -> range:
+    """Returns the next iterations of a row, at most so many. A row that is no loop has one."""
+    loop = row.iterations
+    return ONCE if loop is None else range(loop.begun, min(loop.begun + most, loop.count))
 
 
 def _end_of(rows: int, ready_sessions: int) -> BatchEnd:
