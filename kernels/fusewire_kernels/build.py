@@ -135,9 +135,9 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
 def _launched(plan: Design, sources: dict[str, tuple[KernelSource, ...]]) -> tuple[tuple[KernelSource, ...], ...]:
     """Returns of the sources of each CUDA kernel those that some launch may run, so that no others are compiled."""
     needed: dict[str, set[str]] = {key: set() for key in sources}
-    for lowered, _ in plan.launches:
+    for lowered, groups in plan.launches:
         key = lowered.kernel.key
-        needed[key].update(entries(layout_of(sources[key][0].text), lowered.sizes))
+        needed[key].update(entries(layout_of(sources[key][0].text), lowered.sizes, len(groups)))
     return tuple(
         tuple([source for source in several if source.key.removeprefix(key) in needed[key]])
         for key, several in sources.items()

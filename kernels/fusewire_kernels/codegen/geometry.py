@@ -139,8 +139,8 @@ def layout_of(text: str) -> Layout:
     return Layout(Schedule(schedule), int(rank))
 
 
-def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
-    """Returns the grid of a kernel over `sizes`. `copies` is the number of instances times the number of rows."""
+def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Grid:
+    """Returns the grid of one instance of a kernel over `sizes`, in a launch of all instances of so many rows."""
     schedule, rank = layout
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
@@ -148,18 +148,18 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.ROWS:
         return _grid_of_rows(outer, sizes[rank], "")
     if schedule is Schedule.REGISTER_ROWS:
-        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer, sizes[rank]))
+        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer * instances, sizes[rank]))
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
-    rows, columns = sizes[rank : rank + 2]
-    return _grid_of_product(outer, rows, columns, copies)
+    height, width = sizes[rank : rank + 2]
+    return _grid_of_product(outer, height, width, instances * rows)
 
 
-def entries(layout: Layout, sizes: Sequence[int]) -> frozenset[str]:
-    """Returns the entries of all grids of a kernel over `sizes`, whatever the number of copies is."""
+def entries(layout: Layout, sizes: Sequence[int], instances: int) -> frozenset[str]:
+    """Returns the entries of all grids of a kernel over `sizes` with so many instances, whatever the number of rows."""
     schedule, rank = layout
     if schedule is not Schedule.PRODUCT:
-        return frozenset((grid(layout, sizes, 1).entry,))
+        return frozenset((grid(layout, sizes, instances, 1).entry,))
     rows, columns = sizes[rank : rank + 2]
     chosen = []
     for tile in _fitting(rows, columns):

@@ -79,6 +79,7 @@ class _Part(NamedTuple):
     """A launch, or a part of a launch: as many of its instances as fit in one grid.
 
     `sizes_address` and `operands_address` are addresses in device memory. `values` holds the same as far as it fits.
+    `all_instances` is the number of instances of the launch.
     """
 
     kernel: int
@@ -87,6 +88,7 @@ class _Part(NamedTuple):
     sizes_address: ctypes.c_void_p
     operands_address: ctypes.c_void_p
     instances: int
+    all_instances: int
 
 
 class _Varying:
@@ -392,7 +394,7 @@ class CudaDevice:
 
     def _call(self, loaded: CudaPlan, part: _Part, rows: int, varying: _Varying) -> Call:
         sources = loaded.plan.kernels
-        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.instances * rows)
+        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.all_instances, rows)
         chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
         function = _function(loaded.modules[chosen], sources[chosen].key)
         arguments = (part.values, part.sizes_address, part.operands_address, varying.table_address, loaded.columns)
@@ -560,6 +562,7 @@ def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
                 sizes_address=ctypes.c_void_p(sizes_address),
                 operands_address=ctypes.c_void_p(operands_address + first_operand * 16),
                 instances=count,
+                all_instances=len(launch.instances),
             )
 
 

@@ -47,11 +47,12 @@ def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
     st.sampled_from(Schedule),
     st.lists(st.integers(0, 10_000), min_size=2, max_size=4),
     st.integers(1, 64),
+    st.integers(1, 64),
 )
 def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
-    schedule: Schedule, outer: list[int], copies: int
+    schedule: Schedule, outer: list[int], instances: int, rows: int
 ) -> None:
-    entry, blocks, threads = grid(Layout(schedule, len(outer)), (*outer, 100, 200, 300), copies)
+    entry, blocks, threads = grid(Layout(schedule, len(outer)), (*outer, 100, 200, 300), instances, rows)
     assert 1 <= blocks <= 65536
     assert 32 <= threads <= MOST_THREADS
     assert bool(entry) == (schedule in (Schedule.PRODUCT, Schedule.REGISTER_ROWS))
@@ -59,22 +60,32 @@ def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
 
 def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:
     points = Layout(Schedule.POINTS, 2)
-    assert grid(points, (1, 256 * 100 + 1), 1)[1:] == (101, 256)
-    assert grid(points, (4096, 4096), 1)[1:] == (2048, 256)
+    assert grid(points, (1, 256 * 100 + 1), 1, 1)[1:] == (101, 256)
+    assert grid(points, (4096, 4096), 1, 1)[1:] == (2048, 256)
 
 
 def test_a_row_beyond_one_chunk_gets_a_block_with_a_warp_for_each_chunk() -> None:
     rows = Layout(Schedule.ROWS, 1)
-    assert grid(rows, (100, CHUNK), 1)[1:] == (13, 256)
-    assert grid(rows, (100, CHUNK + 1), 1)[1:] == (100, 64)
-    assert grid(rows, (100, 33 * CHUNK), 1)[1:] == (100, 1024)
+    assert grid(rows, (100, CHUNK), 1, 1)[1:] == (13, 256)
+    assert grid(rows, (100, CHUNK + 1), 1, 1)[1:] == (100, 64)
+    assert grid(rows, (100, 33 * CHUNK), 1, 1)[1:] == (100, 1024)
 
 
 def test_rows_are_kept_in_registers_unless_they_are_long() -> None:
     rows = Layout(Schedule.REGISTER_ROWS, 1)
-    assert grid(rows, (100, LONGEST_SHORT_ROW), 1) == ("_whole", 100, MOST_THREADS // 2)
-    assert grid(rows, (100, LONGEST_SHORT_ROW - 1), 1) == ("_short", 100, MOST_THREADS // 2)
-    assert grid(rows, (100, LONGEST_SHORT_ROW + 1), 1) == ("_long", 100, 17 * LANES)
+    assert grid(rows, (100, LONGEST_SHORT_ROW), 1, 1) == ("_whole", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW - 1), 1, 1) == ("_short", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW + 1), 1, 1) == ("_long", 100, 17 * LANES)
+
+
+@pytest.mark.parametrize(
+    ("rows", "instances", "entry"),
+    [(8192, 1, "_short"), (8193, 1, "_narrow"), (4096, 16, "_narrow"), (16, 16, "_short")],
+)
+def test_many_narrow_rows_share_warps_in_one_instance_or_in_many(rows: int, instances: int, entry: str) -> None:
+    layout = Layout(Schedule.REGISTER_ROWS, 1)
+    assert grid(layout, (rows, 64), instances, 1).entry == entry
+    assert entries(layout, (rows, 64), instances) == {entry}
 
 
 @pytest.mark.parametrize(
@@ -123,17 +134,17 @@ def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> Non
 def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_copies(
     rows: int, columns: int, names: set[str]
 ) -> None:
-    assert entries(Layout(Schedule.PRODUCT, 0), (rows, columns, 256)) == names
+    assert entries(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), 1) == names
     assert {_product_grid(rows, columns, copies).entry for copies in (1, 2, 4, 8, 16, 32, 64, 128, 1000)} == names
 
 
 def test_a_kernel_of_rows_has_the_one_entry_for_their_length() -> None:
-    assert entries(Layout(Schedule.REGISTER_ROWS, 1), (100, CHUNK)) == {"_whole"}
-    assert entries(Layout(Schedule.POINTS, 1), (100,)) == {""}
+    assert entries(Layout(Schedule.REGISTER_ROWS, 1), (100, CHUNK), 1) == {"_whole"}
+    assert entries(Layout(Schedule.POINTS, 1), (100,), 1) == {""}
 
 
 def _product_grid(rows: int, columns: int, copies: int) -> Grid:
-    return grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), copies)
+    return grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), 1, copies)
 
 
 def _tile(chosen: Grid) -> Tile:
