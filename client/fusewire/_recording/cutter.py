@@ -30,7 +30,13 @@ import numpy as np
 
 from fusewire._recording.history import History
 from fusewire._recording.known_bodies import KnownBodies, place_of
-from fusewire._recording.loop_period import Period, choose_rotation, find_period, ops_in_loops
+from fusewire._recording.loop_period import (
+    LEAST_COVERAGE,
+    Period,
+    choose_rotation,
+    find_period,
+    ops_in_loops,
+)
 from fusewire._recording.tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
@@ -195,12 +201,28 @@ class Cutter:
             self._enter(unsent, look_back, may_be_new=is_in_any)
 
     def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
-        """Enters a known loop that occurs in the unsent ops, or else searches for a new loop."""
+        """Enters a known loop that occurs in the unsent ops, or else searches for a new loop.
+
+        Another loop may stand before a known one: such as the iterations of a call that has more of them than calls
+        before, whose bodies hold all iterations of a call.
+        """
         known = self._known.find_in(unsent)
-        if known is not None:
+        if known is None:
+            if may_be_new:
+                self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
+        elif known.place < LEAST_COVERAGE or not self._search_before(known.place, unsent, look_back):
             self._begin(known.body, known.place)
-        elif may_be_new:
-            self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
+
+    def _search_before(self, place: int, unsent: Integers, look_back: LookBack) -> bool:
+        """Enters a new loop among the unsent ops before a place. Returns False if there is none."""
+        later_ops = len(unsent) - place
+
+        def look_back_from_place(ops: int) -> Past:
+            past = look_back(ops + later_ops)
+            return past._replace(records=past.records[:ops])
+
+        self._search(unsent[:place], look_back_from_place, longest=LARGEST_SEGMENT_OPS)
+        return self._body is not None
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
         """Enters a new loop with a body of at most `longest` ops, if any. Returns False if there is no loop at all."""

@@ -209,6 +209,20 @@ def test_a_loop_that_comes_again_is_recognised_by_its_first_body() -> None:
     assert feed.cut(Reach.SETTLED, least_ops=1)[0] == Piece(2)
 
 
+def test_a_loop_before_a_known_one_is_found_as_well() -> None:
+    """A call of 32 iterations and a read is a body; then a call has 256 of them."""
+    feed, body, read = Feed(), list(range(5)), [9]
+    for _ in range(4):
+        feed.run(body * 32 + read)
+        feed.cut(Reach.EVERYTHING)
+    assert feed.cutter._body is not None
+    assert len(feed.cutter._body) == 161
+    feed.record(body * 256 + read)
+    pieces = feed.cut(Reach.EVERYTHING)
+    assert sum(piece.ops for piece in pieces if piece.is_fragment) <= 1 + len(body)
+    assert {piece.ops // piece.bodies for piece in pieces if not piece.is_fragment} == {5}
+
+
 def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
     feed = Feed()
     feed.run([place * place % 9973 for place in range(2 * FRAGMENT_OPS + 10)])
