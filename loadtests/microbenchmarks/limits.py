@@ -31,7 +31,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "download": at_least(0.35, Subject.RATIO),
         # NumPy runs in a process of its own: in the client's process, beside the I/O thread, it would take 1.5 times as
         # long.
-        "pointwise": at_least(3.5, Subject.RATIO),
+        # Here a loop writes out the result of each step, as it does where all are kept: its time is that of the memory.
+        "pointwise": at_least(2.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
         "rnn_b1_h256": at_most(0.6, Subject.RATIO),
         "rnn_python_b1_h256": at_most(1.5, Subject.RATIO),
