@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from enum import Enum
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +134,8 @@ class Cutter:
             self._leave(unsent, look_back)
         elif self._body is None and len(unsent) != self._barren_ops:
             self._enter(unsent, look_back)
+        if self._body is None and reach is not Reach.SETTLED:
+            self._search_before(len(unsent) - 1, unsent, look_back)
         if self._body is None:
             self._barren_ops = len(unsent)
             return _piece_of_no_loop(len(unsent), reach, least_ops)
@@ -214,15 +217,24 @@ class Cutter:
             self._begin(known.body, known.place)
 
     def _search_before(self, place: int, unsent: Integers, look_back: LookBack) -> bool:
-        """Enters a new loop among the unsent ops before a place. Returns False if there is none."""
-        later_ops = len(unsent) - place
+        """Enters a new loop that ends among the unsent ops up to a place. Returns False if none is found.
 
-        def look_back_from_place(ops: int) -> Past:
-            past = look_back(ops + later_ops)
-            return past._replace(records=past.records[:ops])
+        Ops behind the loop hide its period. So searches again without the last op before the place, without the last
+        two, the last four and so on.
+        """
+        for end in (place, *[place - ops for ops in takewhile(lambda ops: ops < place, _doubling(1))]):
+            if end < LEAST_COVERAGE:
+                break
+            later_ops = len(unsent) - end
 
-        self._search(unsent[:place], look_back_from_place, longest=LARGEST_SEGMENT_OPS)
-        return self._body is not None
+            def look_back_from_end(ops: int, later_ops: int = later_ops) -> Past:
+                past = look_back(ops + later_ops)
+                return past._replace(records=past.records[:ops])
+
+            self._search(unsent[:end], look_back_from_end, longest=LARGEST_SEGMENT_OPS)
+            if self._body is not None:
+                return True
+        return False
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
         """Enters a new loop with a body of at most `longest` ops, if any. Returns False if there is no loop at all."""
@@ -239,7 +251,8 @@ class Cutter:
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
         start = len(signatures) - 2 * length + rotation
-        self._begin(signatures[start : start + length], _lead(len(unsent), period, -rotation % length))
+        body = signatures[start : start + length]
+        self._begin(body, _first_place(body, unsent, _lead(len(unsent), period, -rotation % length)))
         return True
 
     def _is_of_loops(self, body: Integers) -> bool:
@@ -282,6 +295,17 @@ def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
         return unsent_ops - tail_ops + period.length
     bodies = (usable - tail_ops) // period.length
     return unsent_ops - tail_ops - bodies * period.length
+
+
+def _first_place(body: Integers, unsent: Integers, lead_ops: int) -> int:
+    """Returns how many ops precede the first body, which may belong to an earlier run of the loop.
+
+    `lead_ops` precede the run at the end of the unsent ops.
+    """
+    if lead_ops < LEAST_COVERAGE:
+        return lead_ops
+    place = place_of(body.tobytes(), unsent[:lead_ops].tobytes())
+    return lead_ops if place is None else place
 
 
 def _count_looped(body: Integers, signatures: Integers) -> int:

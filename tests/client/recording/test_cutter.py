@@ -223,6 +223,18 @@ def test_a_loop_before_a_known_one_is_found_as_well() -> None:
     assert {piece.ops // piece.bodies for piece in pieces if not piece.is_fragment} == {5}
 
 
+def test_a_loop_is_found_before_ops_that_end_a_call() -> None:
+    feed, body = Feed(), list(range(6))
+    feed.record([*body * 100, 20, 21, 22])
+    assert feed.cut(Reach.EVERYTHING) == [Piece(600, 100), Piece(3)]
+
+
+def test_an_earlier_run_of_a_loop_is_found_with_the_last() -> None:
+    feed, body = Feed(), list(range(6))
+    feed.record([*body * 100, 20, 21, *body * 90, 22, *body * 50])
+    assert feed.cut(Reach.EVERYTHING) == [Piece(600, 100), Piece(2), Piece(540, 90), Piece(1), Piece(300, 50)]
+
+
 def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
     feed = Feed()
     feed.run([place * place % 9973 for place in range(2 * FRAGMENT_OPS + 10)])
