@@ -13,10 +13,10 @@ from fusewire_protos.errors import OutOfMemory
 class BlockPool:
     """Gives out blocks, and keeps released ones.
 
-    `new_block` allocates a block of exactly so many bytes, and may raise OutOfMemory; a block is freed when nobody
-    holds it. `limit_bytes` limits the blocks in use and the kept blocks, taken together. `cached_bytes` limits the kept
-    blocks. Size classes are multiples of `unit_bytes`. Blocks of more than `largest_bytes` are of the size asked for,
-    and are not kept.
+    `new_block` allocates a block of exactly so many bytes, and may raise OutOfMemory. `free` is called with each block
+    that is released and not kept; without it such a block is freed when nobody holds it. `limit_bytes` limits the
+    blocks in use and the kept blocks, taken together. `cached_bytes` limits the kept blocks. Size classes are multiples
+    of `unit_bytes`. Blocks of more than `largest_bytes` are of the size asked for, and are not kept.
 
     The pool keeps a reference to each block in use, because a caller may hold only the block's address. A lent block
     does not count as kept or in use until `adopt` takes it back. If the caller drops a lent block, it is freed.
@@ -30,8 +30,10 @@ class BlockPool:
         cached_bytes: int,
         unit_bytes: int,
         largest_bytes: int | None = None,
+        free: Callable[[Block], None] = lambda _: None,
     ) -> None:
         self._new_block = new_block
+        self._free = free
         self._limit_bytes = limit_bytes
         self._cached_bytes = cached_bytes
         self._unit_bytes = unit_bytes
@@ -77,6 +79,7 @@ class BlockPool:
             self._used.remove(block)
             if block.size_bytes > self._largest_bytes or self.kept_bytes + block.size_bytes > self._cached_bytes:
                 self._held_bytes -= block.size_bytes
+                self._free(block)
                 return
             self.kept_bytes += block.size_bytes
             self._kept.setdefault(block.size_bytes, []).append(block)
@@ -133,4 +136,7 @@ class BlockPool:
     def _clear(self) -> None:
         self._held_bytes -= self.kept_bytes
         self.kept_bytes = 0
+        for blocks in self._kept.values():
+            for block in blocks:
+                self._free(block)
         self._kept.clear()

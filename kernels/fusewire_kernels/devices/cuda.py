@@ -178,6 +178,7 @@ class CudaDevice:
             cached_bytes=_CACHED_BYTES,
             unit_bytes=_UNIT_BYTES,
             largest_bytes=_LARGEST_CACHED_BYTES,
+            free=_free,
         )
 
     @property
@@ -359,8 +360,9 @@ class CudaDevice:
         return True
 
     def _launch_each(self, loaded: CudaPlan, table: npt.NDArray[np.int64], rows: int) -> None:
-        if len(table):
-            self._copy_table(table)
+        if not len(table):
+            return
+        self._copy_table(table)
         calls = self._calls(loaded, rows)
         for iteration in range(len(table)):
             loaded.varying.set(self._table.ptr + iteration * table[0].nbytes, rows)
@@ -481,6 +483,11 @@ def _open_device() -> None:
         runtime.deviceSynchronize()
     except runtime.CUDARuntimeError as error:
         raise ConfigurationError(f"no CUDA device can be used: {error}") from None
+
+
+def _free(block: Block) -> None:
+    """Gives the memory back at once, although somebody may still hold the block."""
+    block.owner.mem.free()
 
 
 def _reserve(pool: Any, arena_bytes: int) -> Any:

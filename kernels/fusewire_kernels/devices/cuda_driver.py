@@ -98,7 +98,9 @@ AnyFence = TypeVar("AnyFence", bound=CudaFence)
 
 
 class Stream:
-    """Sends work to one CUDA stream. Only one thread uses the object, and the CUDA context is current in this thread.
+    """Sends work to one CUDA stream. One thread uses the object, and another one calls `capture`.
+
+    The CUDA context is current in both.
 
     Every method may raise ServerFault, because the driver reports a failure of earlier work at a later call.
     """

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import cupy
@@ -94,6 +95,7 @@ class LaunchGraphs:
             for iteration in range(iterations):
                 self._stream.capture(calls_at(table_address + iteration * table_bytes), pointer)
         except ServerFault:
-            self._capturing.end_capture()
+            with suppress(runtime.CUDARuntimeError):  # the fault may have ended the capture
+                self._capturing.end_capture()
             raise
         return self._capturing.end_capture()

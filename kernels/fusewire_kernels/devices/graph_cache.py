@@ -91,8 +91,9 @@ class GraphCache(Generic[G]):
     def use(self, key: Hashable, nodes: int, capture: Callable[[], Future[G | None]], plan: PlanGraphs) -> G | None:
         """Returns the graph for a key, or None if the launches are to be made one by one.
 
-        `capture` begins to capture a graph with so many nodes. Its result is None if there is no memory for it; its
-        error is raised here. The graph counts as one of `plan`.
+        `capture` begins to capture a graph with so many nodes. Its result is None if there is no memory for it. A
+        capture that fails counts as one without memory: if the device is at fault, the launches themselves will tell.
+        The graph counts as one of `plan`.
         """
         known = self._known.get(key) or _Known(0, None, None, 0, plan)
         if known.graph is None:
@@ -112,10 +113,10 @@ class GraphCache(Generic[G]):
         return known._replace(capture=capture(), nodes=nodes)
 
     def _captured(self, known: _Known[G], capture: Future[G | None]) -> _Known[G]:
-        graph = capture.result()
+        graph = None if capture.exception() else capture.result()
         if graph is None:
             self._nodes -= known.nodes
-            return _Known(0, None, None, 0, known.plan)  # the next uses tell whether there is memory by then
+            return _Known(0, None, None, 0, known.plan)  # the next uses tell whether it can be captured by then
         self.captured += 1
         known.plan.captured += 1
         return known._replace(graph=graph, capture=None)

@@ -20,6 +20,7 @@ class Allocator:
 
     def __init__(self) -> None:
         self.sizes_bytes: list[int] = []
+        self.freed: list[Block] = []
         self.refusals = 0
         self._addresses = count(0, 64)
 
@@ -50,6 +51,7 @@ def small_pool(allocator: Allocator) -> BlockPool:
         cached_bytes=CACHED_BYTES,
         unit_bytes=512,
         largest_bytes=LARGEST_BYTES,
+        free=allocator.freed.append,
     )
 
 
@@ -86,9 +88,18 @@ def test_a_large_block_has_the_size_asked_for_and_is_not_kept(small_pool: BlockP
     block = small_pool.take(LARGEST_BYTES + 1)
     assert block.size_bytes == LARGEST_BYTES + 1
     small_pool.give_back(block)
-    assert small_pool.kept_bytes == 0
+    assert (small_pool.kept_bytes, allocator.freed) == (0, [block])
     small_pool.take(LARGEST_BYTES + 1)
     assert len(allocator.sizes_bytes) == 2
+
+
+def test_what_is_no_longer_kept_is_freed_at_once(small_pool: BlockPool, allocator: Allocator) -> None:
+    blocks = [small_pool.take(LARGEST_BYTES) for _ in range(CACHED_BYTES // LARGEST_BYTES + 1)]
+    for block in blocks:
+        small_pool.give_back(block)
+    assert allocator.freed == [blocks[-1]]
+    small_pool.clear()
+    assert set(allocator.freed) == set(blocks)
 
 
 def test_released_large_blocks_make_room(small_pool: BlockPool) -> None:
