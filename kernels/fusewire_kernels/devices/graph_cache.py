@@ -58,8 +58,12 @@ class PlanGraphs:
 
 
 def graph_rows(rows: int, most_rows: int) -> int:
-    """Returns for how many rows a graph is captured that serves `rows`: the next power of two, at most `most_rows`."""
-    return min(1 << (rows - 1).bit_length(), most_rows)
+    """Returns for how many rows a graph is captured that serves `rows`: at most half as many again, or `most_rows`.
+
+    These are the powers of two, and three times such powers.
+    """
+    power = 1 << (rows - 1).bit_length()
+    return min(power - power // 4 if rows <= power - power // 4 else power, most_rows)
 
 
 class _Known(NamedTuple, Generic[G]):

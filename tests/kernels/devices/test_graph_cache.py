@@ -94,8 +94,11 @@ def test_a_capture_that_fails_is_one_without_memory() -> None:
     assert use(cache, "a") == "graph of a"
 
 
-@pytest.mark.parametrize(("rows", "of_graph"), [(1, 1), (2, 2), (3, 4), (15, 16), (16, 16), (17, 32), (60, 60)])
-def test_a_graph_serves_rows_up_to_the_next_power_of_two(rows: int, of_graph: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "of_graph"),
+    [(1, 1), (2, 2), (3, 3), (4, 4), (5, 6), (9, 12), (13, 16), (16, 16), (17, 24), (33, 48), (49, 60)],
+)
+def test_a_graph_serves_rows_up_to_a_power_of_two_or_three_quarters_of_one(rows: int, of_graph: int) -> None:
     assert graph_rows(rows, 60) == of_graph
 
 
