@@ -92,8 +92,19 @@ def verify_lowering(fusion: Fusion, instances: list[Instance]) -> None:
 
 
 def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
-    """Every instance has as many operands as its kernel has arguments, and all operands lie inside their buffers."""
+    """Instances fit their kernels and buffers, and what one reads another writes.
+
+    Every instance has as many operands as its kernel has arguments, all operands lie inside their buffers, and every
+    instance writes something.
+    """
+    written = {operand.value for instance in instances for operand in instance.operands[-instance.outputs :]}
     for group, instance in enumerate(instances):
+        _require(instance.outputs > 0, f"group {group} writes nothing")
+        for operand in instance.operands[: -instance.outputs]:
+            is_given = fusion.graph.values[operand.value].form in (Form.INPUT, *SLOTS)
+            _require(
+                is_given or operand.value in written, f"group {group} reads value {operand.value}, which nothing writes"
+            )
         _require(
             len(instance.operands) == len(instance.lowered.strides),
             f"group {group} has not one operand for each argument of its kernel",

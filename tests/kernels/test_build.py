@@ -17,6 +17,7 @@ from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKer
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos import catalogue, dtypes
+from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program
 from tests import strategies
 from tests.kernels.plan_runner import plan_without_text, run_program
@@ -72,6 +73,15 @@ def test_a_row_that_is_repeated_is_reduced_along_the_batch(name: str) -> None:
 
 def test_a_loop_body_of_a_product_and_pointwise_ops_takes_one_launch_a_step() -> None:
     assert _launches(design(_rnn(3))) == ["1 product"] * 3
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.uint8])
+def test_a_product_of_two_vectors_takes_other_scalars_into_its_epilogue(dtype: DType) -> None:
+    writer = Writer()
+    x, y, p = writer.input(5, dtype=dtype), writer.input(5, dtype=dtype), writer.input(dtype=dtype)
+    doubled = writer.add(p, p)
+    program = writer.program(doubled, writer.add(doubled, writer.matmul(writer.multiply(x, x), y)))
+    _assert_means_the_same(program, random_inputs(program))
 
 
 def test_a_result_of_an_epilogue_is_written_over_its_operand_and_never_over_one_of_the_product() -> None:

@@ -52,6 +52,22 @@ def test_a_group_that_runs_twice_is_found() -> None:
         verify(plan._replace(launches=twice))
 
 
+def test_a_group_that_writes_nothing_is_found() -> None:
+    plan = _sound()
+    first, *others = plan.instances
+    with pytest.raises(ServerFault, match="group 0 writes nothing"):
+        verify(plan._replace(instances=[first._replace(outputs=0), *others]))
+
+
+def test_a_read_of_what_nothing_writes_is_found() -> None:
+    plan = _sound()
+    first, *others = plan.instances
+    unwritten = first.operands[-1]
+    elsewhere = unwritten._replace(value=others[-1].operands[-1].value)
+    with pytest.raises(ServerFault, match=f"reads value {unwritten.value}, which nothing writes"):
+        verify(plan._replace(instances=[first._replace(operands=(*first.operands[:-1], elsewhere)), *others]))
+
+
 def test_buffers_that_overlap_while_both_are_needed_are_found() -> None:
     plan = _sound()
     overlapping = plan.arena._replace(offset_of=dict.fromkeys(plan.arena.offset_of, 0))

@@ -400,7 +400,8 @@ class _Fuser:
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Merges `other` into `group`; the member `number` of `group` uses values of both."""
         add_needs(group, needs_of(group, other))
-        group.product_breaks = group.product_breaks or other.product_breaks
+        if other.is_product:
+            group.product_breaks = other.product_breaks
         group.exposed += other.exposed
         self._take_uses(group, self._read_of(other, self._values[number]))
         self._groups.merge(group, other)
