@@ -82,6 +82,8 @@ def test_compilers_end_with_a_killed_server(token: str, attacking: str, token_fi
         folders.takes_long.touch()
         _wait_until_compiling(server)
         process = psutil.Process(server.pid)
+        # A worker has a guardian once it has begun; before that it would end when it reads the end of its input.
+        until(lambda: all(worker.children() for worker in process.children()))
         started = process.children(recursive=True)
         process.kill()
         _, left = psutil.wait_procs(started, timeout=_GONE_WITHIN_S)
