@@ -44,14 +44,15 @@ class Layout(NamedTuple):
 class Tile(NamedTuple):
     """An entry point of a product kernel. Its name is the size of the part of the result that a block computes.
 
-    `down` × THREADS_ACROSS threads compute `side` × `side` elements each of that part. A block loads the operands in
-    slices, each `depth` indices long along the summed axis, and has `kept` of them in shared memory; a thread reads
-    `steps` of these indices at a time. If this tile gives fewer than `least_blocks` blocks, the next smaller tile is
-    faster.
+    `down` × `across` threads compute `high` × `wide` elements each of that part. A block loads the operands in slices,
+    each `depth` indices long along the summed axis, and has `kept` of them in shared memory. A thread reads `steps` of
+    these indices at a time. If this tile gives fewer than `least_blocks` blocks, the next smaller tile is faster.
     """
 
     down: int
-    side: int
+    across: int
+    high: int
+    wide: int
     depth: int
     steps: int
     kept: int
@@ -60,15 +61,15 @@ class Tile(NamedTuple):
     @property
     def threads(self) -> int:
         """The threads of a block: if few of them compute, they are a warp of their own behind those that load."""
-        return LOADING_THREADS + (LANES if self.down * THREADS_ACROSS < LOADING_THREADS else 0)
+        return LOADING_THREADS + (LANES if self.down * self.across < LOADING_THREADS else 0)
 
     @property
     def height(self) -> int:
-        return self.down * self.side
+        return self.down * self.high
 
     @property
     def width(self) -> int:
-        return THREADS_ACROSS * self.side
+        return self.across * self.wide
 
     @property
     def entry(self) -> str:
@@ -76,19 +77,24 @@ class Tile(NamedTuple):
 
 
 LOADING_THREADS = 128
-THREADS_ACROSS = 16
+
+# One row takes the time of its loads: so there are more slices in shared memory, and most threads only load. Lines of
+# 32 columns arrive faster than lines of 16, but give half as many blocks.
+_ONE_ROW = Tile(1, 16, 1, 1, 128, 8, 5, 1)
+_ONE_WIDE_ROW = Tile(1, 32, 1, 1, 64, 8, 5, 1)
+_LEAST_WIDE_ROW = 96 * _ONE_WIDE_ROW.width
 
 # A larger tile reads less memory for each product, but gives fewer blocks. A device is used well only if most of its
-# multiprocessors (132 on an H200) have a block. With every tile but the first, a thread loads 24 elements of each
-# slice. Computing on these takes at least as long as loading the next 24. The first tile is for one row, whose time is
-# that of the loads: so there are more slices in shared memory, and most threads only load.
-TILES = (
-    Tile(1, 1, 128, 8, 5, 1),
-    Tile(8, 1, 128, 16, 3, 1),
-    Tile(8, 2, 64, 8, 3, 64),
-    Tile(8, 4, 32, 4, 3, 96),
-    Tile(8, 8, 16, 4, 3, 96),
+# multiprocessors (132 on an H200) have a block. With most tiles a thread loads 24 elements of each slice. Computing on
+# these takes at least as long as loading the next 24.
+_SMALLEST = Tile(8, 16, 1, 1, 128, 16, 3, 1)
+_LARGER = (
+    Tile(8, 16, 2, 2, 64, 8, 3, 64),
+    Tile(8, 16, 4, 4, 32, 4, 3, 96),
+    Tile(8, 16, 8, 4, 16, 4, 3, 96),
+    Tile(8, 16, 8, 8, 16, 4, 3, 96),
 )
+TILES = (_ONE_ROW, _ONE_WIDE_ROW, _SMALLEST, *_LARGER)
 
 
 # The entry points of a kernel that keeps its rows in registers, if they are not too long for them. Rows of whole chunks
@@ -195,12 +201,13 @@ def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid
 def _fitting(rows: int, columns: int) -> list[Tile]:
     """Returns the tiles that are not too large for a result, the largest first.
 
-    The result must be higher than half the tile and wider than half the tile, but for the smallest tile.
+    The result must be higher than half the tile and wider than half the tile, but for the smallest tile. Of the tiles
+    of one height the widest is the best.
     """
     if rows == 1:
-        return [TILES[0]]
-    larger = [tile for tile in TILES[2:] if rows > tile.height // 2 and columns > tile.width // 2]
-    return [*reversed(larger), TILES[1]]
+        return [_ONE_WIDE_ROW if columns >= _LEAST_WIDE_ROW else _ONE_ROW]
+    larger = {tile.height: tile for tile in _LARGER if rows > tile.height // 2 and columns > tile.width // 2}
+    return [*reversed(larger.values()), _SMALLEST]
 
 
 def _blocks(tile: Tile, rows: int, columns: int) -> int:

@@ -15,7 +15,7 @@ from string import Template
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.geometry import LOADING_THREADS, THREADS_ACROSS, Tile
+from fusewire_kernels.codegen.geometry import LOADING_THREADS, Tile
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.loops_cuda import PARAMETERS, instance_lines
 from fusewire_kernels.codegen.product import (
@@ -29,9 +29,8 @@ from fusewire_kernels.codegen.statements import LoopBody, analyse
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
-_TILE_PARAMETERS = ("down", "side", "depth", "steps", "kept")
-_MOST_UNSTAGED = 2  # the largest side of a tile whose threads finish their own elements of a long epilogue
-_SHORT_EPILOGUE = 3  # nodes of an epilogue whose text may be there for each element of a thread
+_TILE_PARAMETERS = ("down", "across", "high", "wide", "depth", "steps", "kept")
+_MOST_UNSTAGED = 4  # the most elements of a thread that computes the epilogue of its own elements
 _BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits
 
 
@@ -64,7 +63,8 @@ def _fitting(dtype: DType, tile: Tile) -> Tile:
     """
     if dtype.itemsize_bytes < 8:
         return tile
-    return tile._replace(side=min(tile.side, 4), depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
+    smaller = tile._replace(high=min(tile.high, 4), wide=min(tile.wide, 4))
+    return smaller._replace(depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
 
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
@@ -73,7 +73,7 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
     lines.add(*(f"const int64_t {name} = sizes[{position}];" for position, name in enumerate(names)))
     _write_addresses(lines, kernel)
-    lines.add(f"const int height = down * side, width = {THREADS_ACROSS} * side;")
+    lines.add("const int height = down * high, width = across * wide;")
     lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
     lines.add("const int64_t tiles_across = (result_columns + width - 1) / width;")
     batches = " * ".join([f"n{dim}" for dim in range(kernel.batch_rank)] or ["1"])
@@ -143,15 +143,9 @@ def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     lines.add("};")
     are_along = (str(not kernel.a_is_transposed).lower(), str(not kernel.b_is_unit).lower())
     unit = "4" if kernel.is_in_fours else "1"
-    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, unit, _is_staged(kernel)))
+    is_staged = "false" if kernel.epilogue is None else f"(high * wide > {_MOST_UNSTAGED})"
+    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, unit, is_staged))
     lines.add(f"fw_tile_{t}<{parameters}>(left, right, rows, result_columns, inner, row, column, finish);")
-
-
-def _is_staged(kernel: ProductKernel) -> str:
-    """Returns the condition on which the sums of a tile pass through shared memory before the epilogue."""
-    if kernel.epilogue is None or len(kernel.epilogue.nodes) <= _SHORT_EPILOGUE:
-        return "false"
-    return f"(side > {_MOST_UNSTAGED})"
 
 
 def _write_epilogue_arguments(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> None:
@@ -195,7 +189,6 @@ def _machinery(dtype: DType) -> str:
         S=text_type.stored,
         A=accumulator.name,
         is_stored=int(accumulator.is_stored),
-        across=THREADS_ACROSS,
         threads=LOADING_THREADS,
         minus_zero="0x8000" if dtype.is_half else "-0.0" if dtype.is_floating else "0",
         loaded=loaded("element", dtype),

@@ -86,6 +86,9 @@ class CCompiler:
         fresh = missing_kernels(sources, self._toolchain)
         return Compiled(compile_kernels(sources, self._toolchain), fresh)
 
+    def warm_up(self, sources: Sequence[KernelSource]) -> None:
+        """Does nothing, because each compilation is a process of its own."""
+
 
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
     """Returns the path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""

@@ -24,6 +24,12 @@ class DialectCompiler(Protocol):
         Raises MachineFault or ConfigurationError if the machine kept the compiler from its work.
         """
 
+    def warm_up(self, sources: Sequence[KernelSource]) -> None:
+        """Compiles sources for nothing, if the first compilation of a process takes longer than the others.
+
+        Raises as `compile` does.
+        """
+
 
 def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:
     """Returns the compiler of a dialect. Raises ServerFault if there is none.

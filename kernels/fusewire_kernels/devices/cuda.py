@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import cupy
@@ -164,7 +165,7 @@ class CudaDevice:
         self._arena_bytes = arena_bytes
         self._arena = _reserve(self._own_pool, arena_bytes)
         self._table = self._take_own(page_locked.PAGE_BYTES)
-        self._pages = page_locked.page_ring()
+        self._pages = page_locked.PageRing(self._stream.fence)
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
@@ -259,7 +260,7 @@ class CudaDevice:
         return loaded
 
     def as_function(self, loaded: CudaPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        return as_function(self, loaded, slot_layout, result)
+        return as_function(self, loaded, slot_layout, result, partial(self._launch_row, loaded, self._calls(loaded, 1)))
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):
@@ -368,6 +369,13 @@ class CudaDevice:
             loaded.varying.set(self._table.ptr + iteration * table[0].nbytes, rows)
             self._stream.launch(calls)
 
+    def _launch_row(self, loaded: CudaPlan, calls: Sequence[Call], table: npt.NDArray[np.int64]) -> None:
+        """Launches one row kernel by kernel, by prepared launches for one row."""
+        self._enter_thread()
+        self._copy_table(table)
+        loaded.varying.set(self._table.ptr, 1)
+        self._stream.launch(calls)
+
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
         """Returns the prepared launches of a plan.
 
@@ -458,12 +466,7 @@ class CudaDevice:
     def _copy_in(self, address: int, data: memoryview) -> None:
         for first in range(0, data.nbytes, page_locked.PAGE_BYTES):
             part = data[first : first + page_locked.PAGE_BYTES]
-            page = next(self._pages)
-            if page.fence is not None:
-                page.fence.wait()
-            page.view[: part.nbytes] = part
-            self._stream.copy_to_device(address + first, page.address, part.nbytes)
-            page.fence = self._stream.fence()
+            self._stream.copy_to_device(address + first, self._pages.put(part), part.nbytes)
 
     def _enter_thread(self) -> None:
         """Makes CuPy use the device's stream and its bounded memory pool in the calling thread."""

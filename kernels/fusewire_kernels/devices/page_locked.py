@@ -1,4 +1,4 @@
-"""Keeps page-locked host memory for reuse. Writes pass through small pages. Large uploads are gathered in areas.
+"""Keeps page-locked host memory for reuse. Writes pass through a ring of pages. Large uploads are gathered in areas.
 
 The device copies from page-locked memory by itself while the host goes on. To page-lock memory takes milliseconds, and
 the caller waits meanwhile. So all pages and areas are allocated at start, and an upload that finds no free area uses
@@ -8,10 +8,9 @@ ordinary memory.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import cupy
@@ -26,6 +25,7 @@ LEAST_BYTES = 1 << 20  # a smaller upload is gathered in ordinary memory
 
 _PAGES = 64
 _AREAS = 2
+_PLACE_BYTES = 64  # a place in a page begins at a multiple of it
 
 
 @dataclass(eq=False)
@@ -80,12 +80,42 @@ class Areas:
         return None
 
 
-def page_ring() -> Iterator[Page]:
-    """Allocates the pages. Returns an endless iterator over the pages in turn. Raises ConfigurationError."""
-    try:
-        return cycle([_page(PAGE_BYTES) for _ in range(_PAGES)])
-    except MemoryError as error:
-        raise ConfigurationError(f"no CUDA device can be used: {error}") from None
+class PageRing:
+    """Pages that pass data to the device in turn. Used by the thread that queues the copies.
+
+    Many small pieces of data share a page. `fence` returns a fence behind all work that is queued. Raises
+    ConfigurationError if the host has no memory for the pages.
+    """
+
+    def __init__(self, fence: Callable[[], CudaFence]) -> None:
+        self._fence = fence
+        try:
+            self._pages = deque(_page(PAGE_BYTES) for _ in range(_PAGES))
+        except MemoryError as error:
+            raise ConfigurationError(f"no CUDA device can be used: {error}") from None
+        self._used_bytes = 0
+
+    def put(self, data: memoryview) -> int:
+        """Returns the address of a copy of the data, PAGE_BYTES at most. The device may read it until the next fence.
+
+        Waits for the device if the whole ring is in use.
+        """
+        begin, end = self._used_bytes, self._used_bytes + data.nbytes
+        if end > PAGE_BYTES:
+            self._turn()
+            begin, end = 0, data.nbytes
+        page = self._pages[0]
+        page.view[begin:end] = data
+        self._used_bytes = -(-end // _PLACE_BYTES) * _PLACE_BYTES
+        return page.address + begin
+
+    def _turn(self) -> None:
+        """Goes on to the next page. All copies from the page before are queued by now."""
+        self._pages[0].fence = self._fence()
+        self._pages.rotate(-1)
+        fence = self._pages[0].fence
+        if fence is not None:
+            fence.wait()
 
 
 def allocate(size_bytes: int) -> Any:

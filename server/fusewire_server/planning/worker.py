@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,9 +33,13 @@ from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler
 from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
+from fusewire_protos import dtypes, program
+from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
+from fusewire_protos.program import ProgramOp
 from fusewire_protos.program_codec import decode, digest
 from fusewire_protos.program_limits import ProgramLimits
+from fusewire_protos.shapes import Spec
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import end_with_parent, guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES
@@ -63,6 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     if faults is not None:
         build.after_pass = verify_pass
     _tidy_cache()
+    _warm_up(dialect, compiler)
     gc.freeze()
     gc.disable()  # planning makes no cycles; collecting between requests frees other cycles
     while (raw := _read(requests)) is not None:
@@ -91,6 +96,21 @@ def _tidy_cache() -> None:
         tidy(folder, most_cached_bytes(), time.time())
 
 
+def _warm_up(dialect: str, compiler: DialectCompiler) -> None:
+    """Makes the plan of an example once, so that no client waits for what is slow the first time only.
+
+    The example is a product, a bias and a tanh, whose kernel needs most of what CUDA's compiler can do.
+    """
+    inputs = [Spec(dtypes.float32, shape) for shape in ((1, 256), (256, 256), (256,))]
+    ops = [_op("matmul", 0, 1), _op("add", 3, 2), _op("tanh", 4)]
+    with suppress(Exception):  # each request tells its own faults
+        compiler.warm_up(build_plan(program.build(inputs, [], ops, [2]), dialect).kernels)
+
+
+def _op(name: str, *operands: int) -> ProgramOp:
+    return ProgramOp(BY_NAME[name], operands, ())
+
+
 def _make_temporary_folder() -> Path | None:
     """Makes a folder in the cache for the files that compilers write. Returns None if the cache cannot be used now."""
     folder = default_cache_folder()
@@ -115,9 +135,9 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
     """
     began_ns = time.thread_time_ns()
     try:
-        program = decode(raw, _UNLIMITED)
+        decoded = decode(raw, _UNLIMITED)
         with _kept(faults, raw):
-            plan = build_plan(program, dialect)
+            plan = build_plan(decoded, dialect)
         planned_ns = time.thread_time_ns() - began_ns
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)

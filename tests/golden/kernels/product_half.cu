@@ -57,7 +57,7 @@ struct fw_walk {
 #ifndef FW_PRODUCT_f16
 #define FW_PRODUCT_f16
 
-/* A block computes a tile of the result, and a thread side × side elements of it, each as one chain of fma over
+/* A block computes a tile of the result, and a thread `high` × `wide` elements of it, each as one chain of fma over
  * ascending k. Both operands pass through shared memory in slices of `depth` steps of k, and a block computes on one slice
  * while the next ones arrive. Elements that are summed in the type in which they are stored are copied to shared memory
  * by the device itself, into a ring of slices. A thread loads other elements into registers, a slice at a time,
@@ -160,10 +160,10 @@ FW_FN unsigned fw_place_f16(unsigned thread, unsigned e) {
 }
 
 /* Reads a thread's elements for the steps of k from `k` on, in a slice whose lines lie along k. */
-template <int threads, int pitch, int steps, int side>
-FW_FN void fw_read_along_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][side]) {
+template <int threads, int pitch, int steps, int count>
+FW_FN void fw_read_along_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][count]) {
 #pragma unroll
-    for (int e = 0; e < side; e++)
+    for (int e = 0; e < count; e++)
 #pragma unroll
         for (int step = 0; step < steps; step += 4) {
             const float *place = memory + fw_place_f16<threads, 1>(thread, e) * pitch + k + step;
@@ -174,12 +174,12 @@ FW_FN void fw_read_along_f16(const float *memory, unsigned thread, unsigned k, f
 }
 
 /* The same in a slice whose lines lie across k. */
-template <int threads, int pack, int pitch, int steps, int side>
-FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][side]) {
+template <int threads, int pack, int pitch, int steps, int count>
+FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][count]) {
 #pragma unroll
     for (int step = 0; step < steps; step++)
 #pragma unroll
-        for (int e = 0; e < side; e += pack) {
+        for (int e = 0; e < count; e += pack) {
             const float *place = memory + (k + step) * pitch + fw_place_f16<threads, pack>(thread, e);
             const fw_pack<float, pack> some = *(const fw_pack<float, pack> *)place;
 #pragma unroll
@@ -188,8 +188,8 @@ FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, 
 }
 
 /* Reads a thread's elements of a slice for the steps of k from `k` on. */
-template <bool is_along, int threads, int pack, int pitch, int steps, int side>
-FW_FN void fw_read_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][side]) {
+template <bool is_along, int threads, int pack, int pitch, int steps, int count>
+FW_FN void fw_read_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][count]) {
     if (is_along) fw_read_along_f16<threads, pitch>(memory, thread, k, values);
     else fw_read_across_f16<threads, pack, pitch>(memory, thread, k, values);
 }
@@ -202,15 +202,15 @@ using fw_slice_of_f16 =
 /* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
  * at that row, `b` at that column. The lines of an operand lie along k or across it. If down × across threads are fewer
  * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. If
- * `is_staged`, the sums pass through shared memory, so that the text of a long `finish` is not there for each element of
- * a thread, and neighbouring threads finish neighbours. */
-template <int down, int side, int depth, int steps, int kept, bool a_is_along, bool b_is_along, int unit, bool is_staged,
-          typename Finish>
+ * `is_staged`, the sums pass through shared memory, so that neighbouring threads finish neighbours: then they read and
+ * write whole sectors of memory, and the text of `finish` is not there for each element of a thread. */
+template <int down, int across, int high, int wide, int depth, int steps, int kept, bool a_is_along, bool b_is_along,
+          int unit, bool is_staged, typename Finish>
 FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
                       int64_t column, const Finish &finish) {
-    const int across = 16, threads = 128, height = down * side, width = across * side;
-    const int batches = depth / steps, pack = side < 4 ? side : 4, is_copied = 0;
-    const int a_pack = a_is_along ? 1 : pack, b_pack = b_is_along ? 1 : pack;
+    const int threads = 128, height = down * high, width = across * wide;
+    const int batches = depth / steps, is_copied = 0;
+    const int a_pack = a_is_along ? 1 : high < 4 ? high : 4, b_pack = b_is_along ? 1 : wide < 4 ? wide : 4;
     static_assert(batches % 2 == 0, "a slice ends with the second of two batches");
     typedef fw_slice_of_f16<a_is_along, height, depth, threads, unit> left_slice;
     typedef fw_slice_of_f16<b_is_along, width, depth, threads, unit> right_slice;
@@ -219,7 +219,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
     __shared__ __align__(16) float memory[ring * size > results ? ring * size : results];
     left_slice left;
     right_slice right;
-    float sums[side][side] = {}, lefts[2][steps][side], rights[2][steps][side];
+    float sums[high][wide] = {}, lefts[2][steps][high], rights[2][steps][wide];
 
     const bool has_own_warp = down * across < threads;
     static_assert(!has_own_warp || down * across <= 32, "one warp computes");
@@ -265,18 +265,21 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
 #pragma unroll
         for (int step = 0; step < steps; step++)
 #pragma unroll
-            for (int r = 0; r < side; r++)
+            for (int r = 0; r < high; r++)
 #pragma unroll
-                for (int c = 0; c < side; c++) {
+                for (int c = 0; c < wide; c++) {
                     const float left = lefts[batch][step][r], right = rights[batch][step][c];
                     sums[r][c] = fw_fma_f32(left, right, sums[r][c]);
                 }
     };
 
 #pragma unroll
-    for (int step = 0; step < steps; step++)
+    for (int step = 0; step < steps; step++) {
 #pragma unroll
-        for (int e = 0; e < side; e++) lefts[1][step][e] = -(float)0, rights[1][step][e] = 0;
+        for (int r = 0; r < high; r++) lefts[1][step][r] = -(float)0;
+#pragma unroll
+        for (int c = 0; c < wide; c++) rights[1][step][c] = 0;
+    }
     if (loads)
 #pragma unroll
         for (int n = 0; n < ring - 1; n++) bring(n * size);
@@ -300,31 +303,45 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
         k += depth;
     } while (k < inner);
     compute(1);
-    if (is_staged) __syncthreads(); /* every thread has read the last slices */
-    const bool finishes = !has_own_warp || (computes && lane < down * across);
-#pragma unroll
-    for (int r = 0; r < side; r++)
-#pragma unroll
-        for (int c = 0; c < side; c++) {
-            const int64_t i = fw_place_f16<down, a_pack>(y, r), j = fw_place_f16<across, b_pack>(x, c);
-            if (is_staged) memory[i * width + j] = sums[r][c];
-            else if (finishes && row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
-        }
-    __syncthreads(); /* the block's next tile uses the same memory */
     if (is_staged) {
-#pragma unroll 4
-        for (int n = 0; n < height * width / threads; n++) {
-            const int element = n * threads + threadIdx.x;
-            const int64_t i = row + element / width, j = column + element % width;
-            if (i < rows && j < columns) finish(i, j, memory[element]);
-        }
+        __syncthreads(); /* every thread has read the last slices */
+#pragma unroll
+        for (int r = 0; r < high; r++)
+#pragma unroll
+            for (int c = 0; c < wide; c += b_pack) {
+                fw_pack<float, b_pack> some;
+#pragma unroll
+                for (int n = 0; n < b_pack; n++) some.values[n] = sums[r][c + n];
+                const unsigned i = fw_place_f16<down, a_pack>(y, r), j = fw_place_f16<across, b_pack>(x, c);
+                *(fw_pack<float, b_pack> *)(memory + i * width + j) = some;
+            }
         __syncthreads();
+        const auto finish_one = [&](unsigned element, bool is_inside) {
+            const int64_t i = row + element / width, j = column + element % width;
+            if (is_inside || (i < rows && j < columns)) finish(i, j, memory[element]);
+        };
+        if (row + height <= rows && column + width <= columns) {
+#pragma unroll 4
+            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, true);
+        } else {
+#pragma unroll 1
+            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, false);
+        }
+    } else if (!has_own_warp || (computes && lane < down * across)) {
+#pragma unroll
+        for (int r = 0; r < high; r++)
+#pragma unroll
+            for (int c = 0; c < wide; c++) {
+                const int64_t i = row + fw_place_f16<down, a_pack>(y, r), j = column + fw_place_f16<across, b_pack>(x, c);
+                if (i < rows && j < columns) finish(i, j, sums[r][c]);
+            }
     }
+    __syncthreads(); /* the block's next tile uses the same memory */
 }
 #endif
 #ifndef fw_7a4cf609f91f51e3269e_defined
 #define fw_7a4cf609f91f51e3269e_defined
-template <int down, int side, int depth, int steps, int kept>
+template <int down, int across, int high, int wide, int depth, int steps, int kept>
 FW_FN void fw_7a4cf609f91f51e3269e_any(const fw_values &values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
     const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;
@@ -349,7 +366,7 @@ FW_FN void fw_7a4cf609f91f51e3269e_any(const fw_values &values, const int64_t *a
     uint16_t *a = (uint16_t *)__cvta_global_to_generic(fw_read_now(slots + a_at.column) + a_at.byte_offset);
     uint16_t *b = (uint16_t *)__cvta_global_to_generic(fw_read_now(slots + b_at.column) + b_at.byte_offset);
     uint16_t *out = (uint16_t *)__cvta_global_to_generic(fw_read_now(slots + out_at.column) + out_at.byte_offset);
-    const int height = down * side, width = 16 * side;
+    const int height = down * high, width = across * wide;
     const int64_t tiles_down = (rows + height - 1) / height;
     const int64_t tiles_across = (result_columns + width - 1) / width;
     const int64_t tiles = tiles_down * tiles_across * 1;
@@ -363,10 +380,10 @@ FW_FN void fw_7a4cf609f91f51e3269e_any(const fw_values &values, const int64_t *a
         const auto finish = [&](int64_t i0, int64_t i1, float sum) {
         result[i0 * result_columns + i1] = fw_store_f16(fw_canonical_f32(sum));
         };
-        fw_tile_f16<down, side, depth, steps, kept, false, true, 1, false>(left, right, rows, result_columns, inner, row, column, finish);
+        fw_tile_f16<down, across, high, wide, depth, steps, kept, false, true, 1, false>(left, right, rows, result_columns, inner, row, column, finish);
     }
 }
 #endif
 extern "C" __global__ void __launch_bounds__(128, 2) fw_7a4cf609f91f51e3269e_8x16(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
-    fw_7a4cf609f91f51e3269e_any<8, 1, 128, 16, 3>(values, all_sizes, all_operands, slots, columns);
+    fw_7a4cf609f91f51e3269e_any<8, 16, 1, 1, 128, 16, 3>(values, all_sizes, all_operands, slots, columns);
 }

@@ -91,13 +91,15 @@ def test_many_narrow_rows_share_warps_in_one_instance_or_in_many(rows: int, inst
 @pytest.mark.parametrize(
     ("rows", "columns", "copies", "entry"),
     [
-        (1, 4096, 64, "_1x16"),
+        (1, 1024, 64, "_1x16"),
+        (1, 4096, 1, "_1x32"),
         (2, 4096, 64, "_8x16"),
         (64, 256, 1, "_8x16"),
         (64, 1024, 1, "_16x32"),
         (256, 1024, 1, "_32x64"),
         (64, 256, 16, "_32x64"),
         (1024, 1024, 1, "_64x128"),
+        (65536, 64, 1, "_64x64"),
     ],
 )
 def test_a_product_takes_the_largest_tile_that_fills_the_device(
@@ -124,11 +126,13 @@ def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> Non
 @pytest.mark.parametrize(
     ("rows", "columns", "names"),
     [
-        (1, 4096, {"_1x16"}),
+        (1, 1024, {"_1x16"}),
+        (1, 4096, {"_1x32"}),
         (8, 4096, {"_8x16"}),
         (64, 256, {"_8x16", "_16x32", "_32x64", "_64x128"}),
         (64, 1024, {"_16x32", "_32x64", "_64x128"}),
         (4096, 4096, {"_64x128"}),
+        (65536, 64, {"_64x64"}),
     ],
 )
 def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_copies(

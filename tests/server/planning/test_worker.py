@@ -21,7 +21,7 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import digest, encode
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
-from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer
+from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _warm_up
 from tests.server.parts import chain, session
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
@@ -130,6 +130,32 @@ class FailingCompiler(NamedTuple):
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         raise self.error
+
+    def warm_up(self, sources: Sequence[KernelSource]) -> None:
+        raise self.error
+
+
+class CountingCompiler:
+    """A compiler that counts the sources it is warmed up with."""
+
+    warmed_up = 0
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        raise AssertionError("nothing was asked for")
+
+    def warm_up(self, sources: Sequence[KernelSource]) -> None:
+        self.warmed_up += len(sources)
+
+
+@pytest.mark.parametrize("dialect", ["c", "cuda"])
+def test_a_worker_warms_its_compiler_up_with_the_kernels_of_an_example(dialect: str) -> None:
+    compiler = CountingCompiler()
+    _warm_up(dialect, compiler)
+    assert compiler.warmed_up > 0
+
+
+def test_a_compiler_that_fails_at_first_does_not_end_the_worker() -> None:
+    _warm_up("c", FailingCompiler(ServerFault("the compiler ended with 1")))
 
 
 @pytest.mark.parametrize(
