@@ -40,14 +40,6 @@ class Layout(NamedTuple):
     schedule: Schedule
     rank: int
 
-    @property
-    def walks_on(self) -> bool:
-        """Whether a grid is to have no more blocks than the device runs at once, each of which does several parts.
-
-        A new block first reads where its operands are, which takes half a microsecond.
-        """
-        return self.schedule in (Schedule.PRODUCT, Schedule.REGISTER_ROWS)
-
 
 class Tile(NamedTuple):
     """An entry point of a product kernel. Its name is the size of the part of the result that a block computes.

@@ -171,7 +171,6 @@ class CudaDevice:
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
         self._graphs = LaunchGraphs(self._stream, self._take_own)
         self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
-        self._multiprocessors: int = runtime.getDeviceProperties(0)["multiProcessorCount"]
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
         self._blocks = BlockPool(
@@ -405,22 +404,14 @@ class CudaDevice:
 
     def _call(self, loaded: CudaPlan, part: _Part, rows: int, varying: _Varying) -> Call:
         sources = loaded.plan.kernels
-        layout = layout_of(sources[part.kernel].text)
-        entry, blocks, threads = grid(layout, part.sizes, part.all_instances, rows)
+        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.all_instances, rows)
         chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
         function = _function(loaded.modules[chosen], sources[chosen].key)
-        if layout.walks_on:
-            blocks = min(blocks, -(-self._blocks_at_once(function, threads) // (part.all_instances * rows)))
         arguments = (part.values, part.sizes_address, part.operands_address, varying.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), varying.rows)
         threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
-
-    def _blocks_at_once(self, function: ctypes.c_void_p, threads: int) -> int:
-        """Returns how many blocks of a kernel the device runs at the same time."""
-        blocks: int = driver.occupancyMaxActiveBlocksPerMultiprocessor(function.value, threads, 0)
-        return max(blocks, 1) * self._multiprocessors
 
     def _persistent(self, loaded: CudaPlan) -> PersistentCall | None:
         """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run."""
