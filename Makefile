@@ -88,7 +88,7 @@ stubs: $(INSTALLED_DEV)
 	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._api.stub >"$$fresh" && cat "$$fresh" >$(STUB)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
-	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark
+	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark tests/kernels tests/contract
 
 bench-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m loadtests bench --backend cuda
