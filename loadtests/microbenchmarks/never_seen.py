@@ -7,7 +7,7 @@ Each loop has a body of its own, drawn at random: a matrix product and pointwise
   begin of the first call until the server runs the loop by its plan. The loop is called again at once, and again when
   its plan is in use; `never_seen_later` is the worst later call ÷ the first call of its loop.
 - Long loops run 10,000 iterations of a body of six ops as `fori_loop`, each on a fresh server with an empty cache of
-  kernels, which has planned one other op since its start. `never_seen_10000` is the time of the first call.
+  kernels, whose planner's processes have started. `never_seen_10000` is the time of the first call.
 """
 
 from __future__ import annotations
@@ -103,10 +103,8 @@ def _call_short(service: Service, session: fw.Session, loop: Loop) -> Called:
 
 def _call_long(context: Context, loop: Loop) -> float:
     """Returns the time of the first call in s."""
-    with context.session() as (service, session):
+    with context.started_session() as (_, session):
         operands = _uploaded(session, loop)
-        fw.exp(operands[0]).numpy()
-        service.wait_until_planned()
         return _timed_s(lambda: as_fori_loop(loop, operands, _LONG_STEPS), result_in_numpy(loop, _LONG_STEPS))
 
 

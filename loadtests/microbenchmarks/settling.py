@@ -1,5 +1,7 @@
 """Measures how soon a program that is called again and again runs at its steady speed, on a fresh server.
 
+The server has an empty cache of kernels, and its planner's processes have started.
+
 The programs are scenarios. A call does 100 steps of a scenario, keeps their results and reads the last one. `settling`
 counts the calls before the first call at the steady speed, and `settling_s` is the time that these calls take. Each is
 the worst of all scenarios. The module `measuring/steady` says which speed is steady.
@@ -42,7 +44,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 def _settle(context: Context, name: str, steps: int) -> Settled:
     program = find_scenarios()[name].program
-    with context.session() as (service, session):
+    with context.started_session() as (service, session):
         xp = library.fusewire(session)
         running = program(xp, Data(0, 0))
         first, first_s = _call(running, steps)

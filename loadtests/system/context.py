@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import fusewire as fw
 from loadtests.peers.libraries import LIBRARIES, Library
 from loadtests.system.service import Service, serving
@@ -32,6 +34,17 @@ class Context(NamedTuple):
     def session(self) -> Iterator[tuple[Service, fw.Session]]:
         """Yields a fresh server, and one session on this server. The session's client is this process."""
         with self.service() as service, fw.connect(service.target) as session:
+            yield service, session
+
+    @contextmanager
+    def started_session(self) -> Iterator[tuple[Service, fw.Session]]:
+        """Yields a fresh server whose planner's processes have started, and one session on this server.
+
+        The server has planned one op, and has no other kernel.
+        """
+        with self.session() as (service, session):
+            fw.exp(session.array(np.zeros(8, np.float32))).numpy()
+            service.wait_until_planned()
             yield service, session
 
 

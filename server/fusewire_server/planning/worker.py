@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import sys
 import tempfile
 import time
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str]) -> int:
     if faults is not None:
         build.after_pass = verify_pass
     _tidy_cache()
-    _warm_up(dialect, compiler)
+    if not _is_asked(requests):
+        _warm_up(dialect, compiler)
     gc.freeze()
     gc.disable()  # planning makes no cycles; collecting between requests frees other cycles
     while (raw := _read(requests)) is not None:
@@ -94,6 +96,12 @@ def _tidy_cache() -> None:
     folder = default_cache_folder()
     if folder.is_dir():
         tidy(folder, most_cached_bytes(), time.time())
+
+
+def _is_asked(requests: BinaryIO) -> bool:
+    """Returns whether a request waits already, before the first has been read."""
+    readable, _, _ = select.select([requests], [], [], 0)
+    return bool(readable)
 
 
 def _warm_up(dialect: str, compiler: DialectCompiler) -> None:

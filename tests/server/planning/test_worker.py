@@ -21,7 +21,7 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import digest, encode
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
-from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _warm_up
+from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _is_asked, _warm_up
 from tests.server.parts import chain, session
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
@@ -234,3 +234,12 @@ def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
     assert ended.returncode == status, ended.stdout
     assert ("does not run exactly once (pass: launches)" in ended.stdout) == (status == 1)
     assert bool(list(tmp_path.glob(f"fusewire-faults-*/*{PROGRAM_SUFFIX}"))) == (status == 1)
+
+
+def test_a_worker_that_is_asked_before_it_is_ready_answers_first() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as requests, os.fdopen(writer, "wb") as server:
+        assert not _is_asked(requests)
+        server.write(b"a request")
+        server.flush()
+        assert _is_asked(requests)
