@@ -1,7 +1,8 @@
 """Measures whether device memory stays flat while one client runs many programs in turn, more than graphs are kept.
 
 Each program is a loop whose body takes several launches; the programs differ in the number of rows. A first turn makes
-the plans. Then all programs run in turn, three times. `programs_memory` is how much more device memory is taken after
+the plans. Then all programs run in turn, three times; each runs a few times in a row, so that graphs of it are
+captured. `programs_memory` is how much more device memory is taken after
 the last of these turns than after the first: as the GPU's driver counts it, or without a GPU as the server does.
 `programs_graphs` is the largest number of captured graphs that the server has kept.
 """
@@ -26,6 +27,7 @@ _PROGRAMS: Mapping[str, int] = {"cpu": 50, "cuda": 1_000}
 _LAYERS, _WIDTH = 3, 16  # each layer is a launch
 _STEPS = 100  # enough for a graph, which has about 128 launches
 _TURNS = 3
+_RUNS = 4  # of a program in a row
 _PLANNING_DEADLINE_S = 90.0
 _MIB = 1 << 20
 
@@ -48,22 +50,27 @@ def _measure(context: Context) -> tuple[Figure, ...]:
     loop = Mlp(_LAYERS, _WIDTH, _PROGRAMS[context.backend]).loop()
     expected = result_in_numpy(loop, _STEPS)
     with context.session() as (service, session):
-        _run_all(session, loop, expected)
+        _run_all(session, loop, expected, 1)
         service.wait_until_planned(_PLANNING_DEADLINE_S)
         turns = []
         for _ in range(_TURNS):
-            _run_all(session, loop, expected)
+            _run_all(session, loop, expected, _RUNS)
             turns.append(_held(service, context.backend))
     return figures(turns, len(expected))
 
 
-def _run_all(session: fw.Session, loop: Loop, expected: Floats) -> None:
-    """Runs the loop on its first row, its first two rows, and so on. Raises WrongResult if a result is wrong."""
+def _run_all(session: fw.Session, loop: Loop, expected: Floats, runs: int) -> None:
+    """Runs the loop on its first row, its first two rows, and so on, so many times each.
+
+    Raises WrongResult if a result is wrong.
+    """
     state, *layers = loop.operands
     uploaded = upload(session, Operands(*layers))
     for rows in range(1, len(state) + 1):
-        result = as_fori_loop(loop, Operands(session.array(state[:rows]), *uploaded), _STEPS)
-        check_close(result.numpy(), expected[:rows], f"the loop on {rows} rows", tolerance=2e-3)
+        operands = Operands(session.array(state[:rows]), *uploaded)
+        for _ in range(runs):
+            result = as_fori_loop(loop, operands, _STEPS).numpy()
+            check_close(result, expected[:rows], f"the loop on {rows} rows", tolerance=2e-3)
 
 
 def _held(service: Service, backend: str) -> Held:
