@@ -190,7 +190,7 @@ FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, 
 /* Reads a thread's elements of a slice for the steps of k from `k` on. */
 template <bool is_along, int threads, int pack, int pitch, int steps, int count>
 FW_FN void fw_read_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][count]) {
-    if (is_along) fw_read_along_f16<threads, pitch>(memory, thread, k, values);
+    if constexpr (is_along) fw_read_along_f16<threads, pitch>(memory, thread, k, values);
     else fw_read_across_f16<threads, pack, pitch>(memory, thread, k, values);
 }
 
@@ -237,7 +237,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
         const unsigned last_k = unfetched < 0 ? 0 : fw_lesser(unfetched, depth);
         const unsigned a_line = a_is_along ? last_row : last_k, a_place = a_is_along ? last_k : last_row;
         const unsigned b_line = b_is_along ? last_column : last_k, b_place = b_is_along ? last_k : last_column;
-        if (is_copied) {
+        if constexpr (is_copied) {
             left.copy(a, a_walk, a_line, a_place, (uint16_t)0x8000, memory + place);
             right.copy(b, b_walk, b_line, b_place, 0, memory + place + left_slice::size);
             fw_end_copies();
@@ -250,7 +250,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
         unfetched -= depth;
     };
     auto arrive = [&](unsigned place) {
-        if (is_copied) {
+        if constexpr (is_copied) {
             fw_wait_for_copies<ring - 2>();
         } else {
             left.keep(a_walk, memory + place);
@@ -303,7 +303,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
         k += depth;
     } while (k < inner);
     compute(1);
-    if (is_staged) {
+    if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
         for (int r = 0; r < high; r++)

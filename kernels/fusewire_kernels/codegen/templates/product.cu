@@ -189,7 +189,7 @@ FW_FN void fw_read_across_$t(const $A *memory, unsigned thread, unsigned k, $A (
 /* Reads a thread's elements of a slice for the steps of k from `k` on. */
 template <bool is_along, int threads, int pack, int pitch, int steps, int count>
 FW_FN void fw_read_$t(const $A *memory, unsigned thread, unsigned k, $A (&values)[steps][count]) {
-    if (is_along) fw_read_along_$t<threads, pitch>(memory, thread, k, values);
+    if constexpr (is_along) fw_read_along_$t<threads, pitch>(memory, thread, k, values);
     else fw_read_across_$t<threads, pack, pitch>(memory, thread, k, values);
 }
 
@@ -236,7 +236,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
         const unsigned last_k = unfetched < 0 ? 0 : fw_lesser(unfetched, depth);
         const unsigned a_line = a_is_along ? last_row : last_k, a_place = a_is_along ? last_k : last_row;
         const unsigned b_line = b_is_along ? last_column : last_k, b_place = b_is_along ? last_k : last_column;
-        if (is_copied) {
+        if constexpr (is_copied) {
             left.copy(a, a_walk, a_line, a_place, ($S)$minus_zero, memory + place);
             right.copy(b, b_walk, b_line, b_place, 0, memory + place + left_slice::size);
             fw_end_copies();
@@ -249,7 +249,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
         unfetched -= depth;
     };
     auto arrive = [&](unsigned place) {
-        if (is_copied) {
+        if constexpr (is_copied) {
             fw_wait_for_copies<ring - 2>();
         } else {
             left.keep(a_walk, memory + place);
@@ -302,7 +302,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
         k += depth;
     } while (k < inner);
     compute(1);
-    if (is_staged) {
+    if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
         for (int r = 0; r < high; r++)
