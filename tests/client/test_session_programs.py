@@ -89,11 +89,12 @@ def test_a_loop_of_any_length_is_one_program_whatever_names_its_last_values_have
     assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * calls
 
 
-def test_a_loop_that_is_read_is_one_segment_with_its_last_body() -> None:
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_loop_that_is_read_is_one_segment_with_its_last_body_from_the_first_call_on(calls: int) -> None:
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)
     before = 0
-    for _ in range(3):
+    for _ in range(calls):
         before = len(peer.server.entries)
         for _ in range(100):
             h = cell(h, w, b, r)

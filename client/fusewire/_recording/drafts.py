@@ -128,7 +128,9 @@ class Drafter:
             bodies = roll(cells, first, ops, None if known is None else known.body)
         kept = _kept(piece.shortened(bodies.iterations), bodies, unsent)
         is_settled = len(unsent.places) >= kept.piece.ops + ops
-        if not is_settled and kept.piece.bodies > 1 and not (known is not None and known.keeps(bodies.body, kept.kept)):
+        is_carried = bodies.body.carried_ops.issuperset(kept.kept)  # so that any program of the loop stores it
+        is_stored = is_carried or (known is not None and known.keeps(bodies.body, kept.kept))
+        if not is_settled and kept.piece.bodies > 1 and not is_stored:
             kept, is_settled = _kept(kept.piece.shortened(kept.piece.bodies - 1), bodies, unsent), True
         loop = _Loop.of(known, bodies.body, kept.kept, is_settled=is_settled)
         beyond = loop.bodies_beyond(kept.kept)
