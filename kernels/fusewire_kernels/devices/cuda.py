@@ -41,6 +41,7 @@ from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, Pers
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
+from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, OperandRef, Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -165,7 +166,7 @@ class CudaDevice:
         self._arena_bytes = arena_bytes
         self._arena = _reserve(self._own_pool, arena_bytes)
         self._table = self._take_own(page_locked.PAGE_BYTES)
-        self._pages = page_locked.PageRing(self._stream.fence)
+        self._pages = PageRing(page_locked.pages(), self._stream.fence)
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)

@@ -8,15 +8,14 @@ ordinary memory.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import cupy
 from cupy.cuda import runtime
 
-from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, CudaFence
+from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY
+from fusewire_kernels.devices.page_ring import Page
 from fusewire_protos.errors import ConfigurationError
 
 PAGE_BYTES = 1 << 18
@@ -25,20 +24,6 @@ LEAST_BYTES = 1 << 20  # a smaller upload is gathered in ordinary memory
 
 _PAGES = 64
 _AREAS = 2
-_PLACE_BYTES = 64  # a place in a page begins at a multiple of it
-
-
-@dataclass(eq=False)
-class Page:
-    """Page-locked memory. The device may copy from the memory until the fence is reached."""
-
-    address: int
-    view: memoryview
-    fence: CudaFence | None = None
-
-    @property
-    def has_arrived(self) -> bool:
-        return self.fence is None or self.fence.is_reached()
 
 
 class Lent:
@@ -80,42 +65,12 @@ class Areas:
         return None
 
 
-class PageRing:
-    """Pages that pass data to the device in turn. Used by the thread that queues the copies.
-
-    Many small pieces of data share a page. `fence` returns a fence behind all work that is queued. Raises
-    ConfigurationError if the host has no memory for the pages.
-    """
-
-    def __init__(self, fence: Callable[[], CudaFence]) -> None:
-        self._fence = fence
-        try:
-            self._pages = deque(_page(PAGE_BYTES) for _ in range(_PAGES))
-        except MemoryError as error:
-            raise ConfigurationError(f"no CUDA device can be used: {error}") from None
-        self._used_bytes = 0
-
-    def put(self, data: memoryview) -> int:
-        """Returns the address of a copy of the data, PAGE_BYTES at most. The device may read it until the next fence.
-
-        Waits for the device if the whole ring is in use.
-        """
-        begin, end = self._used_bytes, self._used_bytes + data.nbytes
-        if end > PAGE_BYTES:
-            self._turn()
-            begin, end = 0, data.nbytes
-        page = self._pages[0]
-        page.view[begin:end] = data
-        self._used_bytes = -(-end // _PLACE_BYTES) * _PLACE_BYTES
-        return page.address + begin
-
-    def _turn(self) -> None:
-        """Goes on to the next page. All copies from the page before are queued by now."""
-        self._pages[0].fence = self._fence()
-        self._pages.rotate(-1)
-        fence = self._pages[0].fence
-        if fence is not None:
-            fence.wait()
+def pages() -> list[Page]:
+    """Allocates the pages of a ring. Raises ConfigurationError if the host has no memory for them."""
+    try:
+        return [_page(PAGE_BYTES) for _ in range(_PAGES)]
+    except MemoryError as error:
+        raise ConfigurationError(f"no CUDA device can be used: {error}") from None
 
 
 def allocate(size_bytes: int) -> Any:
