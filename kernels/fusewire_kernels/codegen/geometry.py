@@ -21,6 +21,7 @@ _POINT_THREADS = 256
 _MOST_POINT_BLOCKS = 1 << 11
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
+_PARTS_OF_A_KEY = 2  # of a kernel: fw, and a hash; the key of a source may have its entry behind them
 _MOST_BLOCKS = 1 << 16  # if there is work for more blocks, each block does several parts of the work
 
 
@@ -173,6 +174,16 @@ def entries(layout: Layout, sizes: Sequence[int], instances: int) -> frozenset[s
         if prod(sizes[:rank]) * _blocks(tile, rows, columns) >= tile.least_blocks:
             break
     return frozenset(chosen)
+
+
+def source_of_entry(keys: Sequence[str], first: int, entry: str) -> int:
+    """Returns the number of the source that holds an entry of a kernel.
+
+    `keys` are those of a plan's sources, and `first` is the number of the kernel's first source. Raises ValueError if
+    the plan lacks the entry.
+    """
+    kernel = "_".join(keys[first].split("_")[:_PARTS_OF_A_KEY])
+    return keys.index(kernel + entry, first)
 
 
 def _entry_of_rows(rows: int, extent: int) -> str:

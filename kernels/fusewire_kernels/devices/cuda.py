@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from cupy.cuda import driver, runtime
 
-from fusewire_kernels.codegen.geometry import grid, layout_of
+from fusewire_kernels.codegen.geometry import grid, layout_of, source_of_entry
 from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
@@ -406,7 +406,7 @@ class CudaDevice:
     def _call(self, loaded: CudaPlan, part: _Part, rows: int, varying: _Varying) -> Call:
         sources = loaded.plan.kernels
         entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.all_instances, rows)
-        chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
+        chosen = source_of_entry([source.key for source in sources], part.kernel, entry)
         function = _function(loaded.modules[chosen], sources[chosen].key)
         arguments = (part.values, part.sizes_address, part.operands_address, varying.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))

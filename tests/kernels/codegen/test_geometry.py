@@ -18,6 +18,7 @@ from fusewire_kernels.codegen.geometry import (
     grid,
     layout,
     layout_of,
+    source_of_entry,
 )
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.ops.order import CHUNK, LANES
@@ -153,3 +154,16 @@ def _product_grid(rows: int, columns: int, copies: int) -> Grid:
 
 def _tile(chosen: Grid) -> Tile:
     return next(tile for tile in TILES if f"_{tile.entry}" == chosen.entry)
+
+
+@pytest.mark.parametrize(
+    ("first", "entry", "number"), [(0, "_8x16", 0), (0, "_16x32", 1), (2, "", 2), (3, "_16x32", 3), (3, "_8x16", 4)]
+)
+def test_an_entry_is_found_among_the_sources_of_its_kernel(first: int, entry: str, number: int) -> None:
+    keys = ["fw_1a_8x16", "fw_1a_16x32", "fw_2b", "fw_3c_16x32", "fw_3c_8x16"]
+    assert source_of_entry(keys, first, entry) == number
+
+
+def test_an_entry_that_only_another_kernel_has_is_not_taken_for_it() -> None:
+    with pytest.raises(ValueError, match="fw_1a_16x32"):
+        source_of_entry(["fw_1a_8x16", "fw_2b_16x32"], 0, "_16x32")
