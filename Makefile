@@ -10,7 +10,7 @@ CUDA ?= cuda13
 GPU_TEST_PROCESSES ?= 8
 
 ifdef PYTHON
-export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client:$(PYTHONPATH)
+export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client$(if $(PYTHONPATH),:$(PYTHONPATH))
 FUSEWIRE := $(PYTHON) -m fusewire
 else
 BIN := .venv/bin/

@@ -2,9 +2,9 @@
 
 Each program is a loop whose body takes several launches; the programs differ in the number of rows. A first turn makes
 the plans. Then all programs run in turn, three times; each runs a few times in a row, so that graphs of it are
-captured. `programs_memory` is how much more device memory is taken after
-the last of these turns than after the first: as the GPU's driver counts it, or without a GPU as the server does.
-`programs_graphs` is the largest number of captured graphs that the server has kept.
+captured. `programs_memory` is how much more device memory is taken after the last of these turns than after the first:
+as the GPU's driver counts it, or without a GPU as the server does. `programs_graphs` is the largest number of captured
+graphs that the server has kept.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class CudaCompiler:
         return Compiled(self._cache.paths(sources), len(missing))
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
-        """Compiles sources and drops the result. NVRTC takes half a second longer for its first kernel than for others.
+        """Compiles sources and drops the result. A process takes longer for the first kernel that it compiles.
 
         Raises ServerFault if NVRTC fails.
         """
