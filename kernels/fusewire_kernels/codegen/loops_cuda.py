@@ -42,6 +42,7 @@ PARAMETERS = (
     "const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, "
     "const int64_t *slots, int64_t columns"
 )
+WAIT, LET_NEXT_START = "fw_wait_for_kernels_before();", "fw_let_next_kernel_start();"
 MOST_SIZES, MOST_OPERANDS = 48, 12  # of a launch, passed as parameters: the numbers in the prelude
 _MOST_THREADS = 1024
 
@@ -53,6 +54,7 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
     bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
     with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
         lines.add(*instance_lines(count_sizes(body), len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
+        lines.add(WAIT)
         if not kernel.has_inner:
             _write_pointwise(lines, body)
         elif kernel.runs_along_columns:
@@ -92,7 +94,7 @@ def instance_lines(sizes: int, arity: int) -> list[str]:
 
 
 def _write_pointwise(lines: Lines, body: LoopBody) -> None:
-    lines.add(f"const int64_t points = {product_of(range(body.dims))};")
+    lines.add(f"const int64_t points = {product_of(range(body.dims))};", LET_NEXT_START)
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
     with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
@@ -125,6 +127,7 @@ class _Reducing(ABC):
             for value in self._body.reductions(phase):
                 self._write_reduction(value)
             self._write_outer_values(stage=phase + 1)
+        self._lines.add(LET_NEXT_START)
         self._write_inner_stores()
         self._write_outer_stores()
 
@@ -268,6 +271,7 @@ class _RegisterRows(_Rows):
         for phase, each in enumerate(phases):
             self._write_phase(each, body.reductions(phase))
             self._write_outer_values(stage=phase + 1)
+        lines.add(LET_NEXT_START)
         if last.targets:
             self._write_pass(last, [self._storing(output) for output in body.inner_stores])
         self._write_outer_stores()

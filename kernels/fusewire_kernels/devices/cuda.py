@@ -170,9 +170,9 @@ class CudaDevice:
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
-        self._graphs = LaunchGraphs(self._stream, self._take_own)
         self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
+        self._graphs = LaunchGraphs(self._stream, self._take_own, are_early=self._has_clusters)
         self._pool.set_limit(size=self._info.memory_bytes)
         self._blocks = BlockPool(
             self._new_block,

@@ -21,6 +21,7 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 Call = tuple[Any, ...]
 
 _STREAM = 8  # the index of the stream among the arguments
+_STARTS_EARLY = 6  # the number of a launch's attribute: programmatic stream serialization
 
 OUT_OF_MEMORY = 2  # the status that the driver and the runtime report
 
@@ -33,6 +34,25 @@ _TIMED = runtime.eventBlockingSync
 # The driver queues about a thousand operations. A call that exceeds this number blocks its caller.
 _OPERATIONS_A_MARK = 128
 _UNREACHED_MARKS = 3
+
+
+class _Attribute(ctypes.Structure):
+    """An attribute of a launch, CUlaunchAttribute, whose value is an integer."""
+
+    _fields_ = (("number", ctypes.c_uint), ("unused", ctypes.c_char * 4), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60))
+
+
+class _Launch(ctypes.Structure):
+    """The parameters of a launch with attributes, CUlaunchConfig."""
+
+    _fields_ = (
+        ("blocks_xyz", ctypes.c_uint * 3),
+        ("threads_xyz", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("attributes_count", ctypes.c_uint),
+    )
 
 
 class EventPool:
@@ -113,6 +133,7 @@ class Stream:
         self._unmarked_operations = 0
         library = _library()
         self._launch_kernel = library.cuLaunchKernel
+        self._launch_with_attributes = library.cuLaunchKernelEx
         self._copy_to_device = library.cuMemcpyHtoDAsync_v2
         self._copy_to_host = library.cuMemcpyDtoHAsync_v2
         self._record = library.cuEventRecord
@@ -130,9 +151,16 @@ class Stream:
         """Lets blocks of a kernel use so much dynamic shared memory."""
         _check(self._set_attribute(function, ctypes.c_int(_DYNAMIC_SHARED_BYTES), ctypes.c_int(size_bytes)))
 
-    def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p) -> None:
-        """Adds launches to the graph that another stream captures."""
-        self._launch([(*call[:_STREAM], capturing, *call[_STREAM + 1 :]) for call in calls])
+    def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p, *, are_early: bool) -> None:
+        """Adds launches to the graph that another stream captures.
+
+        If `are_early`, a kernel starts before the kernel ahead of it has ended, and waits where it reads its inputs.
+        """
+        attribute = _Attribute(_STARTS_EARLY, b"", are_early)
+        for function, *numbers, _, pointers, extra in calls:
+            blocks, threads, shared_bytes = numbers[:3], numbers[3:6], numbers[6]
+            launch = _Launch(tuple(n.value for n in blocks), tuple(n.value for n in threads), shared_bytes.value, capturing, ctypes.pointer(attribute), are_early)
+            _check(self._launch_with_attributes(ctypes.byref(launch), function, pointers, extra))
 
     def launch_graph(self, executable: int) -> None:
         """Launches all nodes of a captured graph."""

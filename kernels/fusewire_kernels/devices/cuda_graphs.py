@@ -39,7 +39,8 @@ class LaunchGraph(NamedTuple):
 class LaunchGraphs:
     """The captured graphs of one device. `allocate` returns device memory and may raise OutOfMemory. Any thread."""
 
-    def __init__(self, stream: Stream, allocate: Callable[[int], Any]) -> None:
+    def __init__(self, stream: Stream, allocate: Callable[[int], Any], *, are_early: bool) -> None:
+        self._are_early = are_early
         self._stream = stream
         self._allocate = allocate
         self._capturing = cupy.cuda.Stream(non_blocking=True)
@@ -93,7 +94,7 @@ class LaunchGraphs:
         self._capturing.begin_capture()
         try:
             for iteration in range(iterations):
-                self._stream.capture(calls_at(table_address + iteration * table_bytes), pointer)
+                self._stream.capture(calls_at(table_address + iteration * table_bytes), pointer, are_early=self._are_early)
         except ServerFault:
             with suppress(runtime.CUDARuntimeError):  # the fault may have ended the capture
                 self._capturing.end_capture()

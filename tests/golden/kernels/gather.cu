@@ -18,7 +18,9 @@ extern "C" __global__ void __launch_bounds__(1024) fw_201d9bc80a69c56c8563(const
     const int64_t *a1 = (const int64_t *)(slots[operands[1].column] + operands[1].byte_offset);
     uint16_t *o0 = (uint16_t *)(slots[operands[2].column] + operands[2].byte_offset);
     const int64_t o0s0 = sizes[4];
+    fw_wait_for_kernels_before();
     const int64_t points = n0 * n1;
+    fw_let_next_kernel_start();
     #pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */
     for (int64_t point = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; point < points; point += gridDim.x * (int64_t)blockDim.x) {
         int64_t rest = point;

@@ -19,7 +19,9 @@ extern "C" __global__ void __launch_bounds__(1024) fw_2dd8e214d587278fe234(const
     const int64_t o0s0 = sizes[3];
     uint8_t *o1 = (uint8_t *)(slots[operands[3].column] + operands[3].byte_offset);
     const int64_t o1s0 = sizes[4];
+    fw_wait_for_kernels_before();
     const int64_t points = n0 * n1;
+    fw_let_next_kernel_start();
     #pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */
     for (int64_t point = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; point < points; point += gridDim.x * (int64_t)blockDim.x) {
         int64_t rest = point;

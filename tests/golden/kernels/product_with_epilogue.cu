@@ -187,6 +187,26 @@ FW_FN void fw_read_across_f32(const float *memory, unsigned thread, unsigned k, 
         }
 }
 
+/* The same for a warp whose lanes have a column each: one instruction reads four lines. Its unit is eight rows of four
+ * words, of which lane i gets word i % 4 of row i / 4, and lane i has the address of row i % 8 of unit i / 8. Here a unit
+ * is a line. Lanes beyond the columns read the line once more. */
+template <int columns, int pitch, int steps>
+FW_FN void fw_read_lines_f32(const float *memory, unsigned k, float (&values)[steps][1]) {
+    const unsigned lane = threadIdx.x % 32;
+    const float *own = memory + lane / 8 * pitch + lane % 8 * 4 % columns;
+#pragma unroll
+    for (int step = 0; step < steps; step += 4) {
+        const unsigned place = (unsigned)__cvta_generic_to_shared(own + (k + step) * pitch);
+        uint32_t words[4];
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(place)
+                     : "memory");
+#pragma unroll
+        for (int i = 0; i < 4; i++) values[step + i][0] = *(float *)&words[i];
+    }
+}
+
 /* Reads a thread's elements of a slice for the steps of k from `k` on. */
 template <bool is_along, int threads, int pack, int pitch, int steps, int count>
 FW_FN void fw_read_f32(const float *memory, unsigned thread, unsigned k, float (&values)[steps][count]) {
@@ -224,7 +244,6 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
     const bool has_own_warp = down * across < threads;
     static_assert(!has_own_warp || down * across <= 32, "one warp computes");
     const unsigned thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-    const bool loads = !has_own_warp || thread < threads, computes = !has_own_warp || !loads;
 
     /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: so shared memory serves wide reads of a whole warp at once. */
     const unsigned x = has_own_warp ? lane % across : warp % (across / 8) * 8 + lane / 2 % 8;
@@ -259,7 +278,10 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
     };
     auto read = [&](int batch, const float *slices, int k) {
         fw_read_f32<a_is_along, down, a_pack, left_slice::pitch>(slices, y, k, lefts[batch]);
-        fw_read_f32<b_is_along, across, b_pack, right_slice::pitch>(slices + left_slice::size, x, k, rights[batch]);
+        const float *right = slices + left_slice::size;
+        if constexpr (has_own_warp && !b_is_along && sizeof(float) == 4)
+            fw_read_lines_f32<across, right_slice::pitch>(right, k, rights[batch]);
+        else fw_read_f32<b_is_along, across, b_pack, right_slice::pitch>(right, x, k, rights[batch]);
     };
     auto compute = [&](int batch) {
 #pragma unroll
@@ -280,29 +302,39 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
 #pragma unroll
         for (int c = 0; c < wide; c++) rights[1][step][c] = 0;
     }
-    if (loads)
+    const auto pass = [&](bool loads, bool computes) __attribute__((always_inline)) {
+        if (loads)
 #pragma unroll
-        for (int n = 0; n < ring - 1; n++) bring(n * size);
-    int64_t k = 0;
-    unsigned place = 0, free = (ring - 1) * size;
-    do {
-        if (loads) arrive(place);
-        __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
-        if (computes) read(0, memory + place, 0);
-        if (loads) bring(free);
-        if (computes) {
-            compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
+            for (int n = 0; n < ring - 1; n++) bring(n * size);
+        int64_t k = 0;
+        unsigned place = 0, free = (ring - 1) * size;
+        do {
+            if (loads) arrive(place);
+            __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
+            if (computes) read(0, memory + place, 0);
+            if (loads) bring(free);
+            if (computes) {
+                compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll
-            for (int batch = 1; batch < batches; batch++) {
-                read(batch % 2, memory + place, batch * steps);
-                compute((batch - 1) % 2);
+                for (int batch = 1; batch < batches; batch++) {
+                    read(batch % 2, memory + place, batch * steps);
+                    compute((batch - 1) % 2);
+                }
             }
-        }
-        free = place;
-        place = place == (ring - 1) * size ? 0 : place + size;
-        k += depth;
-    } while (k < inner);
-    compute(1);
+            free = place;
+            place = place == (ring - 1) * size ? 0 : place + size;
+            k += depth;
+        } while (k < inner);
+        if (computes) compute(1);
+    };
+    const bool only_loads = has_own_warp && thread < threads;
+    if constexpr (has_own_warp) {
+        if (only_loads) pass(true, false);
+        else pass(false, true);
+    } else {
+        pass(true, true);
+    }
+    fw_let_next_kernel_start();
     if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
@@ -327,7 +359,7 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
 #pragma unroll 1
             for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, false);
         }
-    } else if (!has_own_warp || (computes && lane < down * across)) {
+    } else if (!has_own_warp || (!only_loads && lane < down * across)) {
 #pragma unroll
         for (int r = 0; r < high; r++)
 #pragma unroll
@@ -370,6 +402,7 @@ FW_FN void fw_dd5dde3d796b3c2416c6_any(const fw_values &values, const int64_t *a
     float *a1_first = (float *)__cvta_global_to_generic(fw_read_now(slots + a1_first_at.column) + a1_first_at.byte_offset);
     float *a2_first = (float *)__cvta_global_to_generic(fw_read_now(slots + a2_first_at.column) + a2_first_at.byte_offset);
     float *o0_first = (float *)__cvta_global_to_generic(fw_read_now(slots + o0_first_at.column) + o0_first_at.byte_offset);
+    fw_wait_for_kernels_before();
     const int height = down * high, width = across * wide;
     const int64_t tiles_down = (rows + height - 1) / height;
     const int64_t tiles_across = (result_columns + width - 1) / width;

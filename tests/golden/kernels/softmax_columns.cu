@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
     float *o0 = (float *)(slots[operands[1].column] + operands[1].byte_offset);
     const int64_t o0s1 = sizes[3];
     int64_t *o1 = (int64_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    fw_wait_for_kernels_before();
     FW_SHARED(shared, FW_LANES * FW_LANES);
     const int warps = FW_LANES, lane = threadIdx.x / FW_LANES;
     const int64_t column_blocks = (n0 + FW_LANES - 1) / FW_LANES;
@@ -85,6 +86,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
         }
         r4 = fw_tree_of_columns_sum_f32(r4, shared);
         const float v4 = r4.value;
+        fw_let_next_kernel_start();
         if (is_inside) {
             for (int64_t i1 = lane; i1 < n1; i1 += FW_LANES) {
                 const float v0 = a0[i0 + i1 * a0s1];

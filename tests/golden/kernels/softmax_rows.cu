@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_who
     float *o0 = (float *)(slots[operands[1].column] + operands[1].byte_offset);
     const int64_t o0s0 = sizes[3];
     int64_t *o1 = (int64_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    fw_wait_for_kernels_before();
     FW_SHARED(shared, FW_LANES);
     const int warps = fw_warps_of_row(n1);
     const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
@@ -64,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_who
         r4 = fw_tree_in_warp_sum_f32(r4);
         if (warps > 1) r4 = fw_tree_of_warps_sum_f32(r4, warps, shared);
         const float v4 = r4.value;
+        fw_let_next_kernel_start();
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
             const int64_t i1 = first + step * FW_LANES;

@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_long(
     float *o0 = (float *)(slots[operands[1].column] + operands[1].byte_offset);
     const int64_t o0s0 = sizes[3];
     int64_t *o1 = (int64_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    fw_wait_for_kernels_before();
     FW_SHARED(shared, FW_LANES);
     const int warps = fw_warps_of_row(n1);
     const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
@@ -81,6 +82,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_long(
         }
         if (n1 > FW_SEGMENT) r4 = fw_tree_in_warp_sum_f32(r4);
         const float v4 = r4.value;
+        fw_let_next_kernel_start();
         for (int64_t i1 = own; i1 < n1; i1 += warps * FW_LANES) {
             const float v0 = a0[i0 * a0s0 + i1];
             const float v2 = v0 - v1;

@@ -14,6 +14,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_who
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);
     const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);
     uint16_t *o0 = (uint16_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    fw_wait_for_kernels_before();
     FW_SHARED(shared, FW_LANES);
     const int warps = fw_warps_of_row(n0);
     const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
@@ -44,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_who
         if (warps > 1) r3 = fw_tree_of_warps_sum_f32(r3, warps, shared);
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
+        fw_let_next_kernel_start();
         if (own == 0) {
             o0[0] = fw_store_f16(fw_canonical_f32(v4));
         }

@@ -14,6 +14,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_nar
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);
     const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);
     uint16_t *o0 = (uint16_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    fw_wait_for_kernels_before();
     const int lane = threadIdx.x % FW_NARROW;
     const int64_t groups = blockDim.x / FW_NARROW;
     const int64_t points = (int64_t)1;
@@ -48,6 +49,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_nar
         fw_partial_sum_f32 r3 = fw_tree_of_shares_sum_f32(s3);
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
+        fw_let_next_kernel_start();
         if (lane == 0 && is_inside) {
             o0[0] = fw_store_f16(fw_canonical_f32(v4));
         }

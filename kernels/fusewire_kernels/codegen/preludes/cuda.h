@@ -82,6 +82,22 @@ FW_FN float fw_divide_fraction_f32(float a, float b) {
     return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
 }
 
+/* A captured graph starts a kernel while the last blocks of the one before still run. What a kernel reads before this call
+ * no kernel of the graph writes: its parameters, and its slots. On older devices a kernel starts once the others ended. */
+FW_FN void fw_wait_for_kernels_before(void) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next kernel start, once each block has called this or ended. Too early, blocks of the next kernel take the
+ * places of this one's, and several of them share a multiprocessor while others are free. */
+FW_FN void fw_let_next_kernel_start(void) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* Where an operand lives: slots[column] + byte_offset, or the slot's own bits for a scalar. */
 typedef struct {
     int64_t column;
