@@ -83,7 +83,7 @@ LOADING_THREADS = 128
 # 32 columns arrive faster than lines of 16, but give half as many blocks.
 _ONE_ROW = Tile(1, 16, 1, 1, 128, 8, 5, 1)
 _ONE_WIDE_ROW = Tile(1, 32, 1, 1, 64, 8, 5, 1)
-_LEAST_WIDE_ROW = 96 * _ONE_WIDE_ROW.width
+_LEAST_WIDE_ROW = 64 * _ONE_WIDE_ROW.width
 
 # A larger tile reads less memory for each product, but gives fewer blocks. A device is used well only if most of its
 # multiprocessors (132 on an H200) have a block. With most tiles a thread loads 24 elements of each slice. Computing on

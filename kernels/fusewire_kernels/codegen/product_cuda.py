@@ -17,7 +17,7 @@ from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
 from fusewire_kernels.codegen.geometry import LOADING_THREADS, Tile
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
-from fusewire_kernels.codegen.loops_cuda import PARAMETERS, WAIT, instance_lines
+from fusewire_kernels.codegen.loops_cuda import LET_NEXT_START, PARAMETERS, WAIT, instance_lines
 from fusewire_kernels.codegen.product import (
     accumulator_of,
     epilogue_arrays,
@@ -73,7 +73,7 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
     lines.add(*(f"const int64_t {name} = sizes[{position}];" for position, name in enumerate(names)))
     _write_addresses(lines, kernel)
-    lines.add(WAIT)
+    lines.add(WAIT, LET_NEXT_START)
     lines.add("const int height = down * high, width = across * wide;")
     lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
     lines.add("const int64_t tiles_across = (result_columns + width - 1) / width;")

@@ -334,7 +334,6 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
     } else {
         pass(true, true);
     }
-    fw_let_next_kernel_start();
     if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
@@ -348,16 +347,22 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
                 *(fw_pack<float, b_pack> *)(memory + i * width + j) = some;
             }
         __syncthreads();
-        const auto finish_one = [&](unsigned element, bool is_inside) {
-            const int64_t i = row + element / width, j = column + element % width;
-            if (is_inside || (i < rows && j < columns)) finish(i, j, memory[element]);
-        };
+        static_assert(threads % width == 0, "a thread finishes elements of one column");
+        const int64_t j = column + thread % width;
+        int64_t i = row + thread / width;
+        const float *next = memory + thread;
         if (row + height <= rows && column + width <= columns) {
-#pragma unroll 4
-            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, true);
-        } else {
+#pragma unroll 8
+            for (unsigned n = 0; n < height * width / threads; n++) {
+                finish(i, j, *next);
+                i += threads / width, next += threads;
+            }
+        } else if (j < columns) {
 #pragma unroll 1
-            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, false);
+            for (unsigned n = 0; n < height * width / threads && i < rows; n++) {
+                finish(i, j, *next);
+                i += threads / width, next += threads;
+            }
         }
     } else if (!has_own_warp || (!only_loads && lane < down * across)) {
 #pragma unroll
@@ -403,6 +408,7 @@ FW_FN void fw_dd5dde3d796b3c2416c6_any(const fw_values &values, const int64_t *a
     float *a2_first = (float *)__cvta_global_to_generic(fw_read_now(slots + a2_first_at.column) + a2_first_at.byte_offset);
     float *o0_first = (float *)__cvta_global_to_generic(fw_read_now(slots + o0_first_at.column) + o0_first_at.byte_offset);
     fw_wait_for_kernels_before();
+    fw_let_next_kernel_start();
     const int height = down * high, width = across * wide;
     const int64_t tiles_down = (rows + height - 1) / height;
     const int64_t tiles_across = (result_columns + width - 1) / width;

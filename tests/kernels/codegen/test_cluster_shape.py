@@ -31,6 +31,6 @@ def test_few_rows_have_a_cluster_each_and_more_rows_share_one(rows: int, cluster
     assert shape.clusters == clusters
 
 
-@pytest.mark.parametrize(("rows", "inner"), [(1, 1024), (1025, 256)])
+@pytest.mark.parametrize(("rows", "inner"), [(1, 1024), (1025, 64), (1024, 256), (64, 512)])
 def test_what_is_too_large_for_clusters_has_no_shape(rows: int, inner: int) -> None:
     assert cluster_shape(rows, inner) is None

@@ -333,7 +333,6 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
     } else {
         pass(true, true);
     }
-    fw_let_next_kernel_start();
     if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
@@ -347,16 +346,22 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
                 *(fw_pack<$A, b_pack> *)(memory + i * width + j) = some;
             }
         __syncthreads();
-        const auto finish_one = [&](unsigned element, bool is_inside) {
-            const int64_t i = row + element / width, j = column + element % width;
-            if (is_inside || (i < rows && j < columns)) finish(i, j, memory[element]);
-        };
+        static_assert(threads % width == 0, "a thread finishes elements of one column");
+        const int64_t j = column + thread % width;
+        int64_t i = row + thread / width;
+        const $A *next = memory + thread;
         if (row + height <= rows && column + width <= columns) {
-#pragma unroll 4
-            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, true);
-        } else {
+#pragma unroll 8
+            for (unsigned n = 0; n < height * width / threads; n++) {
+                finish(i, j, *next);
+                i += threads / width, next += threads;
+            }
+        } else if (j < columns) {
 #pragma unroll 1
-            for (unsigned n = 0; n < height * width / threads; n++) finish_one(n * threads + thread, false);
+            for (unsigned n = 0; n < height * width / threads && i < rows; n++) {
+                finish(i, j, *next);
+                i += threads / width, next += threads;
+            }
         }
     } else if (!has_own_warp || (!only_loads && lane < down * across)) {
 #pragma unroll
