@@ -1,19 +1,16 @@
 """Measures coalescing of eight client processes, which run the same recurrent loop on data of their own.
 
 First they run freely, and the figure `clients_device` is the device thread's time for an op, as the server counts it.
-Then the device starts no work until every client has used up its credit. Once the device works again, each segment that
-is not a fragment should run in a launch of eight rows: the figure `clients_rows` is the number of rows in a launch,
-without fragments. Clients may cut fragments at different ops, so a note tells the number with fragments included.
+Then the device starts no work until every client has sent nearly all ops that its credit allows. Once the device works
+again, each segment that is not a fragment should run in a launch of eight rows: the figure `clients_rows` is the number
+of rows in a launch, without fragments. Clients may cut fragments at different ops, so a note tells the number with
+fragments included.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from multiprocessing import get_context
-from multiprocessing.synchronize import Event
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from loadtests.measuring.figure import Figure
@@ -23,6 +20,7 @@ from loadtests.microbenchmarks import rnn_client
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.system.context import Context
 from loadtests.system.service import Program, Service
+from loadtests.workloads.loops import RNN_OPS
 
 _CLIENTS = 8
 _HIDDEN = 64
@@ -30,13 +28,9 @@ _WARMING_STEPS = 1500
 _STEPS = 4000
 _TURNS = 3
 _HELD_TURNS = 3
-_CREDIT_DEADLINE_S = 20.0
-_CREDIT_LOOK_S = 0.2  # a client that has credit sends within this time, even if it waits for a processor
-
-
-class _Clients(NamedTuple):
-    fleet: Fleet
-    stop: Event
+_HELD_STEPS = 10_000  # whose 60,000 ops are nearly the credit of a session, limits.credit_ops = 65,536
+_SENDING_DEADLINE_S = 20.0
+_SENDING_LOOK_S = 0.05
 
 
 class _Running(NamedTuple):
@@ -56,10 +50,9 @@ class _Launches(NamedTuple):
 
 
 class _Released(NamedTuple):
-    """The launches of each program after the device was released, and how often each trigger had cut a segment."""
+    """The launches of each program after the device was released."""
 
     launches: tuple[_Launches, ...]
-    cuts: Counter[str]
 
     @property
     def rows_a_launch(self) -> float:
@@ -76,55 +69,43 @@ def _rows_a_launch(launches: Sequence[_Launches]) -> float:
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.service() as service, _clients(service, _CLIENTS, _HIDDEN) as clients:
-        clients.fleet.ask("check")
-        free = _run_free(service, clients)
-        held = [_release_held(service, clients) for _ in range(_HELD_TURNS)]
+    with context.service() as service:
+        arguments = [(service.target, 1, _HIDDEN, seed) for seed in range(_CLIENTS)]
+        with Fleet(rnn_client.serve, arguments) as clients:
+            clients.ask("check")
+            free = _run_free(service, clients)
+            held = [_release_held(service, clients) for _ in range(_HELD_TURNS)]
     return (_device_figure(free), _rows_figure(held))
 
 
-@contextmanager
-def _clients(service: Service, clients: int, hidden: int) -> Iterator[_Clients]:
-    stop = get_context("spawn").Event()
-    arguments = [(service.target, 1, hidden, seed, stop) for seed in range(clients)]
-    with Fleet(rnn_client.serve, arguments) as fleet:
-        yield _Clients(fleet, stop)
-
-
-def _run_free(service: Service, clients: _Clients) -> _Running:
-    service.warm_up(lambda: clients.fleet.ask("run", _WARMING_STEPS))
+def _run_free(service: Service, clients: Fleet) -> _Running:
+    service.warm_up(lambda: clients.ask("run", _WARMING_STEPS))
     device_us, rows, client_us = [], [], []
     for _ in range(_TURNS):
         before = service.count()
-        client_us += clients.fleet.ask("run", _STEPS)
+        client_us += clients.ask("run", _STEPS)
         spent = service.count().since(before)
         device_us.append(spent.device_thread_ns / 1e3 / spent.ops)
         rows.append(spent.rows / spent.submissions)
     return _Running(device_us, rows, client_us)
 
 
-def _release_held(service: Service, clients: _Clients) -> _Released:
+def _release_held(service: Service, clients: Fleet) -> _Released:
     before = service.programs()
-    clients.stop.clear()
     with service.held():
-        clients.fleet.tell("run_until_stopped")
-        _wait_for_credit_to_end(service)
-        clients.stop.set()  # a client that waits for credit goes on until it next looks at the event
-    cuts: Counter[str] = sum(clients.fleet.answers(), Counter())
-    return _Released(_launches_since(before, service.programs()), cuts)
+        clients.tell("run", _HELD_STEPS)
+        _wait_until_all_is_sent(service)
+    clients.answers()
+    return _Released(_launches_since(before, service.programs()))
 
 
-def _wait_for_credit_to_end(service: Service) -> None:
-    """Waits until all clients have work in flight and none of them sends more."""
-    deadline_s = time.monotonic() + _CREDIT_DEADLINE_S
-    before: tuple[int, ...] = ()
-    while time.monotonic() < deadline_s:
-        now = service.in_flight_ops()
-        if len(now) == _CLIENTS and all(now) and now == before:
-            return
-        before = now
-        time.sleep(_CREDIT_LOOK_S)
-    raise TimeoutError(f"the clients did not use up their credit: {before} ops in flight")
+def _wait_until_all_is_sent(service: Service) -> None:
+    """Waits until all ops of each client are in flight."""
+    deadline_s = time.monotonic() + _SENDING_DEADLINE_S
+    while not (len(now := service.in_flight_ops()) == _CLIENTS and min(now) >= _HELD_STEPS * RNN_OPS):
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"the clients did not send {_HELD_STEPS * RNN_OPS} ops each: {now} ops in flight")
+        time.sleep(_SENDING_LOOK_S)
 
 
 def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> tuple[_Launches, ...]:
@@ -154,17 +135,12 @@ def _device_figure(free: _Running) -> Figure:
 def _rows_figure(held: list[_Released]) -> Figure:
     means = [released.rows_a_launch for released in held]
     means_of_all = [released.rows_a_launch_of_all for released in held]
-    cuts: Counter[str] = sum((released.cuts for released in held), Counter())
-    shown = ", ".join(f"{count} by {trigger}" for trigger, count in cuts.most_common())
     return Figure(
         name="clients_rows",
-        what=f"{_CLIENTS} clients at credit before the device gate opens: rows a launch",
+        what=f"{_CLIENTS} clients, {_HELD_STEPS * RNN_OPS:,} ops of each in flight when the device begins: rows a launch",
         value=min(means),
         unit="rows",
-        notes=(
-            f"of {len(means)} turns: {_listed(means)}; fragments counted too: {_listed(means_of_all)}",
-            f"the clients' segments were cut {shown}",
-        ),
+        notes=(f"of {len(means)} turns: {_listed(means)}; fragments counted too: {_listed(means_of_all)}",),
         raw={"rows": means, "rows_of_all": means_of_all},
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
@@ -18,11 +17,10 @@ from loadtests.workloads.loops import NUMPY, RNN_OPS, Loop, check_close, draw_rn
 
 _CHECKED_STEPS = 200
 _LOOP_DEADLINE_S = 60.0
-_LOOKED_AFTER_STEPS = 20  # steps between two checks of whether to stop
 
 
 def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event | None = None) -> None:
-    """Answers `check`, `run STEPS`, `run_loop STEPS`, `run_calls STEPS CALLS` and the two that end with `stop`."""
+    """Answers `check`, `run STEPS`, `run_loop STEPS`, `run_calls STEPS CALLS` and `step_until_stopped`."""
     with fw.connect(target) as session:
         client = _RnnClient(session, batch, hidden, seed, stop or get_context("spawn").Event())
         commands: tuple[Callable[..., object], ...] = (
@@ -30,7 +28,6 @@ def serve(connection: Connection, target: str, batch: int, hidden: int, seed: in
             client.run,
             client.run_loop,
             client.run_calls,
-            client.run_until_stopped,
             client.step_until_stopped,
         )
         answer_commands(connection, {command.__name__: command for command in commands})
@@ -69,16 +66,6 @@ class _RnnClient:
     def _fori_loop(self, steps: int) -> fw.Array:
         last: fw.Array = as_fori_loop(Loop(self._operands, run_rnn), self._rnn, steps)
         return last
-
-    def run_until_stopped(self) -> Counter[str]:
-        """Runs without pauses or fetches until stopped. Returns trigger -> number of segments that it cut."""
-        before = Counter(self._session.stats.cuts)
-        run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE).numpy()
-        return Counter(self._session.stats.cuts) - before
-
-    def _steps_until_stopped(self) -> Iterator[int]:
-        while not self._stop.is_set():
-            yield from range(_LOOKED_AFTER_STEPS)
 
     def step_until_stopped(self) -> list[tuple[int, int]]:
         """Runs and fetches step by step until stopped. Returns the monotonic times when each step began and ended."""

@@ -21,10 +21,10 @@ threads stores the outer values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from fusewire_kernels.codegen.bodies import TYPES, rounded
+from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
 from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import (
@@ -43,6 +43,7 @@ PARAMETERS = (
     "const int64_t *slots, int64_t columns"
 )
 WAIT, LET_NEXT_START = "fw_wait_for_kernels_before();", "fw_let_next_kernel_start();"
+_LET_NEXT_START_IF_MANY = "fw_let_next_kernel_start_if_many();"
 MOST_SIZES, MOST_OPERANDS = 48, 12  # of a launch, passed as parameters: the numbers in the prelude
 _MOST_THREADS = 1024
 
@@ -127,7 +128,7 @@ class _Reducing(ABC):
             for value in self._body.reductions(phase):
                 self._write_reduction(value)
             self._write_outer_values(stage=phase + 1)
-        self._lines.add(LET_NEXT_START)
+        self._lines.add(_LET_NEXT_START_IF_MANY)
         self._write_inner_stores()
         self._write_outer_stores()
 
@@ -267,36 +268,14 @@ class _RegisterRows(_Rows):
             lines.add(f"{stored} *q{output} = &{body.output_place(output)};")
         self._write_outer_values(stage=0)
         lines.add(*(f"{array} k{number}[FW_STEPS];" for number, array in enumerate(self._rows.arrays)))
-        for phase, each in enumerate(self._rows.passes[: body.phases]):
+        *phases, last = self._rows.passes
+        for phase, each in enumerate(phases):
             self._write_phase(each, body.reductions(phase))
             self._write_outer_values(stage=phase + 1)
-        lines.add(LET_NEXT_START)
-        self._write_storing_passes(self._rows.passes[body.phases :])
+        lines.add(_LET_NEXT_START_IF_MANY)
+        if last.targets:
+            self._write_pass(last, [self._storing(output) for output in body.inner_stores])
         self._write_outer_stores()
-
-    def _write_storing_passes(self, passes: Sequence[Pass]) -> None:
-        """Writes the pass that stores elements, and the pass of divisions before it if there is one.
-
-        If a thread is not sure of a quotient, it reads and computes its elements again and divides them by `/`.
-        """
-        *divisions, last = passes
-        storing = [self._storing(output) for output in self._body.inner_stores]
-        if not divisions:
-            if last.targets:
-                self._write_pass(last, storing)
-            return
-        lines = self._lines
-        lines.add("bool is_sure = true;")
-        self._write_pass(divisions[0], [])
-        with lines.block("if (is_sure)"):
-            self._write_pass(last, storing)
-        count = "FW_STEPS" if self._rows.are_whole else "count"
-        with lines.block("else"):
-            lines.add("#pragma unroll 1")
-            with lines.block(f"for (int step = 0; step < {count}; step++)"):
-                lines.add(f"const int64_t i{self._inner} = first + step * {self.apart};")
-                self._write_inner_values(last.targets)
-                lines.add(*storing)
 
     def _write_phase(self, each: Pass, reductions: list[int]) -> None:
         lines = self._lines
@@ -328,17 +307,10 @@ class _RegisterRows(_Rows):
         return f"k{self._rows.array_of[value]}[step]"
 
     def _declaration(self, value: int) -> str:
-        if value in self._rows.quotients:
-            return self._quotient(self._node(value), value)
         if self._body.node(value) is not None:
             return self._body.declaration(value)
         step = self._step_of(self._body.kernel.inputs[value], f"a{value}s{self._inner}")
         return self._body.declaration(value, f"__ldg(&p{value}[{step}])")
-
-    def _quotient(self, node: Node, value: int) -> str:
-        dividend, divisor = node.operands
-        quotient = rounded(f"fw_quotient_f32(v{dividend}, v{divisor}, &is_sure)", node.dtype)
-        return f"const {TYPES[node.dtype].value} v{value} = {quotient};"
 
     def _storing(self, output: int) -> str:
         step = self._step_of(self._body.kernel.stores[output].argument, f"o{output}s{self._inner}")

@@ -30,7 +30,6 @@ from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("down", "across", "high", "wide", "depth", "steps", "kept")
-_MOST_UNSTAGED = 4  # the most elements of a thread that computes the epilogue of its own elements
 _BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits
 
 
@@ -144,8 +143,7 @@ def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     lines.add("};")
     are_along = (str(not kernel.a_is_transposed).lower(), str(not kernel.b_is_unit).lower())
     unit = "4" if kernel.is_in_fours else "1"
-    is_staged = "false" if kernel.epilogue is None else f"(high * wide > {_MOST_UNSTAGED})"
-    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, unit, is_staged))
+    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, unit))
     lines.add(f"fw_tile_{t}<{parameters}>(left, right, rows, result_columns, inner, row, column, finish);")
 
 

@@ -40,16 +40,14 @@ class Pass(NamedTuple):
 
 
 class RegisterRows(NamedTuple):
-    """The passes of a kernel: one for each phase of reductions, perhaps one of divisions, and that of the stores.
+    """The passes of a kernel: one for each phase of reductions, then that of the stores.
 
-    The pass of divisions divides elements by a value of the whole row, and keeps the `quotients`. `array_of[value]` is
-    the array of registers that keeps a value, and `arrays` are the types of the arrays. An array keeps another value
-    once no pass uses the one before. `are_whole` says that rows consist of whole chunks, and `are_narrow` that a few
-    threads share a row.
+    `array_of[value]` is the array of registers that keeps a value, and `arrays` are the types of the arrays. An array
+    keeps another value once no pass uses the one before. `are_whole` says that rows consist of whole chunks, and
+    `are_narrow` that a few threads share a row.
     """
 
     passes: tuple[Pass, ...]
-    quotients: tuple[int, ...]
     array_of: dict[int, int]
     arrays: tuple[str, ...]
     are_whole: bool = False
@@ -78,35 +76,15 @@ def register_rows(body: LoopBody) -> RegisterRows | None:
     kernel = body.kernel
     if not kernel.has_inner or kernel.runs_along_columns or any(node.op == "gather" for node in kernel.nodes):
         return None
-    rows = _planned(body)
-    total_weight = sum(_weight(body, value) for each in rows.passes for value in each.made)
-    if rows.words > _MOST_WORDS or total_weight > _MOST_WEIGHT:
-        return None
-    quotients = tuple([value for value in rows.passes[-1].made if _divides_by_one_value(body, value)])
-    divided = _planned(body, quotients)
-    return divided if divided.words == rows.words else rows
+    passes = _passes(body)
+    rows = _with_arrays(body, passes)
+    total_weight = sum(_weight(body, value) for each in passes for value in each.made)
+    return rows if rows.words <= _MOST_WORDS and total_weight <= _MOST_WEIGHT else None
 
 
-def _divides_by_one_value(body: LoopBody, value: int) -> bool:
-    """Returns whether a value is a float32 quotient, or a rounded one, by a value of the whole row."""
-    node = body.node(value)
-    if node is None or node.op != "divide" or TYPES[node.operand_dtype].compute_suffix != "f32":
-        return False
-    dividend, divisor = node.operands
-    return body.is_inner(dividend) and not body.is_inner(divisor)
-
-
-def _planned(body: LoopBody, quotients: tuple[int, ...] = ()) -> RegisterRows:
-    """Plans the passes of a kernel, with a pass of divisions if there are `quotients`."""
+def _passes(body: LoopBody) -> list[Pass]:
     targets = [_operands_of_reductions(body, phase) for phase in range(body.phases)]
-    if quotients:
-        targets.append(quotients)
     targets.append(tuple([body.stored[output] for output in body.inner_stores]))
-    passes = _passes(body, targets, quotients)
-    return _with_arrays(body, passes, quotients)
-
-
-def _passes(body: LoopBody, targets: list[tuple[int, ...]], quotients: tuple[int, ...]) -> list[Pass]:
     worth_keeping = _worth_keeping(body, targets)
     passes: list[Pass] = []
     held: set[int] = set()
@@ -116,7 +94,7 @@ def _passes(body: LoopBody, targets: list[tuple[int, ...]], quotients: tuple[int
         made = [value for value in values if value not in loaded]
         held.update(loaded)
         used = held.intersection((*each, *_operands(body, made)))
-        kept = [value for value in made if value in worth_keeping or value in quotients]
+        kept = [value for value in made if value in worth_keeping]
         passes.append(Pass(each, tuple(loaded), tuple(sorted(used)), tuple(made), tuple(kept)))
         held.update(kept)
     return passes
@@ -151,7 +129,7 @@ def _weight(body: LoopBody, value: int) -> int:
     return 1 if node.op in ("cast", "index") else weight(node.op, node.dtype)
 
 
-def _with_arrays(body: LoopBody, passes: list[Pass], quotients: tuple[int, ...]) -> RegisterRows:
+def _with_arrays(body: LoopBody, passes: list[Pass]) -> RegisterRows:
     last_use = {value: number for number, each in enumerate(passes) for value in (*each.held, *each.kept)}
     array_of: dict[int, int] = {}
     arrays: list[str] = []
@@ -163,7 +141,7 @@ def _with_arrays(body: LoopBody, passes: list[Pass], quotients: tuple[int, ...])
         free += [array_of[value] for value in each.held if last_use[value] == number]
         for value in each.kept:
             _take(body, value, array_of, arrays, free)
-    return RegisterRows(tuple(passes), quotients, array_of, tuple(arrays))
+    return RegisterRows(tuple(passes), array_of, tuple(arrays))
 
 
 def _take(body: LoopBody, value: int, array_of: dict[int, int], arrays: list[str], free: list[int]) -> None:

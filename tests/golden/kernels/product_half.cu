@@ -221,15 +221,16 @@ using fw_slice_of_f16 =
 
 /* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
  * at that row, `b` at that column. The lines of an operand lie along k or across it. If down × across threads are fewer
- * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. If
- * `is_staged`, the sums pass through shared memory, so that neighbouring threads finish neighbours: then they read and
- * write whole sectors of memory, and the text of `finish` is not there for each element of a thread. */
+ * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. Many
+ * sums of a thread pass through shared memory, so that a thread finishes elements of one column: then neighbouring threads
+ * read and write whole sectors of memory, and the text of `finish` is not there for each element of a thread. */
 template <int down, int across, int high, int wide, int depth, int steps, int kept, bool a_is_along, bool b_is_along,
-          int unit, bool is_staged, typename Finish>
+          int unit, typename Finish>
 FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
                       int64_t column, const Finish &finish) {
     const int threads = 128, height = down * high, width = across * wide;
     const int batches = depth / steps, is_copied = 0;
+    const bool is_staged = high * wide > 4;
     const int a_pack = a_is_along ? 1 : high < 4 ? high : 4, b_pack = b_is_along ? 1 : wide < 4 ? wide : 4;
     static_assert(batches % 2 == 0, "a slice ends with the second of two batches");
     typedef fw_slice_of_f16<a_is_along, height, depth, threads, unit> left_slice;
@@ -419,7 +420,7 @@ FW_FN void fw_7a4cf609f91f51e3269e_any(const fw_values &values, const int64_t *a
         const auto finish = [&](int64_t i0, int64_t i1, float sum) {
         result[i0 * result_columns + i1] = fw_store_f16(fw_canonical_f32(sum));
         };
-        fw_tile_f16<down, across, high, wide, depth, steps, kept, false, true, 1, false>(left, right, rows, result_columns, inner, row, column, finish);
+        fw_tile_f16<down, across, high, wide, depth, steps, kept, false, true, 1>(left, right, rows, result_columns, inner, row, column, finish);
     }
 }
 #endif

@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
         }
         r4 = fw_tree_of_columns_sum_f32(r4, shared);
         const float v4 = r4.value;
-        fw_let_next_kernel_start();
+        fw_let_next_kernel_start_if_many();
         if (is_inside) {
             for (int64_t i1 = lane; i1 < n1; i1 += FW_LANES) {
                 const float v0 = a0[i0 + i1 * a0s1];

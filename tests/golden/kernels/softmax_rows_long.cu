@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_long(
         }
         if (n1 > FW_SEGMENT) r4 = fw_tree_in_warp_sum_f32(r4);
         const float v4 = r4.value;
-        fw_let_next_kernel_start();
+        fw_let_next_kernel_start_if_many();
         for (int64_t i1 = own; i1 < n1; i1 += warps * FW_LANES) {
             const float v0 = a0[i0 * a0s0 + i1];
             const float v2 = v0 - v1;

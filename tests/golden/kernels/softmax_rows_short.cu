@@ -69,35 +69,14 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_sho
         r4 = fw_tree_in_warp_sum_f32(r4);
         if (warps > 1) r4 = fw_tree_of_warps_sum_f32(r4, warps, shared);
         const float v4 = r4.value;
-        fw_let_next_kernel_start();
-        bool is_sure = true;
+        fw_let_next_kernel_start_if_many();
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
             if (step >= count) break;
             const int64_t i1 = first + step * FW_LANES;
             const float v3 = k0[step];
-            const float v5 = fw_quotient_f32(v3, v4, &is_sure);
-            k0[step] = v5;
-        }
-        if (is_sure) {
-            #pragma unroll
-            for (int step = 0; step < FW_STEPS; step++) {
-                if (step >= count) break;
-                const int64_t i1 = first + step * FW_LANES;
-                const float v5 = k0[step];
-                q0[step * FW_LANES] = fw_canonical_f32(v5);
-            }
-        }
-        else {
-            #pragma unroll 1
-            for (int step = 0; step < count; step++) {
-                const int64_t i1 = first + step * FW_LANES;
-                const float v0 = a0[i0 * a0s0 + i1];
-                const float v2 = v0 - v1;
-                const float v3 = fw_exp_f32(v2);
-                const float v5 = v3 / v4;
-                q0[step * FW_LANES] = fw_canonical_f32(v5);
-            }
+            const float v5 = v3 / v4;
+            q0[step * FW_LANES] = fw_canonical_f32(v5);
         }
         if (own == 0) {
             o1[i0] = v6;

@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d_long(
         if (n0 > FW_SEGMENT) r3 = fw_tree_in_warp_sum_f32(r3);
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
-        fw_let_next_kernel_start();
+        fw_let_next_kernel_start_if_many();
         if (own == 0) {
             o0[0] = fw_store_f16(fw_canonical_f32(v4));
         }

@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_nar
         fw_partial_sum_f32 r3 = fw_tree_of_shares_sum_f32(s3);
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
-        fw_let_next_kernel_start();
+        fw_let_next_kernel_start_if_many();
         if (lane == 0 && is_inside) {
             o0[0] = fw_store_f16(fw_canonical_f32(v4));
         }

@@ -51,11 +51,9 @@ def test_softmax_loads_its_row_once_and_keeps_the_exponential_in_its_place() -> 
     assert rows.passes == (
         Pass(targets=(0, 0), loaded=(0,), held=(0,), made=(), kept=()),  # the greatest, and where it is
         Pass(targets=(3,), loaded=(), held=(0,), made=(2, 3), kept=(3,)),  # the sum of the exponentials
-        Pass(targets=(5,), loaded=(), held=(3,), made=(5,), kept=(5,)),  # the divisions
-        Pass(targets=(5,), loaded=(), held=(5,), made=(), kept=()),
+        Pass(targets=(5,), loaded=(), held=(3,), made=(5,), kept=()),
     )
-    assert rows.quotients == (5,)
-    assert rows.array_of[0] == rows.array_of[3] == rows.array_of[5]
+    assert rows.array_of[0] == rows.array_of[3]
     assert (rows.arrays, rows.words, rows.blocks) == (("float",), 1, 2)
 
 
@@ -87,28 +85,11 @@ def test_kernels_that_keep_more_run_one_block_at_a_time() -> None:
     assert (rows.words, rows.blocks) == (2, 1)
 
 
-def test_there_is_no_pass_of_divisions_if_it_takes_more_registers() -> None:
-    total = node("reduce", (0,), f32, detail="sum")
-    quotient = [total, node("divide", (0, 1), f32)]
-    alone, beside_its_dividend = _rows(_kernel(1, quotient, 2)), _rows(_kernel(1, quotient, 2, 0))
-    assert alone is not None
-    assert beside_its_dividend is not None
-    assert (alone.quotients, beside_its_dividend.quotients) == ((2,), ())
-
-
-def test_only_float32_quotients_by_a_value_of_the_row_have_a_pass() -> None:
-    total = node("reduce", (0,), f32, detail="sum")
-    for nodes in ([total, node("divide", (1, 0), f32)], [total, node("divide", (0, 0), f32)]):
-        rows = _rows(_kernel(1, nodes, 2))
-        assert rows is not None
-        assert rows.quotients == ()
-
-
 def test_a_double_takes_two_registers() -> None:
     nodes = [node("reduce", (0,), f64, detail="sum"), node("divide", (0, 1), f64)]
     rows = _rows(_kernel(1, nodes, 2, dtype=f64))
     assert rows is not None
-    assert (rows.words, rows.quotients) == (2, ())
+    assert rows.words == 2
 
 
 def test_rows_with_too_many_inputs_or_too_much_work_are_read_again() -> None:

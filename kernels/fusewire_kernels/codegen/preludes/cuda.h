@@ -82,22 +82,6 @@ FW_FN float fw_divide_fraction_f32(float a, float b) {
     return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
 }
 
-/* a / b, for many a and one b, so that what depends on b alone is computed once. `first` is off by less than a unit in the
- * last place, and then one correction by the remainder rounds as `/` does (P. W. Markstein, "Computation of elementary
- * functions on the IBM RISC System/6000 processor", 1990), as long as no step overflows or underflows. No step does if b
- * and the quotient are of middling size; an infinite step ends in NaN, which is no such size. Else, and unless a is +0,
- * clears `is_sure`: to test that costs less than to branch here. */
-FW_FN float fw_quotient_f32(float a, float b, bool *is_sure) {
-    const float reciprocal = __frcp_rn(b), size = fabsf(b);
-    const float error = fw_fma_f32(-b, reciprocal, 1.0f) * reciprocal;
-    const float least = size >= 0x1p-40f && size <= 0x1p40f ? 0x1p-60f : FW_INFINITY_F32;
-    const uint32_t zero = b > 0.0f ? fw_bits_f32(0.0f) : fw_bits_f32(FW_NAN_F32);
-    const float first = fw_fma_f32(a, reciprocal, a * error);
-    const float quotient = fw_fma_f32(fw_fma_f32(-b, first, a), reciprocal, first);
-    if (!(fabsf(quotient) >= least) && fw_bits_f32(a) != zero) *is_sure = false;
-    return quotient;
-}
-
 /* A captured graph starts a kernel while the last blocks of the one before still run. What a kernel reads before this call
  * no kernel of the graph writes: its parameters, and its slots. On older devices a kernel starts once the others ended. */
 FW_FN void fw_wait_for_kernels_before(void) {
@@ -106,12 +90,17 @@ FW_FN void fw_wait_for_kernels_before(void) {
 #endif
 }
 
-/* Lets the next kernel start, once each block has called this or ended. Too early, blocks of the next kernel take the
- * places of this one's, and several of them share a multiprocessor while others are free. */
+/* Lets the next kernel start, once each block has called this or ended. */
 FW_FN void fw_let_next_kernel_start(void) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/* The same for a kernel with enough threads for a whole device. While fewer run, blocks of the next kernel would share the
+ * multiprocessors that are free first. */
+FW_FN void fw_let_next_kernel_start_if_many(void) {
+    if ((int64_t)gridDim.x * gridDim.y * gridDim.z * blockDim.x >= 1 << 18) fw_let_next_kernel_start();
 }
 
 /* Where an operand lives: slots[column] + byte_offset, or the slot's own bits for a scalar. */
