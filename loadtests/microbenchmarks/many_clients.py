@@ -137,7 +137,7 @@ def _rows_figure(held: list[_Released]) -> Figure:
     means_of_all = [released.rows_a_launch_of_all for released in held]
     return Figure(
         name="clients_rows",
-        what=f"{_CLIENTS} clients, {_HELD_STEPS * RNN_OPS:,} ops of each in flight when the device begins: rows a launch",
+        what=f"{_CLIENTS} clients, {_HELD_STEPS * RNN_OPS:,} ops of each sent when the device begins: rows a launch",
         value=min(means),
         unit="rows",
         notes=(f"of {len(means)} turns: {_listed(means)}; fragments counted too: {_listed(means_of_all)}",),
