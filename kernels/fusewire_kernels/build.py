@@ -19,7 +19,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import entries, layout_of
+from fusewire_kernels.codegen.geometry import MOST_ROWS, entries, layout_of
 from fusewire_kernels.codegen.kernel import Kernel, PersistentProduct
 from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
@@ -76,17 +76,20 @@ class Design(NamedTuple):
         return {launch.lowered.kernel.key: launch.lowered.kernel for launch in self.launches}
 
 
-def build_plan(program: Program, dialect: str) -> Plan:
-    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda"."""
-    return written_in(dialect, design(program))
+def build_plan(program: Program, dialect: str, most_rows: int = MOST_ROWS) -> Plan:
+    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda", for launches of `most_rows`."""
+    return written_in(dialect, design(program), most_rows)
 
 
-def written_in(dialect: str, plan: Design) -> Plan:
-    """Returns the plan of a design, with kernels in the dialect "c" or "cuda". Only CUDA has persistent kernels."""
+def written_in(dialect: str, plan: Design, most_rows: int = MOST_ROWS) -> Plan:
+    """Returns the plan of a design, with kernels in the dialect "c" or "cuda". Only CUDA has persistent kernels.
+
+    A launch may have more than `most_rows` rows, if these are at least `MOST_ROWS`.
+    """
     sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}
     if dialect != "cuda":
         return write(plan, tuple(sources.values()))
-    return _with_persistent(plan, write(plan, _launched(plan, sources)))
+    return _with_persistent(plan, write(plan, _launched(plan, sources, most_rows)))
 
 
 def design(program: Program) -> Design:
@@ -132,12 +135,14 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
     )
 
 
-def _launched(plan: Design, sources: dict[str, tuple[KernelSource, ...]]) -> tuple[tuple[KernelSource, ...], ...]:
+def _launched(
+    plan: Design, sources: dict[str, tuple[KernelSource, ...]], most_rows: int
+) -> tuple[tuple[KernelSource, ...], ...]:
     """Returns of the sources of each CUDA kernel those that some launch may run, so that no others are compiled."""
     needed: dict[str, set[str]] = {key: set() for key in sources}
     for lowered, groups in plan.launches:
         key = lowered.kernel.key
-        needed[key].update(entries(layout_of(sources[key][0].text), lowered.sizes, len(groups)))
+        needed[key].update(entries(layout_of(sources[key][0].text), lowered.sizes, len(groups), most_rows))
     return tuple(
         tuple([source for source in several if source.key.removeprefix(key) in needed[key]])
         for key, several in sources.items()

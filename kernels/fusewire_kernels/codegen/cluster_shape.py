@@ -14,8 +14,8 @@ _MOST_BLOCKS = 8  # of a cluster that every device with clusters can run
 _LEAST_WIDTH = 32
 _MOST_ROWS = 1024  # beyond, a launch for each iteration uses the device as well
 # Clusters that do not run at once follow one another, and an iteration of each takes longer the more elements of the
-# right operand a block has. With more of these in all a captured graph is faster: with 1,024 rows of 256 elements (6.6 µs
-# an iteration instead of 10.6) or 64 of 512 (5.4 instead of 5.9), but not with 512 of 256 (6.1 instead of 5.6).
+# right operand a block has. With more of these in all a captured graph is faster: with 1,024 rows of 256 elements
+# (6.6 µs an iteration instead of 10.6) or 64 of 512 (5.4 instead of 5.9), but not with 512 of 256 (6.1 instead of 5.6).
 _MOST_ELEMENTS = 60_000
 # Two rows use each element of a column twice. With more rows a thread, or more groups, an iteration takes longer.
 _ROWS_A_THREAD = 2

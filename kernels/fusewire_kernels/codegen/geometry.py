@@ -22,6 +22,7 @@ _MOST_POINT_BLOCKS = 1 << 11
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _PARTS_OF_A_KEY = 2  # of a kernel: fw, and a hash; the key of a source may have its entry behind them
+MOST_ROWS = 32  # the most rows of a launch that decide which tile it has; a plan lacks what only more rows would have
 _MOST_BLOCKS = 1 << 16  # if there is work for more blocks, each block does several parts of the work
 
 
@@ -159,19 +160,21 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     height, width = sizes[rank : rank + 2]
-    return _grid_of_product(outer, height, width, instances * rows)
+    return _grid_of_product(outer, height, width, instances * min(rows, MOST_ROWS))
 
 
-def entries(layout: Layout, sizes: Sequence[int], instances: int) -> frozenset[str]:
-    """Returns the entries of all grids of a kernel over `sizes` with so many instances, whatever the number of rows."""
+def entries(layout: Layout, sizes: Sequence[int], instances: int, most_rows: int = MOST_ROWS) -> frozenset[str]:
+    """Returns the entries of all grids of a kernel over `sizes` with so many instances, of one to `most_rows` rows."""
     schedule, rank = layout
     if schedule is not Schedule.PRODUCT:
         return frozenset((grid(layout, sizes, instances, 1).entry,))
     rows, columns = sizes[rank : rank + 2]
     chosen = []
     for tile in _fitting(rows, columns):
-        chosen.append(_entry(tile.entry))
-        if prod(sizes[:rank]) * _blocks(tile, rows, columns) >= tile.least_blocks:
+        blocks = max(prod(sizes[:rank]) * _blocks(tile, rows, columns), 1) * instances  # for one row
+        if blocks * most_rows >= tile.least_blocks:
+            chosen.append(_entry(tile.entry))
+        if blocks >= tile.least_blocks:
             break
     return frozenset(chosen)
 

@@ -20,7 +20,6 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 # The arguments of cuLaunchKernel. They are made once: some are pointers to the values that differ between launches.
 Call = tuple[Any, ...]
 
-_STREAM = 8  # the index of the stream among the arguments
 _STARTS_EARLY = 6  # the number of a launch's attribute: programmatic stream serialization
 
 OUT_OF_MEMORY = 2  # the status that the driver and the runtime report
@@ -37,18 +36,21 @@ _UNREACHED_MARKS = 3
 
 
 class _Attribute(ctypes.Structure):
-    """An attribute of a launch, CUlaunchAttribute, whose value is an integer."""
+    """The driver's CUlaunchAttribute: an attribute of a launch, whose value is an integer."""
 
-    _fields_ = (("number", ctypes.c_uint), ("unused", ctypes.c_char * 4), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60))
+    _fields_ = (
+        ("number", ctypes.c_uint),
+        ("unused", ctypes.c_uint),
+        ("value", ctypes.c_int),
+        ("rest", ctypes.c_char * 60),
+    )
 
 
 class _Launch(ctypes.Structure):
-    """The parameters of a launch with attributes, CUlaunchConfig."""
+    """The driver's CUlaunchConfig. `sizes` are those of the grid, of a block, and of its shared memory in bytes."""
 
     _fields_ = (
-        ("blocks_xyz", ctypes.c_uint * 3),
-        ("threads_xyz", ctypes.c_uint * 3),
-        ("shared_bytes", ctypes.c_uint),
+        ("sizes", ctypes.c_uint * 7),
         ("stream", ctypes.c_void_p),
         ("attributes", ctypes.POINTER(_Attribute)),
         ("attributes_count", ctypes.c_uint),
@@ -151,15 +153,14 @@ class Stream:
         """Lets blocks of a kernel use so much dynamic shared memory."""
         _check(self._set_attribute(function, ctypes.c_int(_DYNAMIC_SHARED_BYTES), ctypes.c_int(size_bytes)))
 
-    def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p, *, are_early: bool) -> None:
+    def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p, *, start_early: bool) -> None:
         """Adds launches to the graph that another stream captures.
 
-        If `are_early`, a kernel starts before the kernel ahead of it has ended, and waits where it reads its inputs.
+        If they `start_early`, a kernel starts before the kernel ahead of it has ended, and waits where it reads inputs.
         """
-        attribute = _Attribute(_STARTS_EARLY, b"", are_early)
-        for function, *numbers, _, pointers, extra in calls:
-            blocks, threads, shared_bytes = numbers[:3], numbers[3:6], numbers[6]
-            launch = _Launch(tuple(n.value for n in blocks), tuple(n.value for n in threads), shared_bytes.value, capturing, ctypes.pointer(attribute), are_early)
+        attribute = ctypes.pointer(_Attribute(_STARTS_EARLY, value=1))
+        for function, *sizes, _, pointers, extra in calls:
+            launch = _Launch(tuple([size.value for size in sizes]), capturing, attribute, int(start_early))
             _check(self._launch_with_attributes(ctypes.byref(launch), function, pointers, extra))
 
     def launch_graph(self, executable: int) -> None:

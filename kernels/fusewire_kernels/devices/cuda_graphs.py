@@ -37,11 +37,14 @@ class LaunchGraph(NamedTuple):
 
 
 class LaunchGraphs:
-    """The captured graphs of one device. `allocate` returns device memory and may raise OutOfMemory. Any thread."""
+    """The captured graphs of one device, whose kernels `start_early` if the device can do so. Any thread.
 
-    def __init__(self, stream: Stream, allocate: Callable[[int], Any], *, are_early: bool) -> None:
-        self._are_early = are_early
+    `allocate` returns device memory and may raise OutOfMemory.
+    """
+
+    def __init__(self, stream: Stream, allocate: Callable[[int], Any], *, start_early: bool) -> None:
         self._stream = stream
+        self._start_early = start_early
         self._allocate = allocate
         self._capturing = cupy.cuda.Stream(non_blocking=True)
         self._thread = ThreadPoolExecutor(1, "fusewire-capture", initializer=runtime.setDevice, initargs=(0,))
@@ -94,7 +97,8 @@ class LaunchGraphs:
         self._capturing.begin_capture()
         try:
             for iteration in range(iterations):
-                self._stream.capture(calls_at(table_address + iteration * table_bytes), pointer, are_early=self._are_early)
+                calls = calls_at(table_address + iteration * table_bytes)
+                self._stream.capture(calls, pointer, start_early=self._start_early)
         except ServerFault:
             with suppress(runtime.CUDARuntimeError):  # the fault may have ended the capture
                 self._capturing.end_capture()

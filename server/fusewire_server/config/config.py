@@ -136,7 +136,7 @@ class Planner:
     cached_bytes: Annotated[
         Bytes, "memory of all programs, numbered ones included; the sessions of one tenant may hold half of it"
     ] = 2 * GIB
-    promote_fragment_after: Annotated[Count, "uses of a fragment before it is planned"] = 3
+    promote_fragment_after: Annotated[Count, "uses of a fragment before it is planned"] = 2
 
     def __post_init__(self) -> None:
         check_section("planner", self)

@@ -1,9 +1,9 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-One worker or several make the plans that waiting rows need (plans of one-op programs for tier 0). Another worker makes
-the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one request at a
-time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a turn of each
-of these sessions.
+Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Others
+make the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one request
+at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a turn of
+each of these sessions.
 
 If a request exceeds its deadline, the planner kills the worker process and every compiler that the process has started.
 The planner then starts a new process and asks the request again, `MOST_ATTEMPTS` times at most. A worker bounds its own
@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import msgpack
 
+from fusewire_kernels.codegen.geometry import MOST_ROWS
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
@@ -62,7 +63,7 @@ class Planned(NamedTuple):
 class PlannerSettings(NamedTuple):
     """The command, device and bounds of a worker, which gets the fields up to `memory_bytes` as arguments.
 
-    `urgent_workers` is the number of workers for what rows wait for.
+    `urgent_workers` is the number of workers for what rows wait for, and `usual_workers` that of the others.
     """
 
     dialect: str
@@ -71,6 +72,7 @@ class PlannerSettings(NamedTuple):
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planning.worker")
     urgent_workers: int = 1
+    usual_workers: int = 1
 
 
 @dataclass(eq=False)
@@ -93,8 +95,8 @@ class Planner:
     """Sends requests to the workers and takes their answers. The loop thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings, settings.urgent_workers)
-        self._usual = _Lane(settings, 1)
+        self._urgent = _Lane(settings, settings.urgent_workers, most_rows=1)
+        self._usual = _Lane(settings, settings.usual_workers, most_rows=MOST_ROWS)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""
@@ -132,12 +134,15 @@ class Planner:
 
 
 class _Lane:
-    """The requests of some workers, and the task of each worker that serves them."""
+    """The requests of some workers, and the task of each worker that serves them.
 
-    def __init__(self, settings: PlannerSettings, workers: int) -> None:
+    Their plans are for launches of up to `most_rows` rows.
+    """
+
+    def __init__(self, settings: PlannerSettings, workers: int, *, most_rows: int) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
-        self._workers = [_Worker(settings) for _ in range(workers)]
+        self._workers = [_Worker(settings, most_rows) for _ in range(workers)]
         self._wanted = asyncio.Event()
         self._served: set[PlanRequest] = set()  # the requests that the workers serve now
         self._tasks: list[asyncio.Task[None]] = []
@@ -221,8 +226,9 @@ class _Lane:
 class _Worker:
     """One worker process. The process and its compilers are one process group."""
 
-    def __init__(self, settings: PlannerSettings) -> None:
+    def __init__(self, settings: PlannerSettings, most_rows: int) -> None:
         self._settings = settings
+        self._most_rows = most_rows
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -272,6 +278,7 @@ class _Worker:
                     settings.architecture,
                     str(settings.memory_bytes),
                     str(settings.deadline_s),
+                    str(self._most_rows),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     start_new_session=True,

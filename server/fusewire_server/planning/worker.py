@@ -55,7 +55,7 @@ _COMPILING_SHARE = 0.8
 
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until standard input ends or no process reads the answers any more."""
-    dialect, architecture, memory_bytes, deadline_s = arguments
+    dialect, architecture, memory_bytes, deadline_s, most_rows = arguments
     if os.getpgrp() == os.getpid():
         end_with_parent()
         guard_group(_make_temporary_folder())
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     gc.freeze()
     gc.disable()  # planning makes no cycles; collecting between requests frees other cycles
     while (raw := _read(requests)) is not None:
-        answer = msgpack.packb(_answer(raw, dialect, compiler, faults))
+        answer = msgpack.packb(_answer(raw, dialect, int(most_rows), compiler, faults))
         try:
             answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
             answers.flush()
@@ -135,7 +135,9 @@ def _folder_of_faults() -> Path | None:
     return Path(named) if named else None
 
 
-def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | None) -> tuple[Any, ...]:
+def _answer(
+    raw: bytes, dialect: str, most_rows: int, compiler: DialectCompiler, faults: Path | None
+) -> tuple[Any, ...]:
     """Returns (plan, binaries, planning ns, compiling ns, kernels compiled), or (text of a refusal, is it passing).
 
     The planning time is processor time of this thread, because at this low priority clock time would include the time
@@ -145,7 +147,7 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
     try:
         decoded = decode(raw, _UNLIMITED)
         with _kept(faults, raw):
-            plan = build_plan(decoded, dialect)
+            plan = build_plan(decoded, dialect, most_rows)
         planned_ns = time.thread_time_ns() - began_ns
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)

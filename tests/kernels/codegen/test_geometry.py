@@ -130,17 +130,27 @@ def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> Non
         (1, 1024, {"_1x16"}),
         (1, 4096, {"_1x32"}),
         (8, 4096, {"_8x16"}),
-        (64, 256, {"_8x16", "_16x32", "_32x64", "_64x128"}),
+        (64, 256, {"_8x16", "_16x32", "_32x64"}),
+        (128, 256, {"_16x32", "_32x64", "_64x128"}),
         (64, 1024, {"_16x32", "_32x64", "_64x128"}),
         (4096, 4096, {"_64x128"}),
         (65536, 64, {"_64x64"}),
     ],
 )
-def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_copies(
+def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_rows(
     rows: int, columns: int, names: set[str]
 ) -> None:
-    assert entries(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), 1) == names
+    layout, sizes = Layout(Schedule.PRODUCT, 0), (rows, columns, 256)
+    assert entries(layout, sizes, 1) == names
     assert {_product_grid(rows, columns, copies).entry for copies in (1, 2, 4, 8, 16, 32, 64, 128, 1000)} == names
+    assert entries(layout, sizes, 1, most_rows=1) == {_product_grid(rows, columns, 1).entry}
+
+
+@pytest.mark.parametrize("instances", [1, 3, 16])
+def test_the_entries_of_several_products_are_those_of_all_together(instances: int) -> None:
+    layout, sizes = Layout(Schedule.PRODUCT, 0), (64, 256, 256)
+    chosen = {grid(layout, sizes, instances, rows).entry for rows in range(1, 40)}
+    assert entries(layout, sizes, instances) == chosen
 
 
 def test_a_kernel_of_rows_has_the_one_entry_for_their_length() -> None:

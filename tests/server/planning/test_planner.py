@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.build import build_plan
+from fusewire_kernels.codegen.geometry import MOST_ROWS
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX
@@ -55,9 +56,11 @@ while len(head := requests.read(4)) == 4:
 
 
 @asynccontextmanager
-async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1) -> AsyncIterator[Planner]:
+async def planner(
+    tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1, usual_workers: int = 1
+) -> AsyncIterator[Planner]:
     command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers))
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers, usual_workers))
     one.start()
     try:
         yield one
@@ -95,9 +98,9 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            planned = await answer(one, b"first")
-            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S)), 3, 4, 1)
-            await answer(one, b"second")
+            told = ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S))
+            assert await answer(one, b"first") == Planned(PLAN, (*told, str(MOST_ROWS)), 3, 4, 1)
+            assert await answer(one, b"second", is_urgent=True) == Planned(PLAN, (*told, "1"), 3, 4, 1)
         assert asked(tmp_path) == ["first", "second"]
 
     run(test())
@@ -137,13 +140,14 @@ def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None
     run(test())
 
 
-def test_what_rows_wait_for_is_made_by_several_workers_at_a_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_several_workers_plan_at_a_time(tmp_path: Path, is_urgent: bool) -> None:
     async def test() -> None:
-        async with planner(tmp_path, urgent_workers=2) as one:
-            hanging = one.request(b"hang", OWNER, is_urgent=True)
+        async with planner(tmp_path, urgent_workers=2, usual_workers=2) as one:
+            hanging = one.request(b"hang", OWNER, is_urgent=is_urgent)
             await until(record(tmp_path).exists)
             for raw in (b"one", b"two"):
-                assert (await answer(one, raw, is_urgent=True)).plan == PLAN
+                assert (await answer(one, raw, is_urgent=is_urgent)).plan == PLAN
             assert not hanging.answer.done()
 
     run(test())
@@ -346,7 +350,7 @@ def test_a_cache_that_cannot_be_used_refuses_a_program_only_as_long(
 
 def test_a_worker_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S))
+    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S), "1")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         worker.stdout.close()

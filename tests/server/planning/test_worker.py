@@ -172,7 +172,7 @@ def test_a_compiler_that_fails_at_first_does_not_end_the_worker() -> None:
 def test_a_fault_of_the_machine_refuses_a_program_for_a_while_and_any_other_for_good(
     error: Exception, is_passing: bool
 ) -> None:
-    text, told = _answer(encode(chain()), "c", FailingCompiler(error), None)
+    text, told = _answer(encode(chain()), "c", 1, FailingCompiler(error), None)
     assert str(error) in text
     assert told is is_passing
 
@@ -223,7 +223,7 @@ def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
 ) -> None:
     raw = encode(chain())
     request = len(raw).to_bytes(4, "little") + raw
-    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S))
+    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S), "1")
     (tmp_path / "test_careless.py").write_text(CARELESS_TEST.format(command=whole_command, request=request))
     pytest_command = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *processes)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TMPDIR": str(tmp_path)}
