@@ -31,24 +31,17 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
     if device.info.dialect is None:
         log.warning("no compiler: every program runs op by op")
         return None
-    processors = os.cpu_count() or 1
     return PlannerSettings(
         device.info.dialect,
         device.info.architecture,
         config.deadline_s,
         config.memory_bytes,
-        urgent_workers=urgent_workers(processors),
-        usual_workers=usual_workers(processors),
+        urgent_workers=urgent_workers(os.cpu_count() or 1),
     )
 
 
 def urgent_workers(processors: int) -> int:
-    """Returns how many workers make the one-op kernels that rows wait for."""
-    return min(max(processors // 2, 1), 8)
-
-
-def usual_workers(processors: int) -> int:
-    """Returns how many workers make the plans of whole programs: few, so that processors are left."""
+    """Returns how many workers make the one-op kernels that rows wait for: few, so that processors are left."""
     return min(max(processors // 4, 1), 4)
 
 

@@ -11,7 +11,7 @@ from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
-from fusewire_server.backends import choose_device, planner_settings, urgent_workers, usual_workers
+from fusewire_server.backends import choose_device, planner_settings, urgent_workers
 from fusewire_server.config.config import Device, Planner
 from fusewire_server.config.settings import MIB
 
@@ -67,6 +67,6 @@ def test_the_planner_is_told_its_bounds() -> None:
     assert (told.dialect, told.deadline_s, told.memory_bytes) == (device.info.dialect, 3.0, 5 * MIB)
 
 
-@pytest.mark.parametrize(("processors", "urgent", "usual"), [(1, 1, 1), (2, 1, 1), (8, 4, 2), (16, 8, 4), (128, 8, 4)])
-def test_more_processors_plan_with_more_workers(processors: int, urgent: int, usual: int) -> None:
-    assert (urgent_workers(processors), usual_workers(processors)) == (urgent, usual)
+@pytest.mark.parametrize(("processors", "workers"), [(1, 1), (2, 1), (8, 2), (16, 4), (128, 4)])
+def test_a_quarter_of_the_processors_and_at_most_four_make_what_rows_wait_for(processors: int, workers: int) -> None:
+    assert urgent_workers(processors) == workers

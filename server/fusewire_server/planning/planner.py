@@ -1,9 +1,9 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Others
-make the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one request
-at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a turn of
-each of these sessions.
+Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Another
+worker makes the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one
+request at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a
+turn of each of these sessions.
 
 If a request exceeds its deadline, the planner kills the worker process and every compiler that the process has started.
 The planner then starts a new process and asks the request again, `MOST_ATTEMPTS` times at most. A worker bounds its own
@@ -63,7 +63,7 @@ class Planned(NamedTuple):
 class PlannerSettings(NamedTuple):
     """The command, device and bounds of a worker, which gets the fields up to `memory_bytes` as arguments.
 
-    `urgent_workers` is the number of workers for what rows wait for, and `usual_workers` that of the others.
+    `urgent_workers` is the number of workers for what rows wait for.
     """
 
     dialect: str
@@ -72,7 +72,6 @@ class PlannerSettings(NamedTuple):
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planning.worker")
     urgent_workers: int = 1
-    usual_workers: int = 1
 
 
 @dataclass(eq=False)
@@ -96,7 +95,7 @@ class Planner:
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _Lane(settings, settings.urgent_workers, most_rows=1)
-        self._usual = _Lane(settings, settings.usual_workers, most_rows=MOST_ROWS)
+        self._usual = _Lane(settings, 1, most_rows=MOST_ROWS)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""

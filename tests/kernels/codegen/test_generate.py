@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import ProductKernel
+from fusewire_kernels.codegen.loops_cuda import WAIT
 from tests.golden_files import check_text
 from tests.kernels.codegen.kernels_of_note import NOTED
 
 SUFFIXES = {"c": "c", "cuda": "cu"}
+ELEMENT = re.compile(r"\b([ao]\d+|result)\[")  # of an input or an output
 
 
 @pytest.mark.parametrize("dialect", SUFFIXES)
@@ -27,6 +31,15 @@ def test_a_source_defines_the_function_its_key_names(dialect: str) -> None:
         for source in generate(kernel, dialect):
             assert source.key.startswith(kernel.key)
             assert f" {source.key}(" in source.text
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_a_kernel_of_a_captured_graph_touches_no_array_before_it_has_waited(name: str) -> None:
+    for source in generate(NOTED[name], "cuda"):
+        before, after = source.text.split(WAIT)
+        assert not ELEMENT.search(before)
+        assert ELEMENT.search(after)
+        assert "slots[" not in after
 
 
 def test_kernels_that_differ_have_different_keys() -> None:
