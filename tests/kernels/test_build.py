@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
+from fusewire_kernels.codegen.geometry import MOST_ROWS
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
@@ -392,13 +393,14 @@ def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
     assert {launch.kernel for launch in plan.launches} == {0}
 
 
-def test_on_a_gpu_a_plan_has_only_the_sources_that_its_sizes_need() -> None:
+@pytest.mark.parametrize(("most_rows", "tiles"), [(1, ["8x16"]), (MOST_ROWS, ["8x16", "16x32", "32x64"])])
+def test_on_a_gpu_a_plan_has_only_the_sources_that_its_sizes_and_rows_need(most_rows: int, tiles: list[str]) -> None:
     writer = Writer()
     x, w = writer.input(64, 1024), writer.input(1024, 256)
     total = writer.sum(x, axes=(1,), keepdims=False)
-    plan = build_plan(writer.program(total, writer.matmul(x, w)), "cuda")
+    plan = build_plan(writer.program(total, writer.matmul(x, w)), "cuda", most_rows)
     assert all(source.key in source.text for source in plan.kernels)
-    assert [source.key.rpartition("_")[2] for source in plan.kernels] == ["whole", "8x16", "16x32", "32x64", "64x128"]
+    assert [source.key.rpartition("_")[2] for source in plan.kernels] == ["whole", *tiles]
 
 
 def test_launches_of_one_kernel_over_several_sizes_have_the_sources_of_all() -> None:
