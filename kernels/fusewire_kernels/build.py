@@ -19,7 +19,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import MOST_ROWS, entries, layout_of
+from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE, entries, layout_of
 from fusewire_kernels.codegen.kernel import Kernel, PersistentProduct
 from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
@@ -76,16 +76,16 @@ class Design(NamedTuple):
         return {launch.lowered.kernel.key: launch.lowered.kernel for launch in self.launches}
 
 
-def build_plan(program: Program, dialect: str, most_rows: int = MOST_ROWS) -> Plan:
-    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda", for launches of `most_rows`."""
+def build_plan(program: Program, dialect: str, most_rows: int = ROWS_THAT_CHOOSE) -> Plan:
+    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda".
+
+    It is for launches of one to `most_rows` rows. With `ROWS_THAT_CHOOSE` it is for launches of any number of rows.
+    """
     return written_in(dialect, design(program), most_rows)
 
 
-def written_in(dialect: str, plan: Design, most_rows: int = MOST_ROWS) -> Plan:
-    """Returns the plan of a design, with kernels in the dialect "c" or "cuda". Only CUDA has persistent kernels.
-
-    A launch may have more than `most_rows` rows, if these are at least `MOST_ROWS`.
-    """
+def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) -> Plan:
+    """Returns the plan of a design, as `build_plan` does. Only CUDA has persistent kernels."""
     sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}
     if dialect != "cuda":
         return write(plan, tuple(sources.values()))

@@ -71,31 +71,31 @@ def _rows_a_launch(launches: Sequence[_Launches]) -> float:
 def _measure(context: Context) -> tuple[Figure, ...]:
     with context.service() as service:
         arguments = [(service.target, 1, _HIDDEN, seed) for seed in range(_CLIENTS)]
-        with Fleet(rnn_client.serve, arguments) as clients:
-            clients.ask("check")
-            free = _run_free(service, clients)
-            held = [_release_held(service, clients) for _ in range(_HELD_TURNS)]
+        with Fleet(rnn_client.serve, arguments) as fleet:
+            fleet.ask("check")
+            free = _run_free(service, fleet)
+            held = [_release_held(service, fleet) for _ in range(_HELD_TURNS)]
     return (_device_figure(free), _rows_figure(held))
 
 
-def _run_free(service: Service, clients: Fleet) -> _Running:
-    service.warm_up(lambda: clients.ask("run", _WARMING_STEPS))
+def _run_free(service: Service, fleet: Fleet) -> _Running:
+    service.warm_up(lambda: fleet.ask("run", _WARMING_STEPS))
     device_us, rows, client_us = [], [], []
     for _ in range(_TURNS):
         before = service.count()
-        client_us += clients.ask("run", _STEPS)
+        client_us += fleet.ask("run", _STEPS)
         spent = service.count().since(before)
         device_us.append(spent.device_thread_ns / 1e3 / spent.ops)
         rows.append(spent.rows / spent.submissions)
     return _Running(device_us, rows, client_us)
 
 
-def _release_held(service: Service, clients: Fleet) -> _Released:
+def _release_held(service: Service, fleet: Fleet) -> _Released:
     before = service.programs()
     with service.held():
-        clients.tell("run", _HELD_STEPS)
+        fleet.tell("run", _HELD_STEPS)
         _wait_until_all_is_sent(service)
-    clients.answers()
+    fleet.answers()
     return _Released(_launches_since(before, service.programs()))
 
 

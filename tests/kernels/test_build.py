@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
-from fusewire_kernels.codegen.geometry import MOST_ROWS
+from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
@@ -393,7 +393,7 @@ def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
     assert {launch.kernel for launch in plan.launches} == {0}
 
 
-@pytest.mark.parametrize(("most_rows", "tiles"), [(1, ["8x16"]), (MOST_ROWS, ["8x16", "16x32", "32x64"])])
+@pytest.mark.parametrize(("most_rows", "tiles"), [(1, ["8x16"]), (ROWS_THAT_CHOOSE, ["8x16", "16x32", "32x64"])])
 def test_on_a_gpu_a_plan_has_only_the_sources_that_its_sizes_and_rows_need(most_rows: int, tiles: list[str]) -> None:
     writer = Writer()
     x, w = writer.input(64, 1024), writer.input(1024, 256)

@@ -71,10 +71,11 @@ class ClusterShape(NamedTuple):
 
 
 def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
-    """Returns the shape for a product of (rows, inner) and (inner, inner). None if it is too large for clusters.
+    """Returns the shape for a product of (rows, inner) and (inner, inner).
 
-    Few rows have a cluster each. More rows share clusters, so that each block has a multiprocessor of its own. The
-    numbers were measured on an H200, with 1 to 256 rows of 256 and 512 elements.
+    Returns None if the product does not fit, or if a captured graph is faster. Few rows have a cluster each. More rows
+    share clusters, so that each block has a multiprocessor of its own. The numbers were measured on an H200, with 1 to
+    1,024 rows of 128 to 512 elements.
     """
     blocks = min(-(-inner // _LEAST_WIDTH), _MOST_BLOCKS)
     width = -(-inner // blocks)

@@ -22,7 +22,8 @@ _MOST_POINT_BLOCKS = 1 << 11
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _PARTS_OF_A_KEY = 2  # of a kernel: fw, and a hash; the key of a source may have its entry behind them
-MOST_ROWS = 32  # the most rows of a launch that decide which tile it has; a plan lacks what only more rows would have
+# A launch of more rows has the tile of a launch of so many. So a plan needs no tile that only more rows would have.
+ROWS_THAT_CHOOSE = 32
 _MOST_BLOCKS = 1 << 16  # if there is work for more blocks, each block does several parts of the work
 
 
@@ -160,10 +161,10 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     height, width = sizes[rank : rank + 2]
-    return _grid_of_product(outer, height, width, instances * min(rows, MOST_ROWS))
+    return _grid_of_product(outer, height, width, instances * min(rows, ROWS_THAT_CHOOSE))
 
 
-def entries(layout: Layout, sizes: Sequence[int], instances: int, most_rows: int = MOST_ROWS) -> frozenset[str]:
+def entries(layout: Layout, sizes: Sequence[int], instances: int, most_rows: int = ROWS_THAT_CHOOSE) -> frozenset[str]:
     """Returns the entries of all grids of a kernel over `sizes` with so many instances, of one to `most_rows` rows."""
     schedule, rank = layout
     if schedule is not Schedule.PRODUCT:

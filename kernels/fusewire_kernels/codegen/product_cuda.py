@@ -172,7 +172,8 @@ def _write_epilogue(lines: Lines, dtype: DType, body: LoopBody) -> None:
     """Writes the statements that compute and store the values at row i0 and column i1. Value 0 is the product.
 
     The inputs are read by `__ldg`, so that the compiler may begin the reads of several elements before it stores the
-    first. An output may lie in the memory of an input, but no thread reads an element that another thread writes.
+    first. An output may lie in the memory of an input, but no thread reads an element that another thread writes. The
+    kernel ahead may write inputs while this one waits for it, but each read comes after the wait, behind a branch.
     """
     product = loaded(finished("sum", dtype), dtype)
     lines.add(f"const {TYPES[dtype].value} v0 = {product};")

@@ -54,7 +54,8 @@ DEFAULT_ARENA_BYTES = 1 << 28
 _MOST_ROWS = 65535  # the limit of a grid's z dimension
 _MOST_INSTANCES = 65535  # the limit of a grid's y dimension
 _UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
-_LEAST_RECENT = 90  # compute capability 9.0, with clusters of blocks and with kernels that start early
+_CLUSTERS_AND_EARLY_STARTS = 90  # compute capability 9.0, the first that has both
+_EARLY_STARTS_IN_GRAPHS = 12030  # CUDA 12.3, the first whose driver captures kernels that start early
 _UNIT_BYTES = 512  # CuPy allocates multiples of it
 _LARGEST_CACHED_BYTES = 1 << 20  # for a larger block CuPy's half a microsecond is nothing, and rounding would cost much
 _CACHED_BYTES = 1 << 28  # of released blocks; CuPy's pool keeps what is beyond
@@ -172,7 +173,8 @@ class CudaDevice:
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
         self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
-        self._graphs = LaunchGraphs(self._stream, self._take_own, start_early=self._is_recent)
+        start_early = self._has_clusters_and_early_starts and runtime.driverGetVersion() >= _EARLY_STARTS_IN_GRAPHS
+        self._graphs = LaunchGraphs(self._stream, self._take_own, start_early=start_early)
         self._pool.set_limit(size=self._info.memory_bytes)
         self._blocks = BlockPool(
             self._new_block,
@@ -417,15 +419,15 @@ class CudaDevice:
     def _persistent(self, loaded: CudaPlan) -> PersistentCall | None:
         """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run."""
         launch = loaded.plan.persistent
-        if launch is None or (launch.is_cluster and not self._is_recent):
+        if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
             return None
         function = _function(loaded.modules[launch.kernel], loaded.plan.kernels[launch.kernel].key)
         body = loaded.parts[0]
         return persistent_call(launch, function, (body.sizes_address, body.operands_address), self._stream)
 
     @property
-    def _is_recent(self) -> bool:
-        return int(self._info.architecture.removeprefix("sm_")) >= _LEAST_RECENT
+    def _has_clusters_and_early_starts(self) -> bool:
+        return int(self._info.architecture.removeprefix("sm_")) >= _CLUSTERS_AND_EARLY_STARTS
 
     def _retire_unheld(self) -> None:
         """Unloads modules that no plan holds, once the device has done every launch that was queued before."""

@@ -156,7 +156,7 @@ class Stream:
     def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p, *, start_early: bool) -> None:
         """Adds launches to the graph that another stream captures.
 
-        If they `start_early`, a kernel starts before the kernel ahead of it has ended, and waits where it reads inputs.
+        If they `start_early`, a kernel starts before the one ahead of it has ended, and waits before it touches arrays.
         """
         attribute = ctypes.pointer(_Attribute(_STARTS_EARLY, value=1))
         for function, *sizes, _, pointers, extra in calls:

@@ -37,9 +37,9 @@ class LaunchGraph(NamedTuple):
 
 
 class LaunchGraphs:
-    """The captured graphs of one device, whose kernels `start_early` if the device can do so. Any thread.
+    """The captured graphs of one device. If the device can do so, their kernels `start_early`.
 
-    `allocate` returns device memory and may raise OutOfMemory.
+    `allocate` returns device memory and may raise OutOfMemory. It is called in any thread.
     """
 
     def __init__(self, stream: Stream, allocate: Callable[[int], Any], *, start_early: bool) -> None:

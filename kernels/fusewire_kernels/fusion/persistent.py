@@ -134,7 +134,10 @@ def _product(kernel: ProductKernel, instance: Instance, store_of: dict[int, int]
     written = strides[inputs + state]
     is_written_dense = (written[1] == 1 or columns == 1) and (written[0] == columns or rows == 1)
     _require("the left operand is written in another order", is_met=is_written_dense)
-    _require("the product is too large for clusters", is_met=cluster_shape(rows, inner) is not None)
+    _require(
+        "a graph is faster for a product of this size, or it does not fit clusters",
+        is_met=cluster_shape(rows, inner) is not None,
+    )
     others = {operand: store for operand, store in store_of.items() if operand >= _FIRST_OF_EPILOGUE}
     # The inputs of the epilogue begin with the product.
     carried = _in_place(instance, others, first=_FIRST_OF_EPILOGUE - 1)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import msgpack
 
-from fusewire_kernels.codegen.geometry import MOST_ROWS
+from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
@@ -61,9 +61,10 @@ class Planned(NamedTuple):
 
 
 class PlannerSettings(NamedTuple):
-    """The command, device and bounds of a worker, which gets the fields up to `memory_bytes` as arguments.
+    """The command, device and bounds of a worker.
 
-    `urgent_workers` is the number of workers for what rows wait for.
+    The worker gets the first four fields as arguments, and then the most rows of its plans. `urgent_workers` is the
+    number of workers for what rows wait for.
     """
 
     dialect: str
@@ -95,7 +96,7 @@ class Planner:
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _Lane(settings, settings.urgent_workers, most_rows=1)
-        self._usual = _Lane(settings, 1, most_rows=MOST_ROWS)
+        self._usual = _Lane(settings, 1, most_rows=ROWS_THAT_CHOOSE)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""
@@ -135,7 +136,7 @@ class Planner:
 class _Lane:
     """The requests of some workers, and the task of each worker that serves them.
 
-    Their plans are for launches of up to `most_rows` rows.
+    Their plans are for launches of one to `most_rows` rows, or of any number if that is `ROWS_THAT_CHOOSE`.
     """
 
     def __init__(self, settings: PlannerSettings, workers: int, *, most_rows: int) -> None:

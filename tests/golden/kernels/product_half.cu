@@ -193,6 +193,7 @@ FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, 
 template <int columns, int pitch, int steps>
 FW_FN void fw_read_lines_f16(const float *memory, unsigned k, float (&values)[steps][1]) {
     const unsigned lane = threadIdx.x % 32;
+#if __CUDA_ARCH__ >= 750
     const float *own = memory + lane / 8 * pitch + lane % 8 * 4 % columns;
 #pragma unroll
     for (int step = 0; step < steps; step += 4) {
@@ -205,6 +206,9 @@ FW_FN void fw_read_lines_f16(const float *memory, unsigned k, float (&values)[st
 #pragma unroll
         for (int i = 0; i < 4; i++) values[step + i][0] = *(float *)&words[i];
     }
+#else
+    fw_read_across_f16<columns, 1, pitch>(memory, lane % columns, k, values);
+#endif
 }
 
 /* Reads a thread's elements of a slice for the steps of k from `k` on. */
@@ -221,9 +225,10 @@ using fw_slice_of_f16 =
 
 /* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
  * at that row, `b` at that column. The lines of an operand lie along k or across it. If down × across threads are fewer
- * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. Many
- * sums of a thread pass through shared memory, so that a thread finishes elements of one column: then neighbouring threads
- * read and write whole sectors of memory, and the text of `finish` is not there for each element of a thread. */
+ * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. If a
+ * thread has many sums, these pass through shared memory. Then neighbouring threads finish neighbouring columns, so that
+ * they read and write whole sectors of memory. A thread stays in one column, so that its addresses grow by a constant, and
+ * the text of `finish` is not there for each of its elements. */
 template <int down, int across, int high, int wide, int depth, int steps, int kept, bool a_is_along, bool b_is_along,
           int unit, typename Finish>
 FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
@@ -303,7 +308,10 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
 #pragma unroll
         for (int c = 0; c < wide; c++) rights[1][step][c] = 0;
     }
-    const auto pass = [&](bool loads, bool computes) __attribute__((always_inline)) {
+    /* Warps that only load and the warp that only computes have a copy of this loop each. In one loop with branches, the
+     * computing warp waited at the branches for loads. Both copies pass as many barriers, and the device counts the warps
+     * at a barrier, wherever in the code they wait. */
+    const auto run_slices = [&](bool loads, bool computes) __attribute__((always_inline)) {
         if (loads)
 #pragma unroll
             for (int n = 0; n < ring - 1; n++) bring(n * size);
@@ -330,10 +338,10 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
     };
     const bool only_loads = has_own_warp && thread < threads;
     if constexpr (has_own_warp) {
-        if (only_loads) pass(true, false);
-        else pass(false, true);
+        if (only_loads) run_slices(true, false);
+        else run_slices(false, true);
     } else {
-        pass(true, true);
+        run_slices(true, true);
     }
     if constexpr (is_staged) {
         __syncthreads(); /* every thread has read the last slices */

@@ -91,7 +91,7 @@ def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(prog
         (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
-        (recurrent(64, 1024), "too large for clusters"),
+        (recurrent(64, 1024), "does not fit clusters"),
     ],
 )
 def test_other_bodies_are_launched_and_the_plan_says_why(program: Program, reason: str) -> None:

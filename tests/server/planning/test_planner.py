@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.codegen.geometry import MOST_ROWS
+from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX
@@ -97,7 +97,7 @@ def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             told = ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S))
-            assert await answer(one, b"first") == Planned(PLAN, (*told, str(MOST_ROWS)), 3, 4, 1)
+            assert await answer(one, b"first") == Planned(PLAN, (*told, str(ROWS_THAT_CHOOSE)), 3, 4, 1)
             assert await answer(one, b"second", is_urgent=True) == Planned(PLAN, (*told, "1"), 3, 4, 1)
         assert asked(tmp_path) == ["first", "second"]
 

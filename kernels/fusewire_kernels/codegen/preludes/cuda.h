@@ -82,8 +82,9 @@ FW_FN float fw_divide_fraction_f32(float a, float b) {
     return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
 }
 
-/* A captured graph starts a kernel while the last blocks of the one before still run. What a kernel reads before this call
- * no kernel of the graph writes: its parameters, and its slots. On older devices a kernel starts once the others ended. */
+/* A captured graph starts a kernel while the last blocks of the one ahead still run. Before this call a kernel reads only
+ * what no kernel of the graph writes: its parameters and its slots. On devices before compute capability 9.0 a kernel
+ * starts once the one ahead has ended. */
 FW_FN void fw_wait_for_kernels_before(void) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
