@@ -13,6 +13,8 @@ from loadtests.peers.libraries import LIBRARIES, Library
 from loadtests.system.service import Service, serving
 from loadtests.workloads.loops import Functions
 
+_USES_UNTIL_PLANNED = 2  # by default, of a program that is no loop
+
 
 class Context(NamedTuple):
     """`backend` is the backend of the servers: "cpu" or "cuda"."""
@@ -40,10 +42,11 @@ class Context(NamedTuple):
     def started_session(self) -> Iterator[tuple[Service, fw.Session]]:
         """Yields a fresh server whose planner's processes have started, and one session on this server.
 
-        The server has planned one op, and has no other kernel.
+        The server has planned one op, and a program of this op, and has no other kernel.
         """
         with self.session() as (service, session):
-            fw.exp(session.array(np.zeros(8, np.float32))).numpy()
+            for _ in range(_USES_UNTIL_PLANNED):
+                fw.exp(session.array(np.zeros(8, np.float32))).numpy()
             service.wait_until_planned()
             yield service, session
 

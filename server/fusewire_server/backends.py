@@ -31,18 +31,25 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
     if device.info.dialect is None:
         log.warning("no compiler: every program runs op by op")
         return None
+    processors = os.cpu_count() or 1
     return PlannerSettings(
         device.info.dialect,
         device.info.architecture,
         config.deadline_s,
         config.memory_bytes,
-        urgent_workers=urgent_workers(os.cpu_count() or 1),
+        urgent_workers=urgent_workers(processors),
+        usual_workers=usual_workers(processors),
     )
 
 
 def urgent_workers(processors: int) -> int:
     """Returns how many workers make the one-op kernels that rows wait for: few, so that processors are left."""
     return min(max(processors // 4, 1), 4)
+
+
+def usual_workers(processors: int) -> int:
+    """Returns how many workers make the plans of whole programs. A new loop mostly brings two at about the same time."""
+    return 1 if processors < 8 else 2
 
 
 def _best_device(config: DeviceConfig) -> Device:

@@ -11,7 +11,7 @@ from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
-from fusewire_server.backends import choose_device, planner_settings, urgent_workers
+from fusewire_server.backends import choose_device, planner_settings, urgent_workers, usual_workers
 from fusewire_server.config.config import Device, Planner
 from fusewire_server.config.settings import MIB
 
@@ -70,3 +70,8 @@ def test_the_planner_is_told_its_bounds() -> None:
 @pytest.mark.parametrize(("processors", "workers"), [(1, 1), (2, 1), (8, 2), (16, 4), (128, 4)])
 def test_a_quarter_of_the_processors_and_at_most_four_make_what_rows_wait_for(processors: int, workers: int) -> None:
     assert urgent_workers(processors) == workers
+
+
+@pytest.mark.parametrize(("processors", "workers"), [(1, 1), (4, 1), (8, 2), (128, 2)])
+def test_where_there_are_processors_two_workers_plan_whole_programs(processors: int, workers: int) -> None:
+    assert usual_workers(processors) == workers

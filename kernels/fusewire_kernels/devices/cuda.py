@@ -263,7 +263,13 @@ class CudaDevice:
         return loaded
 
     def as_function(self, loaded: CudaPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        return as_function(self, loaded, slot_layout, result, partial(self._launch_row, loaded, self._calls(loaded, 1)))
+        shape, dtype, size_bytes = result.shape, dtypes.to_numpy(result.dtype), result.size_bytes
+
+        def empty() -> Any:
+            return cupy.ndarray(shape, dtype, memptr=self._take(size_bytes))
+
+        launch = partial(self._launch_row, loaded, self._calls(loaded, 1))
+        return as_function(self, loaded, slot_layout, result, empty=empty, launch=launch)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):

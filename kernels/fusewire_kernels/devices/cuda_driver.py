@@ -144,6 +144,10 @@ class Stream:
 
     def launch(self, calls: Sequence[Call]) -> None:
         """Launches any number of kernels."""
+        if len(calls) <= _OPERATIONS_A_MARK:
+            self._launch(calls)
+            self._count(len(calls))
+            return
         for first in range(0, len(calls), _OPERATIONS_A_MARK):
             part = calls[first : first + _OPERATIONS_A_MARK]
             self._launch(part)

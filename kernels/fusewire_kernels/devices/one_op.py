@@ -21,28 +21,35 @@ def as_function(
     loaded: Any,
     slot_layout: SlotLayout,
     result: Spec,
+    *,
+    empty: Callable[[], Any] | None = None,
     launch: Callable[[npt.NDArray[np.int64]], None] | None = None,
 ) -> Callable[..., Any]:
     """Implements `Device.as_function` by the other methods of `Device`.
 
-    `launch` runs the plan for the only row of a slot table, if there is a faster way than `Device.launch`.
+    `empty` makes the array for a result, and `launch` runs the plan for the only row of a slot table, if there is a
+    faster way than by `Device`.
     """
     arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
     table = np.zeros((1, len(loaded.plan.columns)), np.int64)
     table_row = table[0]
+    new_result = empty or partial(device.empty, result)
     launch_row = launch or partial(device.launch, loaded)
-    library, address_of, empty = device.array_library, device.address, device.empty
-
-    def as_in_block(operand: Any) -> Any:
-        """Returns an array that lies as in a block of its own: in C order, from an aligned address."""
-        is_in_order = isinstance(operand, library.ndarray) and operand.flags.c_contiguous
-        array = operand if is_in_order else library.asarray(operand, order="C")
-        return array if address_of(array) % _ALIGNMENT_BYTES == 0 else array.copy()
+    library, array_type, address_of = device.array_library, device.array_library.ndarray, device.address
 
     def run(*operands: Any) -> Any:
-        arrays = [*map(as_in_block, operands)]  # keeps copies alive until the launch is queued
-        created = empty(result)
-        slot_layout.fill(table_row, arena_address, [*map(address_of, arrays)], [address_of(created)], (), ())
+        arrays, addresses = [], []  # `arrays` keeps copies alive until the launch is queued
+        for operand in operands:
+            is_in_order = isinstance(operand, array_type) and operand.flags.c_contiguous
+            array = operand if is_in_order else library.asarray(operand, order="C")
+            address = address_of(array)
+            if address % _ALIGNMENT_BYTES:
+                array = array.copy()
+                address = address_of(array)
+            arrays.append(array)
+            addresses.append(address)
+        created = new_result()
+        slot_layout.fill(table_row, arena_address, addresses, (address_of(created),), (), ())
         launch_row(table)
         return created
 

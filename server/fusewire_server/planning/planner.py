@@ -1,7 +1,7 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Another
-worker makes the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one
+Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Other
+workers make the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one
 request at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a
 turn of each of these sessions.
 
@@ -64,7 +64,7 @@ class PlannerSettings(NamedTuple):
     """The command, device and bounds of a worker.
 
     The worker gets the first four fields as arguments, and then the most rows of its plans. `urgent_workers` is the
-    number of workers for what rows wait for.
+    number of workers for what rows wait for, and `usual_workers` of those for whole programs.
     """
 
     dialect: str
@@ -73,6 +73,7 @@ class PlannerSettings(NamedTuple):
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planning.worker")
     urgent_workers: int = 1
+    usual_workers: int = 1
 
 
 @dataclass(eq=False)
@@ -96,7 +97,7 @@ class Planner:
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _Lane(settings, settings.urgent_workers, most_rows=1)
-        self._usual = _Lane(settings, 1, most_rows=ROWS_THAT_CHOOSE)
+        self._usual = _Lane(settings, settings.usual_workers, most_rows=ROWS_THAT_CHOOSE)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""

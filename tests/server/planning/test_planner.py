@@ -56,9 +56,11 @@ while len(head := requests.read(4)) == 4:
 
 
 @asynccontextmanager
-async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1) -> AsyncIterator[Planner]:
+async def planner(
+    tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1, usual_workers: int = 1
+) -> AsyncIterator[Planner]:
     command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers))
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers, usual_workers))
     one.start()
     try:
         yield one
@@ -138,13 +140,14 @@ def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None
     run(test())
 
 
-def test_what_rows_wait_for_is_made_by_several_workers_at_a_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_several_workers_make_plans_of_one_kind_at_a_time(tmp_path: Path, is_urgent: bool) -> None:
     async def test() -> None:
-        async with planner(tmp_path, urgent_workers=2) as one:
-            hanging = one.request(b"hang", OWNER, is_urgent=True)
+        async with planner(tmp_path, urgent_workers=2, usual_workers=2) as one:
+            hanging = one.request(b"hang", OWNER, is_urgent=is_urgent)
             await until(record(tmp_path).exists)
             for raw in (b"one", b"two"):
-                assert (await answer(one, raw, is_urgent=True)).plan == PLAN
+                assert (await answer(one, raw, is_urgent=is_urgent)).plan == PLAN
             assert not hanging.answer.done()
 
     run(test())
