@@ -48,7 +48,7 @@ def urgent_workers(processors: int) -> int:
 
 
 def usual_workers(processors: int) -> int:
-    """Returns how many workers make the plans of whole programs. A new loop mostly brings two at about the same time."""
+    """Returns how many workers make the plans of whole programs. A new loop mostly brings two at the same time."""
     return 1 if processors < 8 else 2
 
 
@@ -67,7 +67,7 @@ def _cpu(config: DeviceConfig, why: str) -> Device:
 
 def _cuda(config: DeviceConfig, why: str) -> Device:
     try:
-        from fusewire_kernels.devices.cuda import CudaDevice  # noqa: PLC0415 - needs CuPy and a driver
+        from fusewire_kernels.devices.cuda.device import CudaDevice  # noqa: PLC0415 - needs CuPy and a driver
     except ImportError as reason:
         raise ConfigurationError(f"device.backend = cuda needs CuPy: {reason}") from None
     return CudaDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why)

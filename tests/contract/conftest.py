@@ -54,6 +54,6 @@ def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def _device(backend: str) -> Device:
     if backend == "cpu":
         return CpuDevice()
-    from fusewire_kernels.devices.cuda import CudaDevice  # noqa: PLC0415 - needs CuPy and a GPU
+    from fusewire_kernels.devices.cuda.device import CudaDevice  # noqa: PLC0415 - needs CuPy and a GPU
 
     return CudaDevice()

@@ -22,7 +22,7 @@ from tests.kernels.problems import Problem, product_problem, run, toolchain_in
 from tests.tolerances import assert_same_bytes
 
 pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
-cuda: Any = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+cuda: Any = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
 Array = npt.NDArray[Any]

@@ -21,7 +21,7 @@ from tests.kernels.problems import toolchain_in
 from tests.kernels.programs import Writer, random_inputs
 
 pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
-cuda: Any = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+cuda: Any = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
 Array = npt.NDArray[Any]

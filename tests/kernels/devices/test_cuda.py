@@ -26,16 +26,17 @@ from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceC
 from tests.kernels.problems import node
 
 cupy: Any = pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
-cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+cuda = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 page_locked: Any = pytest.importorskip(
-    "fusewire_kernels.devices.page_locked", reason="needs CuPy", exc_type=ImportError
+    "fusewire_kernels.devices.cuda.page_locked", reason="needs CuPy", exc_type=ImportError
 )
+modules: Any = pytest.importorskip("fusewire_kernels.devices.cuda.modules", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
 # A kernel that writes where nothing is: every later answer of the device is an error.
 FAULT = """
 import cupy
-from fusewire_kernels.devices.cuda import CudaDevice
+from fusewire_kernels.devices.cuda.device import CudaDevice
 from fusewire_protos.errors import ServerFault
 
 device = CudaDevice(memory_bytes=1 << 20, arena_bytes=1 << 20)
@@ -106,7 +107,7 @@ def test_a_read_that_the_host_has_no_room_for_is_refused_and_others_come(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: int) -> None:
-        raise cupy.cuda.runtime.CUDARuntimeError(cuda.OUT_OF_MEMORY)
+        raise cupy.cuda.runtime.CUDARuntimeError(modules.OUT_OF_MEMORY)
 
     block = device.allocate(4)
     device.write(block, memoryview(b"some"))
@@ -216,7 +217,7 @@ def test_a_file_that_is_no_kernel_is_a_fault(machine: Machine, tmp_path: Path) -
     path = tmp_path / "bad.cubin"
     path.write_bytes(b"not machine code")
     with pytest.raises(ServerFault, match=r"bad\.cubin"):
-        cuda._load_module(str(path))
+        modules.load_module(str(path))
 
 
 def test_a_device_beyond_use_says_so_at_every_question() -> None:

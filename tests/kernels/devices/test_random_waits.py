@@ -24,7 +24,7 @@ from tests.kernels.loops_of_note import recurrent
 from tests.kernels.programs import random_inputs
 from tests.kernels.random_waits import plan_with_random_waits
 
-cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+cuda = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
 RUNS = 1000

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import cupy
 from cupy.cuda import runtime
 
-from fusewire_kernels.devices.cuda_driver import Call, Stream
+from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.devices.graph_cache import GraphCache, PlanGraphs
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_protos.errors import OutOfMemory, ServerFault

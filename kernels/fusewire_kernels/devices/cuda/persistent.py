@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.cuda_driver import Call, Stream
+from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 

@@ -11,48 +11,46 @@ use. A large upload is gathered in page-locked memory from the start.
 
 All slot tables are copied to one place in device memory. This is safe, because in a stream no copy can overtake the
 launches that read the previous table. Many launches are made at once by a captured graph, which has a place of its own
-for its table (see `cuda_graphs`).
+for its table (see `graphs`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 import numpy.typing as npt
-from cupy.cuda import driver, runtime
+from cupy.cuda import runtime
 
-from fusewire_kernels.codegen.geometry import grid, layout_of, source_of_entry
-from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
-from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.block_pool import BlockPool
-from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
-from fusewire_kernels.devices.cuda_graphs import CallsAt, LaunchGraphs
-from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
+from fusewire_kernels.devices.cuda import page_locked
+from fusewire_kernels.devices.cuda.driver import Call, CudaFence, Stream, TimedCudaFence
+from fusewire_kernels.devices.cuda.graphs import LaunchGraphs
+from fusewire_kernels.devices.cuda.launches import PlanLaunches, integers_of
+from fusewire_kernels.devices.cuda.modules import load_module
+from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.retirement import Retirement
-from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, OperandRef, Plan
+from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
-from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.errors import ConfigurationError, OutOfMemory
 from fusewire_protos.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 
 _MOST_ROWS = 65535  # the limit of a grid's z dimension
-_MOST_INSTANCES = 65535  # the limit of a grid's y dimension
 _UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
 _CLUSTERS_AND_EARLY_STARTS = 90  # compute capability 9.0, the first that has both
 _EARLY_STARTS_IN_GRAPHS = 12030  # CUDA 12.3, the first whose driver captures kernels that start early
@@ -72,59 +70,18 @@ class CudaReadback:
         return self.view
 
 
-class _Values(ctypes.Structure):
-    """The struct `fw_values` of generated kernels."""
-
-    _fields_ = (("sizes", ctypes.c_int64 * MOST_SIZES), ("operands", ctypes.c_int64 * (2 * MOST_OPERANDS)))
-
-
-class _Part(NamedTuple):
-    """A launch, or a part of a launch: as many of its instances as fit in one grid.
-
-    `sizes_address` and `operands_address` are addresses in device memory. `values` holds the same as far as it fits.
-    `all_instances` is the number of instances of the launch.
-    """
-
-    kernel: int
-    sizes: tuple[int, ...]
-    values: _Values
-    sizes_address: ctypes.c_void_p
-    operands_address: ctypes.c_void_p
-    instances: int
-    all_instances: int
-
-
-class _Varying:
-    """What differs between submissions of a plan. Prepared launches hold pointers to it.
-
-    `rows` is the z dimension of the grids.
-    """
-
-    def __init__(self) -> None:
-        self.table_address = ctypes.c_void_p()
-        self.rows = ctypes.c_uint()
-
-    def set(self, table_address: int, rows: int) -> None:
-        self.table_address.value = table_address
-        self.rows.value = rows
-
-
 @dataclass(eq=False)
 class CudaPlan:
     """A loaded plan, with prepared launches.
 
     `integers` is device memory with the sizes and operands of all launches. `graphs` counts its captured graphs and
-    says how many iterations they have. `calls` holds the prepared launches for each bucket of row counts.
+    says how many iterations they have.
     """
 
     plan: Plan
-    modules: Sequence[Any]
     integers: Any
-    parts: Sequence[_Part]
+    launches: PlanLaunches
     graphs: PlanGraphs
-    columns: ctypes.c_int64
-    varying: _Varying = field(default_factory=_Varying)
-    calls: dict[int, list[Call]] = field(default_factory=dict)
     persistent: PersistentCall | None = None
     persistent_launches: int = 0
 
@@ -169,7 +126,7 @@ class CudaDevice:
         self._table = self._take_own(page_locked.PAGE_BYTES)
         self._pages = PageRing(page_locked.pages(), self._stream.fence)
         self._areas = page_locked.Areas()
-        self._modules = LoadedFiles(_load_module)
+        self._modules = LoadedFiles(load_module)
         self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
         self._retirement: Retirement[Any] = Retirement(self._stream.fence)  # CuPy unloads a module that nobody holds
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
@@ -246,18 +203,12 @@ class CudaDevice:
     def load(self, plan: Plan, binaries: Sequence[str]) -> CudaPlan:
         self._enter_thread()
         self._retire_unheld()
-        integers, places = _flatten(plan)
+        integers, places = integers_of(plan)
         memory = self._take_own(integers.nbytes)
         self._copy_in(memory.ptr, integers.data.cast("B"))
-        parts = list(_parts(plan, places, memory.ptr))
-        loaded = CudaPlan(
-            plan=plan,
-            modules=[self._modules[path] for path in binaries],
-            integers=memory,
-            parts=parts,
-            graphs=PlanGraphs(len(parts)),
-            columns=ctypes.c_int64(len(plan.columns)),
-        )
+        modules = [self._modules[path] for path in binaries]
+        launches = PlanLaunches(plan, modules, places, memory.ptr, self._stream)
+        loaded = CudaPlan(plan, memory, launches, PlanGraphs(len(launches)))
         loaded.persistent = self._persistent(loaded)
         self._modules.hold(loaded, binaries)
         return loaded
@@ -268,7 +219,7 @@ class CudaDevice:
         def empty() -> Any:
             return cupy.ndarray(shape, dtype, memptr=self._take(size_bytes))
 
-        launch = partial(self._launch_row, loaded, self._calls(loaded, 1))
+        launch = partial(self._launch_row, loaded, loaded.launches.calls(1))  # holds the plan
         return as_function(self, loaded, slot_layout, result, empty=empty, launch=launch)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
@@ -360,7 +311,7 @@ class CudaDevice:
             (loaded, most_rows),
             len(slots),
             slots[0, 0].nbytes * most_rows,
-            lambda: self._own_calls(loaded, most_rows),
+            lambda: loaded.launches.own_calls(most_rows),
             loaded.graphs,
         )
         if graph is None:
@@ -373,63 +324,25 @@ class CudaDevice:
         if not len(table):
             return
         self._copy_table(table)
-        calls = self._calls(loaded, rows)
+        launches, calls = loaded.launches, loaded.launches.calls(rows)
         for iteration in range(len(table)):
-            loaded.varying.set(self._table.ptr + iteration * table[0].nbytes, rows)
+            launches.point_at(self._table.ptr + iteration * table[0].nbytes, rows)
             self._stream.launch(calls)
 
     def _launch_row(self, loaded: CudaPlan, calls: Sequence[Call], table: npt.NDArray[np.int64]) -> None:
         """Launches one row kernel by kernel, by prepared launches for one row."""
         self._enter_thread()
         self._copy_table(table)
-        loaded.varying.set(self._table.ptr, 1)
+        loaded.launches.point_at(self._table.ptr, 1)
         self._stream.launch(calls)
-
-    def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
-        """Returns the prepared launches of a plan.
-
-        All row counts with the same bit length share their launches, because their grids hardly differ.
-        """
-        bucket = rows.bit_length()
-        calls = loaded.calls.get(bucket)
-        if calls is None:
-            calls = loaded.calls[bucket] = self._prepared(loaded, 1 << bucket - 1, loaded.varying)
-        return calls
-
-    def _own_calls(self, loaded: CudaPlan, rows: int) -> CallsAt:
-        """Returns a function that returns launches for a slot table at an address. Any thread may use the function."""
-        varying = _Varying()
-        calls = self._prepared(loaded, rows, varying)
-
-        def calls_at(table_address: int) -> list[Call]:
-            varying.set(table_address, rows)
-            return calls
-
-        return calls_at
-
-    def _prepared(self, loaded: CudaPlan, rows: int, varying: _Varying) -> list[Call]:
-        """Prepares the launches of a plan, with grids that fit about so many rows."""
-        return [self._call(loaded, part, rows, varying) for part in loaded.parts]
-
-    def _call(self, loaded: CudaPlan, part: _Part, rows: int, varying: _Varying) -> Call:
-        sources = loaded.plan.kernels
-        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.all_instances, rows)
-        chosen = source_of_entry([source.key for source in sources], part.kernel, entry)
-        function = _function(loaded.modules[chosen], sources[chosen].key)
-        arguments = (part.values, part.sizes_address, part.operands_address, varying.table_address, loaded.columns)
-        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), varying.rows)
-        threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
-        return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
 
     def _persistent(self, loaded: CudaPlan) -> PersistentCall | None:
         """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run."""
         launch = loaded.plan.persistent
         if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
             return None
-        function = _function(loaded.modules[launch.kernel], loaded.plan.kernels[launch.kernel].key)
-        body = loaded.parts[0]
-        return persistent_call(launch, function, (body.sizes_address, body.operands_address), self._stream)
+        launches = loaded.launches
+        return persistent_call(launch, launches.kernel(launch.kernel), launches.addresses_of_body, self._stream)
 
     @property
     def _has_clusters_and_early_starts(self) -> bool:
@@ -551,72 +464,3 @@ def _padded(slots: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
 
 def _aligned(arena_bytes: int) -> int:
     return -(-arena_bytes // ARENA_ALIGNMENT_BYTES) * ARENA_ALIGNMENT_BYTES
-
-
-def _flatten(plan: Plan) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Returns an array with the sizes and operands of all launches, and for each launch its first index in the array.
-
-    The array is never empty.
-    """
-    integers = [0]
-    places = []
-    for launch in plan.launches:
-        places.append(len(integers))
-        integers.extend(launch.sizes)
-        integers.extend(number for instance in launch.instances for operand in instance for number in operand)
-    return np.array(integers, np.int64), places
-
-
-def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
-    for launch, place in zip(plan.launches, places, strict=True):
-        sizes_address = address + place * 8
-        operands_address = sizes_address + len(launch.sizes) * 8
-        for first in range(0, len(launch.instances), _MOST_INSTANCES):
-            count = min(len(launch.instances) - first, _MOST_INSTANCES)
-            first_operand = first * len(launch.instances[first])
-            yield _Part(
-                kernel=launch.kernel,
-                sizes=launch.sizes,
-                values=_values(launch.sizes, launch.instances[first]),
-                sizes_address=ctypes.c_void_p(sizes_address),
-                operands_address=ctypes.c_void_p(operands_address + first_operand * 16),
-                instances=count,
-                all_instances=len(launch.instances),
-            )
-
-
-def _values(sizes: Sequence[int], operands: Sequence[OperandRef]) -> _Values:
-    """Returns what a kernel gets as parameters: nothing of sizes or operands that do not fit."""
-    values = _Values()
-    if len(sizes) <= MOST_SIZES:
-        values.sizes[: len(sizes)] = sizes
-    if len(operands) <= MOST_OPERANDS:
-        values.operands[: 2 * len(operands)] = [number for operand in operands for number in operand]
-    return values
-
-
-def _load_module(path: str) -> Any:
-    """Loads a compiled file. Raises OutOfMemory or ServerFault."""
-    module = cupy.cuda.function.Module()
-    try:
-        module.load_file(path)
-    except driver.CUDADriverError as error:
-        raise _failure(error, f"the compiled file {path} cannot be loaded") from error
-    return module
-
-
-def _function(module: Any, entry: str) -> ctypes.c_void_p:
-    """Returns a kernel of a module.
-
-    Raises ServerFault if the module lacks the kernel. Raises OutOfMemory if the device has no memory for the kernel's
-    code, because the driver may load the code on the first request.
-    """
-    try:
-        return ctypes.c_void_p(module.get_function(entry).ptr)
-    except driver.CUDADriverError as error:
-        raise _failure(error, f"a compiled file does not contain the kernel {entry}") from error
-
-
-def _failure(error: Any, what: str) -> OutOfMemory | ServerFault:
-    kind = OutOfMemory if error.status == OUT_OF_MEMORY else ServerFault
-    return kind(f"{what}: {error}")

@@ -14,7 +14,7 @@ from typing import Any
 import cupy
 from cupy.cuda import runtime
 
-from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY
+from fusewire_kernels.devices.cuda.driver import OUT_OF_MEMORY
 from fusewire_kernels.devices.page_ring import Page
 from fusewire_protos.errors import ConfigurationError
 
