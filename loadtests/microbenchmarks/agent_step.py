@@ -1,7 +1,8 @@
 """Measures a step of an agent, which waits for its answer, against a gRPC echo with the same settings.
 
 The agent is the scenario `rl`: it uploads what it senses, a tiny policy runs on the server, and it reads the scores of
-its actions. The echo runs in processes of its own, in turns with the agent.
+its actions. The echo runs in processes of its own, in turns with the agent. Another echo rests for a millisecond before
+each round trip. Its processors have gone to sleep by then, as those of an agent's thread do while another thread works.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from loadtests.workloads.loops import Floats, check_close
 _ROUNDS = 50  # steps or echoes in a turn
 _TURNS = 20
 _CHECKED_STEPS = 10
+_REST_S = 0.001
 
 
 class Agent:
@@ -45,10 +47,11 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         ways = {
             "agent": lambda: _steps_us(agent),
             "echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS)],
+            "rested echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS, _REST_S)],
         }
         take_turns(2, ways)
         times_us = take_turns(_TURNS, ways)
-    return (_figure(times_us["agent"], times_us["echo"]),)
+    return (_figure(times_us["agent"], times_us["echo"], times_us["rested echo"]),)
 
 
 def _check(agent: Agent, expected: Agent) -> None:
@@ -67,8 +70,8 @@ def _steps_us(agent: Agent) -> list[float]:
     return [(ended_ns - began_ns) / 1e3 for began_ns, ended_ns in pairwise(times_ns)]
 
 
-def _figure(ours_us: list[float], echo_us: list[float]) -> Figure:
-    ours, echo = summarise(ours_us), summarise(echo_us)
+def _figure(ours_us: list[float], echo_us: list[float], rested_us: list[float]) -> Figure:
+    ours, echo, rested = summarise(ours_us), summarise(echo_us), summarise(rested_us)
     return Figure(
         name="rl_step",
         what="an agent's step: upload, policy, read",
@@ -76,8 +79,11 @@ def _figure(ours_us: list[float], echo_us: list[float]) -> Figure:
         unit="µs",
         peer=Peer("an echo with our gRPC settings", echo.median, ours.median / echo.median),
         spread=ours.spread,
-        notes=(f"8 of 10 echoes within {echo.spread.low:.0f} … {echo.spread.high:.0f} µs",),
-        raw={"fusewire": ours_us, "echo": echo_us},
+        notes=(
+            f"8 of 10 echoes within {echo.spread.low:.0f} … {echo.spread.high:.0f} µs",
+            f"an echo after a millisecond of rest: {rested.median:.0f} µs",
+        ),
+        raw={"fusewire": ours_us, "echo": echo_us, "rested echo": rested_us},
     )
 
 

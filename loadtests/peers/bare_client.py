@@ -24,13 +24,13 @@ _OPENING_DEADLINE_S = 20.0
 
 
 def serve(connection: Connection, port: int, bulk_bytes: int, chunk_bytes: int) -> None:
-    """Answers the commands `echo ROUNDS`, `upload` and `download` with times in ns."""
+    """Answers the commands `echo ROUNDS REST_S`, `upload` and `download` with times in ns."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         client = runner.run(_open(port, chunks_of(bulk_bytes, chunk_bytes)))
         answer_commands(
             connection,
             {
-                "echo": lambda rounds: runner.run(client.echo(rounds)),
+                "echo": lambda rounds, rest_s=0.0: runner.run(client.echo(rounds, rest_s)),
                 "upload": lambda: runner.run(client.upload()),
                 "download": lambda: runner.run(client.download()),
             },
@@ -50,10 +50,12 @@ class _BareClient:
         self._bulk_bytes = sum(map(len, bulk))
         self._echo = channel.stream_stream(f"/{SERVICE}/Echo")()
 
-    async def echo(self, rounds: int) -> list[int]:
-        """Returns the time of each round trip, in ns."""
+    async def echo(self, rounds: int, rest_s: float) -> list[int]:
+        """Returns the time of each round trip, in ns. Rests before each."""
         times = []
         for _ in range(rounds):
+            if rest_s:
+                await asyncio.sleep(rest_s)
             began_ns = perf_counter_ns()
             await self._echo.write(FRAME)
             answer = await self._echo.read()

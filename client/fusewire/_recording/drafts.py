@@ -249,7 +249,8 @@ def _draft_of(bodies: RolledBodies, kept: _Kept, live: tuple[int, ...], unsent: 
         steps_of(values, len(first_values)),
     )
     structure = Structure(bodies.body.key, bodies.inputs)
-    liveness = kept.liveness._replace(live=live, freed=[*kept.liveness.freed, *kept.dropped])
+    _, dying, freed, waiting = kept.liveness
+    liveness = Liveness(live, dying, [*freed, *kept.dropped], waiting)
     return Draft(piece, unsent.first, structure, liveness, first_values, kept.later, rolled=rolled)
 
 

@@ -375,7 +375,7 @@ class Recorder(ThreadTape):
         if draft.is_again:
             return
         self._dead = draft.liveness.waiting
-        self._heard = self._heard._replace(records=draft.later)
+        self._heard = _Heard(draft.later, self._heard.end)
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
@@ -451,9 +451,10 @@ class Recorder(ThreadTape):
 
     def _without_nameless(self, dead: Integers) -> Integers:
         """Returns the dead handles that the server knows or will know."""
-        nameless = self._nameless.intersection(dead.tolist())
-        self._nameless -= nameless
-        return dead[~np.isin(dead, list(nameless))]
+        handles: list[int] = dead.tolist()
+        known = [handle for handle in handles if handle not in self._nameless]
+        self._nameless.difference_update(handles)
+        return np.array(known, np.int64)
 
     def _drop_sent_pins(self) -> None:
         if self._kept:

@@ -61,7 +61,9 @@ class RolledBody(NamedTuple):
 
         If the bodies are so few that none of them takes an input, its handle is any of the input's spec.
         """
-        handles: list[int] = bodies[np.minimum(self.input_iterations, len(bodies) - 1), self.input_cells].tolist()
+        is_single = len(bodies) == 1  # as of a user who reads a value in each iteration
+        iterations = 0 if is_single else np.minimum(self.input_iterations, len(bodies) - 1)
+        handles: list[int] = bodies[iterations, self.input_cells].tolist()
         return handles
 
     def is_of(self, body: Integers, first: int, ops: int) -> bool:

@@ -23,7 +23,7 @@ class Credit:
     @property
     def segments_in_flight(self) -> int:
         """The number of segments in flight; at least one if anything is, such as an upload."""
-        return 0 if self.is_free else max(self.in_flight.segments, 1)
+        return 0 if self.is_free else max(self.sent.segments - self._completed.segments, 1)
 
     @property
     def is_free(self) -> bool:
