@@ -22,6 +22,17 @@ from numpy import empty, int64
 from fusewire._recording.op_rules import learn, learn_beside
 from fusewire._recording.pinned_handles import Guests
 
+# Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
+# nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+    static inline void fw_count_up(PyObject *object) { Py_SET_REFCNT(object, Py_REFCNT(object) + 1); }
+    #undef Py_INCREF
+    #define Py_INCREF(object) fw_count_up((PyObject *)(object))
+    #endif
+    """
+
 cdef extern from "Python.h":
     ctypedef struct PyNumberMethods:
         void* nb_add

@@ -22,6 +22,7 @@ __all__ = [
     "binary_operator",
     "count_repeats",
     "light",
+    "places_of_signatures",
     "prefix_operator",
     "record",
     "results_among",
@@ -67,7 +68,7 @@ _modules = chosen(os.environ.get(VARIABLE, ""))
 RECORDER = _modules.name
 
 if TYPE_CHECKING:
-    from fusewire._recording.integer_scans import count_repeats, results_among
+    from fusewire._recording.integer_scans import count_repeats, places_of_signatures, results_among
     from fusewire._recording.python_recorder import (
         Recorded,
         ThreadTape,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     )
 else:
     count_repeats, results_among = _modules.scans.count_repeats, _modules.scans.results_among
+    places_of_signatures = _modules.scans.places_of_signatures
     Recorded, ThreadTape, light = _modules.recorder.Recorded, _modules.recorder.ThreadTape, _modules.recorder.light
     adopt, adopt_without_handle = _modules.recorder.adopt, _modules.recorder.adopt_without_handle
     binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator

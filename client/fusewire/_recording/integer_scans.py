@@ -1,4 +1,4 @@
-"""Scans the integers of a tape: counts how often a loop's body is repeated, and finds results among handles. Pure.
+"""Scans the integers of a tape: finds records, counts repeats of a loop's body, finds results among handles. Pure.
 
 The records of a body, one behind the other, are its integers. From one body to the next each integer grows by its
 *shift*: a signature number and a handle from outside the loop by 0, the handle of a result of the loop by the number of
@@ -12,7 +12,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._recording.tape import Integers
+from fusewire._recording.tape import FIRST_HANDLE, Integers
+
+
+def places_of_signatures(flat: Integers) -> Integers:
+    """Returns the index of the first integer of each record. `flat`, contiguous, holds records one behind the other."""
+    is_signature = flat.view(np.uint64) < FIRST_HANDLE  # read as unsigned, a negative integer is large
+    return is_signature.nonzero()[0]
 
 
 def count_repeats(body: Integers, shifts: Integers, following: Integers) -> int:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._recording.implementation import places_of_signatures
 from fusewire._recording.signature import signature_of
-from fusewire._recording.tape import Integers, Record, flatten, places_of_signatures
+from fusewire._recording.tape import Integers, Record, flatten
 
 LEAST_COVERAGE = 64  # ops that a loop covers at least; equal layers within a body repeat too, but cover fewer ops
 MOST_TRIES = 256

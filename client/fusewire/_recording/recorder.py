@@ -37,11 +37,11 @@ from fusewire._recording.cutter import (
     Reach,
 )
 from fusewire._recording.drafts import Draft, Drafter, Rolled, Unsent
-from fusewire._recording.implementation import ThreadTape
+from fusewire._recording.implementation import ThreadTape, places_of_signatures
 from fusewire._recording.pinned_handles import Guests, HandlePin, PinnedHandles
 from fusewire._recording.segments import INSIDE, Liveness, liveness_of, structure_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
-from fusewire._recording.tape import Integers, places_of_signatures, split
+from fusewire._recording.tape import Integers, split
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.v1 import fusewire_pb2 as wire
 

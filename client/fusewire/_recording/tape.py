@@ -72,12 +72,9 @@ def flatten(records: Sequence[Record]) -> Integers:
 
 def split(flat: Integers) -> list[Record]:
     """Returns the records of which `flat` holds the integers."""
-    ends = [*places_of_signatures(flat)[1:].tolist(), len(flat)]
-    integers = flat.tolist()
-    return [tuple(integers[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def places_of_signatures(flat: Integers) -> Integers:
-    """Returns the index of the first integer of each record in flattened records."""
-    is_signature = flat.view(np.uint64) < FIRST_HANDLE  # read as unsigned, a negative integer is large
-    return is_signature.nonzero()[0]
+    records: list[list[int]] = []
+    for integer in flat.tolist():
+        if 0 <= integer < FIRST_HANDLE:
+            records.append([])
+        records[-1].append(integer)
+    return [tuple(record) for record in records]

@@ -7,10 +7,11 @@ from importlib import import_module
 import pytest
 
 from fusewire._errors import ConfigurationError
-from fusewire._recording import implementation, python_recorder
+from fusewire._recording import implementation, integer_scans, python_recorder
 from fusewire._recording.implementation import RECORDER, VARIABLE, chosen
 
-NAMES = set(implementation.__all__) - {"RECORDER", "count_repeats", "results_among"}
+SCANS = {"count_repeats", "places_of_signatures", "results_among"}
+NAMES = set(implementation.__all__) - {"RECORDER"} - SCANS
 
 
 def test_python_is_chosen_by_its_name() -> None:
@@ -31,8 +32,10 @@ def test_python_replaces_a_recorder_that_was_not_built(monkeypatch: pytest.Monke
 
 def test_the_recorder_in_python_has_every_name() -> None:
     assert all(hasattr(python_recorder, name) for name in NAMES)
+    assert all(hasattr(integer_scans, name) for name in SCANS)
 
 
 @pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
 def test_the_compiled_recorder_has_every_name() -> None:
     assert all(hasattr(chosen("").recorder, name) for name in NAMES)
+    assert all(hasattr(chosen("").scans, name) for name in SCANS)

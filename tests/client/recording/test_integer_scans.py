@@ -37,6 +37,21 @@ def in_c(body: Integers, shifts: Integers, following: Integers) -> int:
     return count
 
 
+@pytest.mark.parametrize("scans", ["python", pytest.param("compiled", marks=_compiled)])
+def test_a_record_begins_at_each_signature(scans: str) -> None:
+    module = compiled() if scans == "compiled" else integer_scans
+    assert module.places_of_signatures(BODY).tolist() == [0, 3, 6]
+    assert module.places_of_signatures(BODY[:0]).tolist() == []
+
+
+@_compiled
+@given(st.lists(st.integers(-5, 20) | st.integers(FIRST_HANDLE - 2, FIRST_HANDLE + 2)))
+def test_c_finds_the_places_that_numpy_finds(integers: list[int]) -> None:
+    flat = np.array(integers, np.int64)
+    expected, actual = integer_scans.places_of_signatures(flat), compiled().places_of_signatures(flat)
+    np.testing.assert_array_equal(expected, actual, strict=True)
+
+
 Count = Callable[[Integers, Integers, Integers], int]
 both = pytest.mark.parametrize("count", [in_python, pytest.param(in_c, marks=_compiled)])
 

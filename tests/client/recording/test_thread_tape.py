@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire._recording.implementation import ThreadTape
-from fusewire._recording.tape import places_of_signatures, split
+from fusewire._recording.implementation import ThreadTape, places_of_signatures
+from fusewire._recording.tape import split
 from tests.client.loops import H
 from tests.client.peer import connect
 

@@ -48,6 +48,13 @@ FW_FN void fw_wait_for_copies() {
 #endif
 }
 
+/* Waits for all threads of a block of so many. Its warps may wait in different places of the code, which
+ * `__syncthreads` does not allow. */
+template <int threads>
+FW_FN void fw_meet_in_block() {
+    asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+}
+
 /* The place of a thread's first load in a slice, and how many lines and places further each next load is. */
 struct fw_walk {
     unsigned line, place, lines_apart, places_apart;
@@ -309,8 +316,7 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
         for (int c = 0; c < wide; c++) rights[1][step][c] = 0;
     }
     /* Warps that only load and the warp that only computes have a copy of this loop each. In one loop with branches, the
-     * computing warp waited at the branches for loads. Both copies pass as many barriers, and the device counts the warps
-     * at a barrier, wherever in the code they wait. */
+     * computing warp waited at the branches for loads. Both copies pass as many barriers. */
     const auto run_slices = [&](bool loads, bool computes) __attribute__((always_inline)) {
         if (loads)
 #pragma unroll
@@ -319,7 +325,8 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
         unsigned place = 0, free = (ring - 1) * size;
         do {
             if (loads) arrive(place);
-            __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
+            fw_meet_in_block<threads + (has_own_warp ? 32 : 0)>();
+            /* By now every thread has read the slices before, so the next ones may take their place. */
             if (computes) read(0, memory + place, 0);
             if (loads) bring(free);
             if (computes) {
