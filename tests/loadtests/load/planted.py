@@ -74,12 +74,12 @@ def stall(connection: Connection, assignment: Assignment) -> None:
 
 
 def leak(connection: Connection, assignment: Assignment) -> None:
-    """The process takes 1 MiB a second more."""
+    """The process takes 4 MiB a second more."""
     kept: list[bytes] = []
 
     def grow() -> None:
         while True:
-            kept.append(b"x" * (1 << 18))
+            kept.append(b"x" * (1 << 20))
             time.sleep(0.25)
 
     threading.Thread(target=grow, daemon=True).start()
