@@ -53,7 +53,9 @@ def test_a_session_tells_the_id_that_inspection_shows() -> None:
     assert shown_id(session._state.stream.session_id) == session.id
 
 
-def test_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_upload_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     peer, frames = connect(is_manual=True), list[list[type]]()
 
     def send() -> None:
@@ -61,11 +63,25 @@ def test_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(monkeypatch: py
             frames.append([type(entry) for entry in decode_entries(wire.ClientFrame.FromString(raw).bindings)])
             peer.transport._exchange(lambda raw=raw: peer.server.receive(raw))  # type: ignore[misc]  # bound at once
 
-    x = peer.session.array(H)
+    first = peer.session.array(H)  # asks for a tick, as nothing waited before
     send()
     monkeypatch.setattr(peer.transport, "wake", send)
-    np.testing.assert_array_equal((x + 1).numpy(), H + 1)
-    assert frames[1:] == [[Segment, Fetch]]
+    monkeypatch.setattr(peer.transport, "want_tick", send)
+    second = peer.session.array(H)
+    np.testing.assert_array_equal((first + second).numpy(), H + H)
+    assert frames[1:] == [[Upload, Segment, Fetch]]
+
+
+def test_the_first_upload_after_a_rest_asks_for_a_tick_and_later_ones_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    peer, asked = connect(is_manual=True), list[None]()
+    monkeypatch.setattr(peer.transport, "want_tick", lambda: asked.append(None))
+    first, second = peer.session.array(H), peer.session.array(H)
+    assert len(asked) == 1
+    peer.transport.run_once()
+    assert len(entries(peer, Upload)) == 2
+    del first, second
 
 
 def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ class Period(NamedTuple):
 def find_period(items: Integers, longest: int) -> Period | None:
     """Returns the period of at most `longest` items that covers the longest tail of `items`.
 
-    If several periods cover equally long tails, returns the shortest of these periods.
+    If several periods cover equally long tails, returns the shortest of these periods. Tries MOST_TRIES lengths at
+    most, so that a body of more items may be missed if most of its items are equal.
     """
     if len(items) < LEAST_COVERAGE:
         return None

@@ -86,7 +86,7 @@ class Owner(Protocol):
         """Raises the error that ended the session, if the session has ended."""
 
     def note_unsent(self) -> None:
-        """Notes that ops have begun to wait."""
+        """Notes that ops or small uploads have begun to wait. They are sent at the next tick at the latest."""
 
     def flush_settled(self, recorder: Recorder) -> bool:
         """Sends settled pieces; may wait for credit. Returns False if there is none and the caller must not wait."""

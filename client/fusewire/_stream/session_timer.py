@@ -30,7 +30,7 @@ class SessionTimer:
         self.heard_at_ns = 0  # when the last frame arrived, on the monotonic clock
 
     def wakes_up(self) -> bool:
-        """Notes that ops wait. Returns True if the caller must ask the transport for a tick. Any thread may call it."""
+        """Notes that something waits. Returns True if the caller must ask for a tick. Any thread may call it."""
         was_asleep, self._is_asleep = self._is_asleep, False
         if was_asleep:
             self._ticks = 0

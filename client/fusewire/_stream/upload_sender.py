@@ -39,7 +39,7 @@ class UploadSender:
         cost = Amount(bytes=array._spec.spec.size_bytes)
         while not self._declare_if_admitted(array, outgoing, cost):
             self._sender.wait_for_credit(array._recorder, cost, None)
-        self._state.transport.wake()
+        array._recorder.owner.note_unsent()  # it travels with the ops that will take it, or at the next tick
 
     def _send_beside(self, array: Recorded, outgoing: Outgoing, host: Host) -> None:
         state = self._state

@@ -48,7 +48,7 @@ class Transport(Protocol):
         """Tells the I/O thread that the peer has frames."""
 
     def want_tick(self) -> None:
-        """Asks for a call of `on_tick` before the planned time, because ops have begun to wait."""
+        """Asks for a call of `on_tick` before the planned time, because something has begun to wait."""
 
     def is_own_thread(self) -> bool:
         """Whether the caller runs in the I/O thread, which must not wait for frames that only this thread receives."""
