@@ -23,8 +23,8 @@ from google.protobuf.message import DecodeError
 from fusewire._api.array import Array
 from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
-from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
-from fusewire._recording.drafts import Draft
+from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
+from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.implementation import Recorded, adopt_without_handle
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder

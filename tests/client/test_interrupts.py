@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recording import drafts
+from fusewire._recording.cutting import drafts
+from fusewire._recording.cutting.segments import structure_of
 from fusewire._recording.implementation import adopt_without_handle
-from fusewire._recording.segments import structure_of
 from fusewire._transport.grpc_transport import GrpcTransport
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.credit import Amount

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._recording.cutter import Reach
+from fusewire._recording.cutting.cutter import Reach
 from fusewire_protos.credit import Amount
 from tests.client.peer import Peer, connect
 

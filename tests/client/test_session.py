@@ -18,8 +18,8 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._recording.cutter import Reach
-from fusewire._recording.drafts import Draft
+from fusewire._recording.cutting.cutter import Reach
+from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.recorder import Recorder
 from fusewire._session import close_all
 from fusewire._transport.interface import Peer

@@ -14,8 +14,8 @@ from fusewire._api.array import Array
 from fusewire._api.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import recording_body
+from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.default_session import default_session
-from fusewire._recording.drafts import Draft
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import admit, adopt
 from fusewire._recording.recorder import Owner, Recorder

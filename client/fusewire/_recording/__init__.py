@@ -1,1 +1,1 @@
-"""Records ops on a tape, finds the loop in it, and cuts it into segments."""
+"""Records ops on a tape, until they are sent."""

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire._errors import QuotaExceeded, RequestError
-from fusewire._recording.cutter import (
+from fusewire._recording.cutting.cutter import (
     HISTORY_OPS,
     LARGEST_LOOP_OPS,
     LARGEST_SEGMENT_OPS,
@@ -36,10 +36,10 @@ from fusewire._recording.cutter import (
     Piece,
     Reach,
 )
-from fusewire._recording.drafts import Draft, Drafter, Rolled, Unsent
+from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
+from fusewire._recording.cutting.segments import INSIDE, Liveness, liveness_of, structure_of
 from fusewire._recording.implementation import ThreadTape, places_of_signatures
 from fusewire._recording.pinned_handles import Guests, HandlePin, PinnedHandles
-from fusewire._recording.segments import INSIDE, Liveness, liveness_of, structure_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.tape import Integers, split
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER

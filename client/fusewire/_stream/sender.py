@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from fusewire._errors import FusewireError
-from fusewire._recording.cutter import Reach
-from fusewire._recording.drafts import Draft, Rolled
+from fusewire._recording.cutting.cutter import Reach
+from fusewire._recording.cutting.drafts import Draft, Rolled
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program

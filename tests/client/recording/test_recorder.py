@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import fusewire as fw
-from fusewire._recording import drafts
+from fusewire._recording.cutting import drafts
+from fusewire._recording.cutting.rolling import roll
 from fusewire._recording.recorder import _TRIMMED_AT_RECORDS
-from fusewire._recording.rolling import roll
 from fusewire_protos.credit import Amount
 from tests.client.loops import H
 from tests.client.peer import connect

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.segments import INSIDE, structure_of
+from fusewire._recording.cutting.segments import INSIDE, structure_of
 from fusewire._recording.signature import (
     ArraySpec,
     OperandSpec,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
-from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE
+from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
+from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.program import MOST_LAG

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.stepped_values import steps_of
+from fusewire._recording.cutting.stepped_values import steps_of
 from fusewire_protos.frames import Scalar, Steps
 
 

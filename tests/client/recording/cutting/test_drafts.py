@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire._recording import drafts
-from fusewire._recording.segments import Structure, structure_of
+from fusewire._recording.cutting import drafts
+from fusewire._recording.cutting.segments import Structure, structure_of
 from fusewire._recording.tape import Integers
 from tests.client.loops import H
 from tests.client.peer import connect

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording import known_bodies as _bodies
-from fusewire._recording.known_bodies import KnownBodies, place_of
+from fusewire._recording.cutting import known_bodies as _bodies
+from fusewire._recording.cutting.known_bodies import KnownBodies, place_of
 from fusewire._recording.tape import Integers
 
 MOST = 8

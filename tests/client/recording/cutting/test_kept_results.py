@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.kept_results import KeptResults, kept_results
+from fusewire._recording.cutting.kept_results import KeptResults, kept_results
 from fusewire_protos.frames import MAX_STORED
 
 OPS = 6

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.history import History
+from fusewire._recording.cutting.history import History
 from fusewire._recording.tape import Integers
 
 MOST = 8

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.loop_period import (
+from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     MOST_TRIES,
     Period,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording import cutter as _cut
-from fusewire._recording.cutter import (
+from fusewire._recording.cutting import cutter as _cut
+from fusewire._recording.cutting.cutter import (
     FRAGMENT_OPS,
     HISTORY_OPS,
     KNOWN_BODIES,
@@ -23,7 +23,7 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
-from fusewire._recording.loop_period import Period, find_period, ops_in_loops
+from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record
 from fusewire_protos import dtypes

@@ -8,12 +8,20 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fusewire._recording.cutter import Piece, within
-from fusewire._recording.kept_results import KeptResults, kept_results
-from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
-from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._recording.cutting.cutter import Piece, within
+from fusewire._recording.cutting.kept_results import KeptResults, kept_results
+from fusewire._recording.cutting.rolling import (
+    LastBody,
+    RolledBodies,
+    RolledBody,
+    begins_within,
+    last_body,
+    roll,
+    rolled_on,
+)
+from fusewire._recording.cutting.segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._recording.cutting.stepped_values import steps_of
 from fusewire._recording.signature import signature_of
-from fusewire._recording.stepped_values import steps_of
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusewire._recording.segments import Pattern, liveness_of, structure_of
+from fusewire._recording.cutting.segments import Pattern, liveness_of, structure_of
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos import dtypes

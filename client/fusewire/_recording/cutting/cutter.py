@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._recording.history import History
-from fusewire._recording.known_bodies import KnownBodies, place_of
-from fusewire._recording.loop_period import (
+from fusewire._recording.cutting.history import History
+from fusewire._recording.cutting.known_bodies import KnownBodies, place_of
+from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     Period,
     choose_rotation,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE, Flags
 from fusewire._recording.implementation import count_repeats
-from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE, Flags
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.program import MOST_LAG
 

@@ -1,0 +1,1 @@
+"""Finds the loop in a tape, and cuts segments."""
