@@ -26,7 +26,8 @@ from fusewire._recording.pinned_handles import Guests
 # nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
 cdef extern from *:
     """
-    #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+    #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000 && \\
+        !defined(Py_GIL_DISABLED) && !defined(Py_REF_DEBUG)
     static inline void fw_count_up(PyObject *object) { Py_SET_REFCNT(object, Py_REFCNT(object) + 1); }
     #undef Py_INCREF
     #define Py_INCREF(object) fw_count_up((PyObject *)(object))
