@@ -16,6 +16,7 @@ import pytest
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
+from fusewire_kernels.devices import graph_cache
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.graph_cache import USES_BEFORE
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
@@ -280,10 +281,45 @@ def test_one_graph_serves_several_numbers_of_rows(machine: Machine) -> None:
     assert loaded.launch_counts.captured == 1
 
 
+def test_a_graph_that_was_evicted_and_captured_again_gives_the_same_bytes(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_cache, "MOST_GRAPHS", 1)
+    device: Any = machine.device
+    x, y = device.allocate(4000), device.allocate(4000)
+    device.write(x, np.random.default_rng(0).standard_normal(1000).astype(np.float32).data)
+    plans = [_pointwise("sigmoid"), _pointwise("tanh")]
+    first, second = [device.load(plan, machine.compile(plan.kernels)) for plan in plans]
+
+    def runs(loaded: Any) -> set[bytes]:
+        """Runs a loop until its graph has been captured, and once more. Returns the different results."""
+        (iterations, *_) = loaded.graphs.sizes
+        table = np.full((iterations, 1, 3), [[0, x.address, y.address]], np.int64)
+        results: set[bytes] = set()
+        for _ in range(USES_BEFORE + 3):
+            device.write(y, np.ones(1000, np.float32).data)
+            device.launch_loop(loaded, table, (iterations,))
+            read = device.read(y, 4000)
+            device.fence().wait()
+            results.add(bytes(read.data()))
+            device._graphs._thread.submit(lambda: None).result(30)  # behind a capture
+        return results
+
+    before, between, after = runs(first), runs(second), runs(first)
+    assert len(before) == len(between) == 1
+    assert after == before != between
+    assert (first.launch_counts.captured, first.launch_counts.evicted) == (2, 1)
+    assert (second.launch_counts.captured, second.launch_counts.evicted) == (1, 1)
+
+
 def _negation() -> Plan:
-    """A plan of one launch: 1,000 elements from the block of column 1, negated, to that of column 2."""
+    return _pointwise("negative")
+
+
+def _pointwise(op: str) -> Plan:
+    """A plan of one launch: an op on 1,000 elements, from the block of column 1 to that of column 2."""
     array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
-    nodes = (node("negative", (0,), dtypes.float32),)
+    nodes = (node(op, (0,), dtypes.float32),)
     (source,) = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
     launch = Launch(0, (1000,), ((OperandRef(1, 0), OperandRef(2, 0)),))
     return Plan((source,), (launch,), (ArenaColumn(), InputColumn(0), OutputColumn(0)), 0, (), Cost(0, 0), ())
