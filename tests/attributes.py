@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import AttributeKind, Attributes, Op
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
+from fusewire_protos.ops.shapes import Shape
 
 
 def sample_attributes(op: Op, axes: Shape = (0,), *, keepdims: bool = False) -> Attributes:

@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from fusewire_protos.program_parts import Parts, pack
+from fusewire_protos.programs.parts import Parts, pack
 
 
 def program_bytes(

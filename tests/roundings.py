@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.ops.conversions import cast
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
 from tests.tolerances import epsilon, least_number
 
 Array = npt.NDArray[Any]

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fusewire_kernels.ops.conversions import cast
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.catalogue import AttributeKind, Attributes, Category, Op
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import RequestError
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Shape, Spec, region
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec, region
+from fusewire_protos.programs.program import Program, ProgramOp, build
 
 Array = npt.NDArray[Any]
 Scalar = bool | int | float

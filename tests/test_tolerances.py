@@ -12,9 +12,9 @@ import pytest
 
 from fusewire_kernels.ops.conversions import cast
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
 from tests.attributes import sample_attributes
 from tests.roundings import EXACT_OF_ONE, allowance
 from tests.tolerances import assert_close

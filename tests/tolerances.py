@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.ops.conversions import cast
-from fusewire_protos import dtypes, nans
-from fusewire_protos.catalogue import Op
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes, nans
+from fusewire_protos.ops.catalogue import Op
+from fusewire_protos.ops.dtypes import DType
 
 Array = npt.NDArray[Any]
 

@@ -87,7 +87,7 @@ from fusewire._errors import (
 from fusewire._recordings.replay import Replayed
 from fusewire._session import Session, SessionStats
 from fusewire._stream.sender import Trigger
-from fusewire_protos.dtypes import (
+from fusewire_protos.ops.dtypes import (
     DType,
     bfloat16,
     bool_,

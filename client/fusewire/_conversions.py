@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos import nans
+from fusewire_protos.ops import nans
 
 Host = npt.NDArray[Any]
 
@@ -20,7 +20,7 @@ def cast(values: Host, dtype: np.dtype[Any]) -> Host:
 
     The cast is NumPy's with two exceptions. If a float is cast to an integer dtype and is out of its range, the result
     is the nearest integer in the range, and NaN becomes 0; C leaves these results undefined. If floats are cast to
-    another float dtype, every NaN becomes the NaN of `fusewire_protos.nans`.
+    another float dtype, every NaN becomes the NaN of `fusewire_protos.ops.nans`.
     """
     if is_floating(values.dtype) and dtype.kind in "iu":
         return _saturated(values, dtype)

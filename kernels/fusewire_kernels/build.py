@@ -49,7 +49,7 @@ from fusewire_kernels.plan.plan import (
     ScalarColumn,
     ViewColumn,
 )
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 
 # Called after each pass with the name of the pass and its output, in the form that `verify` expects. Only tests and
 # planner processes that are told to verify set this, once for their process.

@@ -10,7 +10,7 @@ from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.graph.graph import PRODUCT, Graph
 from fusewire_kernels.memory.lifetimes import Lifetime
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 
 _MOST_LINES = 400
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loadtests.microbenchmarks.agent_step import AGENT_STEP
-from loadtests.microbenchmarks.bulk_transfer import BULK_TRANSFER
-from loadtests.microbenchmarks.device_cells import DEVICE_CELLS
-from loadtests.microbenchmarks.engine_frames import ENGINE_FRAMES
-from loadtests.microbenchmarks.far_ahead import FAR_AHEAD
-from loadtests.microbenchmarks.loads import LOADS, RL_CLIENTS, RNN_CLIENTS
-from loadtests.microbenchmarks.loop_programs import LOOP_PROGRAMS
-from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
-from loadtests.microbenchmarks.many_programs import MANY_PROGRAMS
+from loadtests.microbenchmarks.client.loop_programs import LOOP_PROGRAMS
+from loadtests.microbenchmarks.client.recording import RECORDING_COMPILED, RECORDING_PYTHON
+from loadtests.microbenchmarks.client.wire import WIRE
+from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
+from loadtests.microbenchmarks.device.many_programs import MANY_PROGRAMS
+from loadtests.microbenchmarks.loops.never_seen import NEVER_SEEN
+from loadtests.microbenchmarks.loops.planning import PLANNING
+from loadtests.microbenchmarks.loops.pointwise import POINTWISE
+from loadtests.microbenchmarks.loops.rnn import RNN, RNN_SMALL
+from loadtests.microbenchmarks.loops.settling import SETTLING
+from loadtests.microbenchmarks.loops.throughput import THROUGHPUT
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
-from loadtests.microbenchmarks.never_seen import NEVER_SEEN
-from loadtests.microbenchmarks.planning import PLANNING
-from loadtests.microbenchmarks.pointwise import POINTWISE
-from loadtests.microbenchmarks.recording import RECORDING_COMPILED, RECORDING_PYTHON
-from loadtests.microbenchmarks.rnn import RNN, RNN_SMALL
-from loadtests.microbenchmarks.round_trip import ROUND_TRIP
-from loadtests.microbenchmarks.scraping import SCRAPING
-from loadtests.microbenchmarks.settling import SETTLING
-from loadtests.microbenchmarks.throughput import THROUGHPUT
-from loadtests.microbenchmarks.wire import WIRE
+from loadtests.microbenchmarks.service.agent_step import AGENT_STEP
+from loadtests.microbenchmarks.service.bulk_transfer import BULK_TRANSFER
+from loadtests.microbenchmarks.service.engine_frames import ENGINE_FRAMES
+from loadtests.microbenchmarks.service.far_ahead import FAR_AHEAD
+from loadtests.microbenchmarks.service.loads import LOADS, RL_CLIENTS, RNN_CLIENTS
+from loadtests.microbenchmarks.service.many_clients import MANY_CLIENTS
+from loadtests.microbenchmarks.service.round_trip import ROUND_TRIP
+from loadtests.microbenchmarks.service.scraping import SCRAPING
 
 _ON_EVERY_BACKEND = (
     RECORDING_COMPILED,

@@ -1,1 +1,1 @@
-"""What client and server share: wire format, op catalogue and program codec."""
+"""What client and server share."""

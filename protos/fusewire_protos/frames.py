@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from fusewire_protos import shapes
-from fusewire_protos.dtypes import from_code
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
-from fusewire_protos.program_limits import ProgramLimits
+from fusewire_protos.ops import shapes
+from fusewire_protos.ops.dtypes import from_code
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.reader import Reader
-from fusewire_protos.shapes import Spec
 from fusewire_protos.unpacking import unpack
 
 PROTOCOL_VERSION = 1

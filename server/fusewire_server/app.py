@@ -37,10 +37,10 @@ from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
-from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.refusals import CountedRefusals, RefusalCounts
+from fusewire_server.inspect.requests.refusals import CountedRefusals, RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
-from fusewire_server.inspect.snapshot_reader import SnapshotReader
+from fusewire_server.inspect.snapshots.publisher import Publisher
+from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import SettingView
 from fusewire_server.planning.planner import Planner
 from fusewire_server.programs.counters import TOKEN_DOOR

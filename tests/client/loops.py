@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fusewire as fw
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from tests.client.peer import Peer
 
 H = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 8)

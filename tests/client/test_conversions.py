@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fusewire._conversions import Host, cast
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.dtypes import DType
 from tests.strategies import arrays, specs
 from tests.tolerances import assert_same_bytes
 

@@ -7,7 +7,7 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import fusewire as fw
 from fusewire._api import catalogued as _catalogued
 from fusewire._api import functions as _functions
-from fusewire_protos.catalogue import BY_NAME, OPS, Category
+from fusewire_protos.ops.catalogue import BY_NAME, OPS, Category
 
 
 def test_each_name_is_there_once() -> None:

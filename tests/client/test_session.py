@@ -28,7 +28,7 @@ from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire
-from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
 from tests.client.peer import connect, entries
 

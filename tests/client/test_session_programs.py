@@ -17,7 +17,7 @@ import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Loop, Segment
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from tests.client.loops import (
     STEPS,
     H,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 Chain = Callable[[DType], Program]

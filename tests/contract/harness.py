@@ -19,13 +19,13 @@ from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.program import Program
-from fusewire_protos.program_codec import decode, encode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
-from fusewire_protos.signatures import Signature
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.signatures import Signature
+from fusewire_protos.programs.codec import decode, encode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import Program
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests.strategies import Work
 
 Array = npt.NDArray[Any]

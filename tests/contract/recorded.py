@@ -10,9 +10,9 @@ import numpy as np
 import fusewire as fw
 from fusewire._recording.record_op import apply, create
 from fusewire_kernels.ops.conversions import scalar
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import Category
-from fusewire_protos.program import ProgramOp
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.programs.program import ProgramOp
 from tests.strategies import Work
 
 

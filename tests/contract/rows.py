@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusewire_protos import catalogue
-from fusewire_protos.catalogue import Category
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program
+from fusewire_protos.ops import catalogue
+from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 from tests.strategies import Scalar, Work, random_array
 
 _SPECIAL_SHARE = 0.05

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.contract.chains import CHAINS, FLOATS, Chain, rnn_steps, training_step
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.rows import random_row

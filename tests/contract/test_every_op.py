@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import CaseError
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests.attributes import sample_attributes
 from tests.contract.harness import Job, Runner
 from tests.contract.rows import random_row

@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.kernels.programs import Writer
 from tests.strategies import Work

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import DtypeError
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 from tests.attributes import sample_attributes
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.service import Service

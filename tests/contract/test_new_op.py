@@ -17,11 +17,11 @@ _TESTS = (
     "tests/kernels/codegen/test_bodies.py",
     "tests/kernels/ops/test_interpreter.py",
     "tests/kernels/ops/test_reference.py",
-    "tests/protos/test_catalogue.py",
+    "tests/protos/ops/test_catalogue.py",
     "tests/test_tolerances.py",
 )
 
-_CATALOGUE = "protos/fusewire_protos/catalogue.py"
+_CATALOGUE = "protos/fusewire_protos/ops/catalogue.py"
 _BODIES = "kernels/fusewire_kernels/codegen/bodies.py"
 _EXPAND = "kernels/fusewire_kernels/ops/composites.py"
 _VIEWS = "kernels/fusewire_kernels/graph/views.py"
@@ -144,7 +144,7 @@ from fusewire._api import stub as _stub
 from fusewire._api.op_functions import functions_of
 from fusewire.testing import serve_subprocess
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos.catalogue import BY_NAME, OPS
+from fusewire_protos.ops.catalogue import BY_NAME, OPS
 
 DECLARED = (
     "mix(x1: Any, x2: Any, x3: Any, /)",
@@ -201,13 +201,13 @@ import sys
 from pathlib import Path
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.errors import ConfigurationError
-from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import decode, encode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.programs.program import ProgramOp, build
+from fusewire_protos.programs.codec import decode, encode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.ops.shapes import Spec
 
 
 def program_of(slope, times, dtype):

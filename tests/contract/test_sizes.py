@@ -12,8 +12,8 @@ import pytest
 
 from fusewire_kernels.build import design
 from fusewire_kernels.graph.long_reductions import LONG
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 _OfBatch = Callable[[int], Program]

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.devices.base import Device
-from fusewire_protos import dtypes
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor

@@ -17,13 +17,13 @@ import msgpack
 import numpy as np
 
 import fusewire as fw
-from fusewire_protos import dtypes
 from fusewire_protos.address import read_address
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, MAX_HANDLE, MAX_ITERATIONS, Fetch, NewProgram
-from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import encode
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import encode
+from fusewire_protos.programs.program import ProgramOp, build
 from tests.server.parts import new, pair, segment, upload, upload_beside
 from tests.server.wire import Peer
 from tests.server.world import NEGATE

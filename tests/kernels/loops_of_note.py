@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fusewire_kernels.ops.interpreter import Kernel, OpCache, execute, run_to_end
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.program import Program
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
 
 # (op, operand specs, attributes, operand arrays in C order) → the result in C order.
 RunInexact = Callable[[Op, Sequence[Spec], Attributes, Sequence[Any]], Any]

@@ -18,9 +18,9 @@ from fusewire_kernels.ops.conversions import cast
 from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.plan.plan import Donation, KernelSource, Launch, Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 from tests.kernels.separate import design_separately
 
 Array = npt.NDArray[Any]

@@ -24,8 +24,8 @@ from fusewire_kernels.codegen.kernel import (
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels, find_compiler
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Launch, OperandRef, Plan
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 Array = npt.NDArray[Any]
 

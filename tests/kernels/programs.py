@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos import catalogue, dtypes, program
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import RequestError
-from fusewire_protos.program import Program, ProgramOp
-from fusewire_protos.shapes import Shape, Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.programs import program
+from fusewire_protos.programs.program import Program, ProgramOp
 from tests.kernels.op_by_op import run_op_by_op
 
 Array = npt.NDArray[Any]

@@ -12,7 +12,7 @@ from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import Graph, Value
 from fusewire_kernels.memory.arena import arrange
 from fusewire_kernels.memory.lifetimes import lifetimes
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from tests.kernels.verified import verify
 
 

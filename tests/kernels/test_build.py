@@ -16,9 +16,9 @@ from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 from tests import strategies
 from tests.kernels.plan_runner import plan_without_text, run_program
 from tests.kernels.programs import Writer, meaning, random_inputs, random_program

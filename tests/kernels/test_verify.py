@@ -16,9 +16,9 @@ from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.memory.arena import Arena
 from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.verify import verify_donations
-from fusewire_protos import dtypes
 from fusewire_protos.errors import ServerFault
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 from tests.kernels.verified import verify
 

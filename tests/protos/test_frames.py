@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_protos import dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import (
     Abandon,
@@ -26,8 +26,9 @@ from fusewire_protos.frames import (
     Segment,
     Upload,
 )
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.limits import ProgramLimits
 from tests import golden_files, strategies
 
 NAN = float("nan")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
-from fusewire_protos.program import build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import build
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.orders import Lasts, Order, Ran, Report, Run, Submission, Write
 from fusewire_server.programs.program_table import ProgramEntry

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusewire_protos import catalogue, dtypes
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import NewProgram, Segment, Upload
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import encode
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import encode
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Row, Session, Value, ValueState

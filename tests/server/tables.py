@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from fusewire_protos.errors import BY_NAME
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable, TableBounds

@@ -10,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 import fusewire as fw
 from fusewire_server.app import drain
 from fusewire_server.inspect.application import create_app
-from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.sessions.session import SessionState
 from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
 from tests.server.wire import Server, hello, server, services

@@ -17,11 +17,12 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_protos import dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.address import Address
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Entry, Fetch, NewProgram
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.tokens import Authenticator

@@ -17,9 +17,9 @@ from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
-from fusewire_protos.program import Program
-from fusewire_protos.program_codec import decode
-from fusewire_protos.program_limits import ProgramLimits
+from fusewire_protos.programs.codec import decode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import Program
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine

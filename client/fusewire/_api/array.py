@@ -26,9 +26,9 @@ from fusewire._errors import ArgumentError
 from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
 from fusewire._stream.receivers import Value
-from fusewire_protos.catalogue import BY_NAME, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.catalogue import BY_NAME, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 # NumPy functions that return Python objects. They need the values of their arrays, so these values are read.
 _NEEDS_VALUES = frozenset({np.allclose, np.array_equal})

@@ -14,9 +14,9 @@ from fusewire._api.operations import astype, broadcast_to, reshape, take, transp
 from fusewire._api.selection import region_of
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.record_op import Recorded, apply, create
-from fusewire_protos import dtypes, shapes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes, shapes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Shape
 
 R = TypeVar("R", bound=Recorded)
 

@@ -4,7 +4,7 @@
 """
 
 from fusewire._api.op_functions import functions_of
-from fusewire_protos.catalogue import OPS
+from fusewire_protos.ops.catalogue import OPS
 
 _functions = functions_of(OPS)
 globals().update(_functions)

@@ -25,10 +25,10 @@ from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, create
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.dtypes import DType
 
 ShapeLike = int | Sequence[int]
 

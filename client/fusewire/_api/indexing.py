@@ -15,8 +15,8 @@ import numpy as np
 
 from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire_protos import shapes
-from fusewire_protos.shapes import Region, Shape
+from fusewire_protos.ops import shapes
+from fusewire_protos.ops.shapes import Region, Shape
 
 _FIRST_AXIS = (0,)
 _STEP_OF_ONE = (1,)

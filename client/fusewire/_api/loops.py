@@ -13,9 +13,9 @@ from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.body import BodyRecording, recording_body
 from fusewire._recording.record_op import admit, create
 from fusewire._recording.recorder import Recorder
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.frames import MAX_ITERATIONS
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
 
 
 def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:

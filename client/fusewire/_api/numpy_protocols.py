@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_protos import dtypes
+from fusewire_protos.ops import dtypes
 
 # The functions that NumPy names otherwise: NumPy's name -> our name. Our names are those of the array API standard.
 _NUMPY_NAMES = {

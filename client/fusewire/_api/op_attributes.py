@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from fusewire._api import operations
 from fusewire._errors import ArgumentError
-from fusewire_protos.attributes import is_legal
-from fusewire_protos.catalogue import Attribute, AttributeKind, Attributes, Op
+from fusewire_protos.ops.attributes import is_legal
+from fusewire_protos.ops.catalogue import Attribute, AttributeKind, Attributes, Op
 
 
 class _Kind(NamedTuple):

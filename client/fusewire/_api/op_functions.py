@@ -22,7 +22,7 @@ from fusewire._api.operands import apply_to_any, asarray
 from fusewire._api.operations import Axis
 from fusewire._recording.implementation import unary
 from fusewire._recording.record_op import apply, apply_to_one
-from fusewire_protos.catalogue import AttributeKind, Attributes, Op
+from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 

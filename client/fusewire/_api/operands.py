@@ -14,7 +14,7 @@ from fusewire._api import operations
 from fusewire._api.array import Array
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
-from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.ops.catalogue import Attributes, Op
 
 _OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload
 

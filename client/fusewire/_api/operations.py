@@ -11,10 +11,10 @@ import numpy as np
 
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
-from fusewire_protos import dtypes, shapes
-from fusewire_protos.catalogue import BY_NAME, Category, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes, shapes
+from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 R = TypeVar("R", bound=Recorded)
 Axis = int | Sequence[int] | None

@@ -10,8 +10,8 @@ import numpy as np
 from fusewire._api import indexing
 from fusewire._api.operations import reshape, take, transpose
 from fusewire._recording.record_op import Recorded, apply_to_one
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.shapes import Region
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Region
 
 R = TypeVar("R", bound=Recorded)
 

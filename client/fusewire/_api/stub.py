@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fusewire._api.op_functions import functions_of
-from fusewire_protos.catalogue import OPS
+from fusewire_protos.ops.catalogue import OPS
 
 _HEAD = '''\
 """The types of the functions in `catalogued`. `make stubs` writes this file from the catalogue of ops."""

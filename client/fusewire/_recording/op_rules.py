@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusewire._recording.signature import ArraySpec, OperandSpec, Signature, intern_signature
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.dtypes import DType
 
 PYTHON_SCALARS = (bool, int, float)
 

@@ -17,8 +17,8 @@ from fusewire._recording.op_rules import PYTHON_SCALARS, Checked, Learnt, Learnt
 from fusewire._recording.pinned_handles import Guests
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
-from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.frames import Scalar
+from fusewire_protos.ops.catalogue import Attributes, Op
 
 if TYPE_CHECKING:
     from fusewire._recording.recorder import Recorder

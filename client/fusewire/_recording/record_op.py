@@ -18,10 +18,10 @@ from fusewire._recording.op_rules import PYTHON_SCALARS, canonical_of
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.dtypes import DType
 
 __all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create"]
 

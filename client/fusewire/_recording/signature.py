@@ -18,10 +18,10 @@ from itertools import count
 from typing import NamedTuple
 
 from fusewire._errors import QuotaExceeded
-from fusewire_protos import catalogue
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape, Spec
+from fusewire_protos.ops import catalogue
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec
 
 
 class ArraySpec:

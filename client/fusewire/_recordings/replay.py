@@ -20,7 +20,6 @@ from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
 from fusewire._stream.frames import ClientStream, Outgoing
 from fusewire._transport.interface import Transport
-from fusewire_protos import dtypes
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, exception_of
 from fusewire_protos.frames import (
@@ -34,7 +33,8 @@ from fusewire_protos.frames import (
     decode_entries,
     decode_programs,
 )
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _HEARTBEAT_S = 1.0

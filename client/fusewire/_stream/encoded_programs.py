@@ -18,8 +18,8 @@ from fusewire._recording.implementation import places_of_signatures
 from fusewire._recording.signature import Signature, signature_of
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import Scalar, Steps
-from fusewire_protos.program_parts import Parts, pack
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.parts import Parts, pack
 
 
 class EncodedProgram(NamedTuple):

@@ -20,10 +20,10 @@ from fusewire._stream.frames import Outgoing
 from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
-from fusewire_protos import dtypes
 from fusewire_protos.errors import exception_of
 from fusewire_protos.frames import Abandon, Fetch
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 

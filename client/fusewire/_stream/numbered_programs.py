@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fusewire._stream.encoded_programs import EncodedProgram
-from fusewire_protos.program_codec import digest
+from fusewire_protos.programs.codec import digest
 
 MOST_DIGESTS = 1024  # the most digests of whole bodies that are kept, and also the most digests of fragments
 

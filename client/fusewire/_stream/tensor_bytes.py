@@ -9,9 +9,9 @@ import numpy as np
 
 from fusewire import _conversions as conversions
 from fusewire._conversions import Host
-from fusewire_protos import dtypes, shapes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes, shapes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
 
 _PYTHONS = {int, float, bool}  # NumPy converts these to integers one by one, and raises if a number is out of range
 _NESTED = {list, tuple, np.ndarray}

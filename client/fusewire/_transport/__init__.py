@@ -1,1 +1,1 @@
-"""Carries frames and large values: the interface, gRPC, tokens, inspection."""
+"""Carries frames and large values."""

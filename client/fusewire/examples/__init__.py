@@ -1,1 +1,1 @@
-"""The program of `fusewire demo`, which learns to read digits."""
+"""The program of `fusewire demo`."""

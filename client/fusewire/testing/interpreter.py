@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 
 Host = npt.NDArray[Any]
 # Takes a program, its inputs, its scalars and its slice starts, and returns the results of all ops of the program.

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from fusewire.testing.interpreter import Execute, Host, interpret
-from fusewire_protos import dtypes, frames
-from fusewire_protos import program_codec as programs
+from fusewire_protos import frames
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
-from fusewire_protos.program import Program
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs import codec as programs
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=1 << 16, bytes=256 << 20, segments=64)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 HEAVY_WEIGHT = 20  # of a function such as tanh
 _WEIGHT_OF_ROUNDING = 6

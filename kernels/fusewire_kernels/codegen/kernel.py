@@ -31,7 +31,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import NamedTuple
 
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops.dtypes import DType
 
 
 class Stride(Enum):

@@ -38,7 +38,7 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
-from fusewire_protos import dtypes
+from fusewire_protos.ops import dtypes
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"

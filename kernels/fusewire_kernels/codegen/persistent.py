@@ -32,7 +32,7 @@ from fusewire_kernels.codegen.product import finished
 from fusewire_kernels.codegen.statements import LoopBody, analyse, argument_lines
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.plan.plan import KernelSource
-from fusewire_protos import dtypes
+from fusewire_protos.ops import dtypes
 
 _PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop"
 _POINT_THREADS = 256

@@ -31,8 +31,8 @@ from fusewire_kernels.codegen.bodies import TYPES, canonical, loaded, storable
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.loops import SIGNATURE, loop_function
 from fusewire_kernels.codegen.text import Lines
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 _TILES = ((8, 2), (8, 1), (4, 2), (4, 1), (1, 2), (1, 1))
 _ROWS_OF_K = 4

@@ -27,7 +27,7 @@ from fusewire_kernels.codegen.product import (
 )
 from fusewire_kernels.codegen.statements import LoopBody, analyse
 from fusewire_kernels.codegen.text import Lines
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops.dtypes import DType
 
 _TILE_PARAMETERS = ("down", "across", "high", "wide", "depth", "steps", "kept")
 _BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits

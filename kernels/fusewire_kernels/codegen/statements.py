@@ -29,8 +29,8 @@ from functools import cached_property
 
 from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
-from fusewire_protos import catalogue
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import catalogue
+from fusewire_protos.ops.dtypes import DType
 
 _SELECTING = frozenset(op.name for op in catalogue.OPS if op.selects)
 

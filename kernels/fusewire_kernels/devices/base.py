@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
 
 
 class DeviceInfo(NamedTuple):

@@ -30,9 +30,9 @@ from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Launch, Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 DEFAULT_CACHED_BYTES = 1 << 30

@@ -18,9 +18,9 @@ from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchC
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 
 _NO_LAUNCHES = LaunchCounts()
 _LAUNCHES_KEPT = 10_000  # a load test gives the device any number of launches

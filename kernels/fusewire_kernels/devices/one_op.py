@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
 
 _ALIGNMENT_BYTES = 16  # kernels load so many bytes at once
 

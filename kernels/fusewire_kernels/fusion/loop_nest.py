@@ -14,8 +14,8 @@ from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement, Walk
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import GATHER, INDEX, PRODUCT, REDUCTION, SLOTS, Gathered, Operand, Value
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 
 class NestArgument(NamedTuple):

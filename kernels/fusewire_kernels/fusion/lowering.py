@@ -35,8 +35,8 @@ from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import PRODUCT, Operand
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 _CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # any other stride is Stride.ANY
 

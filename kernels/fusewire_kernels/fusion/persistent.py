@@ -26,8 +26,8 @@ from fusewire_kernels.codegen.kernel import (
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Graph
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 
 _LEFT, _RIGHT = 0, 1  # the operands of a product
 _FIRST_OF_EPILOGUE = 2

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.shapes import Shape
 
 _CACHED = 1 << 14
 

@@ -51,7 +51,7 @@ from fusewire_kernels.graph.graph import (
     Value,
 )
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.shapes import Shape
 
 MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 

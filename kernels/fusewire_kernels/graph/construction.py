@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from fusewire_kernels.graph.graph import CONSTANT, INPUT, LEAVES, SCALAR, SLOTS, Graph, Operand, Value
 from fusewire_kernels.graph.op_builder import OpBuilder
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program, ProgramOp
 
 
 def build_graph(program: Program) -> Graph:

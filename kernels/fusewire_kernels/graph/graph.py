@@ -6,9 +6,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 
 class Form(Enum):

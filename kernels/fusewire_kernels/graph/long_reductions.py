@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.order import CHUNK
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops.shapes import Shape
 
 LONG = 1 << 16  # elements; one block of threads takes longer for them than a second launch takes
 _FEW = 16  # results

@@ -24,11 +24,11 @@ from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
-from fusewire_protos import catalogue, dtypes, shapes
-from fusewire_protos.catalogue import Attributes, Category, DtypeSignature, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program, ProgramOp
-from fusewire_protos.shapes import Shape, Spec
+from fusewire_protos.ops import catalogue, dtypes, shapes
+from fusewire_protos.ops.catalogue import Attributes, Category, DtypeSignature, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.programs.program import Program, ProgramOp
 
 
 class OpBuilder(ValueBuilder):

@@ -7,9 +7,9 @@ from math import prod
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, INDEX, POINTWISE, SLOTS, STORE, Form, Operand, Value
 from fusewire_kernels.graph.views import Layout
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape
 
 
 class ValueBuilder:

@@ -14,7 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.plan.plan import Term
-from fusewire_protos.shapes import Region, Shape
+from fusewire_protos.ops.shapes import Region, Shape
 
 _CACHED = 1 << 14
 

@@ -16,11 +16,12 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels.ops.conversions import rounded
-from fusewire_protos import catalogue, program, shapes
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program, ProgramOp
-from fusewire_protos.shapes import Shape, Spec
+from fusewire_protos.ops import catalogue, shapes
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.programs import program
+from fusewire_protos.programs.program import Program, ProgramOp
 
 
 class Expansion(NamedTuple):

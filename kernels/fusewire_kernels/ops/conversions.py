@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 _BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
 

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from fusewire_kernels.ops import conversions, reference
 from fusewire_kernels.ops.composites import expand
-from fusewire_protos import nans
-from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op, passes_bits_on
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
-from fusewire_protos.signatures import Signature
+from fusewire_protos.ops import nans
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op, passes_bits_on
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.signatures import Signature
+from fusewire_protos.programs.program import Program, ProgramOp, build
 
 MOST_OPS = 1024  # in an `OpCache`, with the plans of their kernels
 MOST_SCALARS = 256  # in an `OpCache`

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
-from fusewire_protos import catalogue, dtypes, nans, shapes
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape, Spec
+from fusewire_protos.ops import catalogue, dtypes, nans, shapes
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Shape, Spec
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op accepts.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]

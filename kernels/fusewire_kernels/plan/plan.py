@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops.dtypes import DType
 
 ARENA_COLUMN = 0
 ARENA_ALIGNMENT_BYTES = 256

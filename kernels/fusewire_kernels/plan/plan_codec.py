@@ -28,8 +28,8 @@ from fusewire_kernels.plan.plan import (
     Term,
     ViewColumn,
 )
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 _COLUMNS: tuple[type[Column], ...] = (
     ArenaColumn,

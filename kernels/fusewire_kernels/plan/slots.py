@@ -25,8 +25,8 @@ from fusewire_kernels.plan.plan import (
     Term,
     ViewColumn,
 )
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 _FLOAT32 = struct.Struct("<f")
 _FLOAT64 = struct.Struct("<d")

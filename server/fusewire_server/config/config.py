@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
-from fusewire_protos.program_limits import ProgramLimits
+from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_server.config.settings import (
     GIB,
     KIB,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from fusewire_kernels.ops.composites import expand
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.program import Program, ProgramOp
-from fusewire_protos.shapes import Spec
-from fusewire_protos.signatures import Signature
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.signatures import Signature
+from fusewire_protos.programs.program import Program, ProgramOp
 
 
 def intermediate_bytes(program: Program) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, Fence, Readback
-from fusewire_protos import dtypes
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 
 PIECE_BYTES = 1 << 20
 LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied in pieces

@@ -16,9 +16,9 @@ from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.ops import interpreter
 from fusewire_kernels.ops.interpreter import Kernel, OpCache, PreparedProgram
 from fusewire_kernels.plan.plan import Donation
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.program import Program
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
 from fusewire_server.programs.one_op_calls import OneOpCall
 from fusewire_server.programs.program_table import OneOp, ProgramEntry
 from fusewire_server.sessions.session import Row, Value

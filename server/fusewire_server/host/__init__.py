@@ -1,1 +1,1 @@
-"""Process settings: memory, garbage collection, timers, priority, parent."""
+"""Process settings: memory, timers, priority."""

@@ -1,1 +1,1 @@
-"""Inspection over HTTP: snapshots and the application."""
+"""Inspection over HTTP."""

@@ -13,10 +13,9 @@ from fastapi import Depends, FastAPI
 
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.version import installed_version
-from fusewire_server.inspect.answer_age import AnswerAge
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.guard import BodyLimit, refuse_foreign_names, token_check
-from fusewire_server.inspect.problems import handle_problems
+from fusewire_server.inspect.requests.guard import BodyLimit, refuse_foreign_names, token_check
+from fusewire_server.inspect.requests.problems import handle_problems
 from fusewire_server.inspect.routes.device import device_routes
 from fusewire_server.inspect.routes.documentation import documentation_routes
 from fusewire_server.inspect.routes.fresh import Snapshots
@@ -25,6 +24,7 @@ from fusewire_server.inspect.routes.programs import program_routes
 from fusewire_server.inspect.routes.server import server_routes
 from fusewire_server.inspect.routes.sessions import session_routes
 from fusewire_server.inspect.routes.tenants import tenant_routes
+from fusewire_server.inspect.snapshots.answer_age import AnswerAge
 from fusewire_server.inspect.views import SettingView
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from fusewire_server.engine.engine import Engine
-from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import (
     ArrayView,
     BlockView,

@@ -16,9 +16,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fusewire_protos.errors import CASES
-from fusewire_server.inspect.refusals import CASES as INSPECTION_CASES
-from fusewire_server.inspect.refusals import INSPECTION_DOOR
-from fusewire_server.inspect.snapshot import Histogram, Phases, Snapshot, Stats
+from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
+from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
+from fusewire_server.inspect.snapshots.snapshot import Histogram, Phases, Snapshot, Stats
 from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
 from fusewire_server.scheduling.coalescer import BatchEnd
 from fusewire_server.sessions.session import SessionState

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
-from fusewire_server.inspect.problems import Refused
+from fusewire_server.inspect.requests.problems import Refused
 
 _T = TypeVar("_T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fusewire_server.inspect.snapshot import CompiledView, Omitted, ProgramDetail, ProgramView, SourceView
+from fusewire_server.inspect.snapshots.snapshot import CompiledView, Omitted, ProgramDetail, ProgramView, SourceView
 
 MOST_SOURCE_CHARACTERS = 1 << 20
 MOST_LINES = 10_000  # launches, and lines of the explanation

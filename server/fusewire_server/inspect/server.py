@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.access.certificates import CertificateFiles
-from fusewire_server.inspect.problems import problem
+from fusewire_server.inspect.requests.problems import problem
 
 # Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
 # connection, or the oldest of all if none is idle. So a health check is answered whatever many other clients do.

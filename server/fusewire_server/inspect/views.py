@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from fusewire_server.inspect.snapshot import ProgramView, SessionView
+from fusewire_server.inspect.snapshots.snapshot import ProgramView, SessionView
 
 Next = Annotated[
     str | None, Field(description="the value of `after` that gives the next page; null: this is the last page")

@@ -1,1 +1,1 @@
-"""From programs to loaded plans: requests, worker processes, loading."""
+"""From programs to loaded plans."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_server.programs.one_op_calls import OneOpCall
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.turns import TenantTurns

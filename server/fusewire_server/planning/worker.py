@@ -34,13 +34,14 @@ from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler
 from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
-from fusewire_protos import dtypes, program
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
-from fusewire_protos.program import ProgramOp
-from fusewire_protos.program_codec import decode, digest
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs import program
+from fusewire_protos.programs.codec import decode, digest
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import ProgramOp
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import end_with_parent, guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 from fusewire_protos.errors import Case, CaseError, bounded_text
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 
 
 class _FailureFields(NamedTuple):

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.interpreter import converted_first, needs_kernel
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import encode
-from fusewire_protos.shapes import Spec
-from fusewire_protos.signatures import Signature, signature_of
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.signatures import Signature, signature_of
+from fusewire_protos.programs.codec import encode
+from fusewire_protos.programs.program import Program, ProgramOp, build
 
 
 class OneOpCall(NamedTuple):

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
-from fusewire_protos.program import Program
-from fusewire_protos.program_codec import decode, digest
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.program_parts import claimed_live
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import decode, digest
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.parts import claimed_live
+from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls

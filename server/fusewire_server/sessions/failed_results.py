@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from fusewire_protos import dtypes
 from fusewire_protos.credit import Amount
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
 from fusewire_server.sessions.rows import fail_value

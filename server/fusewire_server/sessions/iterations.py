@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from fusewire_protos.frames import Scalar, Steps
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from fusewire_server.sessions.session import Value
 
 S = TypeVar("S", bound=Scalar)

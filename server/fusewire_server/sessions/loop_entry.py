@@ -9,8 +9,8 @@ from reprlib import repr as shortened
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Loop, Scalar, Steps
-from fusewire_protos.program import Program
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
 from fusewire_server.sessions.iterations import Iterations
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_starts, fits

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
 from fusewire_protos.errors import BY_NAME
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.validation import first_failed

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Loop, Segment
-from fusewire_protos.program import Program
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_results

@@ -11,11 +11,11 @@ from reprlib import repr as shortened
 
 import numpy as np
 
-from fusewire_protos import catalogue, shapes
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, CaseError
 from fusewire_protos.frames import MAX_HANDLE, Scalar, repeat_period
-from fusewire_protos.program import Program
+from fusewire_protos.ops import catalogue, shapes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 
 _INTEGER_RANGE = {
     "bool": (0, 1),

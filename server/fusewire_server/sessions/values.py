@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
 

@@ -1,1 +1,1 @@
-"""The wire: gRPC streams, bulk transfer, refusals and write deadlines."""
+"""The wire: gRPC streams and bulk transfer."""

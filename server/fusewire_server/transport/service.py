@@ -15,7 +15,7 @@ from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.engine.engine import Engine
-from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk

@@ -18,7 +18,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
-from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 import fusewire as fw
 from fusewire._api.op_functions import functions_of
 from fusewire._api.stub import stub_of
-from fusewire_protos.catalogue import OPS
+from fusewire_protos.ops.catalogue import OPS
 
 _COMMITTED = Path(fw.__file__).parent / "_api" / "catalogued.pyi"
 

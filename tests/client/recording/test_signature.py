@@ -9,9 +9,9 @@ import pytest
 
 from fusewire._recording import signature as _signature
 from fusewire._recording.signature import Signature, intern_signature, intern_spec, signature_of
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
 
 
 def sum_of(elements: int) -> Signature:

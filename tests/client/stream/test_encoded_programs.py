@@ -18,13 +18,13 @@ from fusewire._recording.signature import (
 )
 from fusewire._recording.tape import FIRST_HANDLE, Record, flatten
 from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME, Attributes
 from fusewire_protos.frames import FIRST_UPLOAD
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import decode, encode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import decode, encode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import Program, ProgramOp, build
 
 FIRST = FIRST_HANDLE + 1
 UPLOAD = FIRST_HANDLE + FIRST_UPLOAD

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fusewire._errors import ProtocolError, SessionLost
 from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing
-from fusewire_protos import dtypes
 from fusewire_protos.frames import (
     MAX_HANDLE,
     PROTOCOL_VERSION,
@@ -25,7 +24,8 @@ from fusewire_protos.frames import (
     decode_entries,
     decode_programs,
 )
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 INSTANCE, OTHER_INSTANCE, SESSION = b"a" * 16, b"b" * 16, b"s" * 16

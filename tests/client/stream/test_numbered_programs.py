@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire._stream.encoded_programs import EncodedProgram
 from fusewire._stream.numbered_programs import MOST_DIGESTS, Numbered, ProgramKey, Programs
-from fusewire_protos.program_codec import digest
+from fusewire_protos.programs.codec import digest
 
 
 def key(name: bytes, *, is_fragment: bool = False) -> ProgramKey:

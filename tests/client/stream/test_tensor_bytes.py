@@ -10,8 +10,8 @@ import pytest
 
 from fusewire._errors import DtypeError
 from fusewire._stream.tensor_bytes import host_of, sendable, spec_of
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 NAN, INF = float("nan"), float("inf")
 

@@ -11,8 +11,8 @@ from fusewire_kernels.codegen.kernel import (
     Store,
     Stride,
 )
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import node
 
 Z, U, S = Stride.ZERO, Stride.UNIT, Stride.ANY

@@ -17,8 +17,8 @@ from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.ops.order import CHUNK
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.codegen.order_of_summation import reduced
 from tests.kernels.problems import Gathered, Problem, Scalar, loop_problem, node, run, toolchain_in
 from tests.tolerances import assert_same_bytes

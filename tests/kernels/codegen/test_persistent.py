@@ -8,10 +8,10 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.cuda_compiler import OPTIONS, Nvrtc
 from fusewire_kernels.plan.plan import KernelSource
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ConfigurationError
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program
 from tests.golden_files import check_text
 from tests.kernels.codegen.cubin import code_bytes
 from tests.kernels.loops_of_note import pointwise, recurrent

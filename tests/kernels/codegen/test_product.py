@@ -17,8 +17,8 @@ from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.product import product_text
 from fusewire_kernels.compile.c_compiler import Toolchain
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in
 from tests.roundings import allowance
 from tests.tolerances import assert_close, assert_same_bytes

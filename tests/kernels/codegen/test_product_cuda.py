@@ -16,8 +16,8 @@ from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.plan.plan import Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import Problem, product_problem, run, toolchain_in
 from tests.tolerances import assert_same_bytes
 

@@ -15,8 +15,8 @@ from fusewire_kernels.codegen.kernel import (
 )
 from fusewire_kernels.codegen.register_rows import ELEMENTS, MOST_THREADS, Pass, RegisterRows, register_rows
 from fusewire_kernels.codegen.statements import analyse
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.codegen.kernels_of_note import NOTED
 from tests.kernels.problems import node
 

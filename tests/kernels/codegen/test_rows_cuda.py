@@ -16,7 +16,7 @@ from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.ops.order import CHUNK
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from tests.kernels.problems import toolchain_in
 from tests.kernels.programs import Writer, random_inputs
 

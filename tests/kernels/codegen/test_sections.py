@@ -14,8 +14,8 @@ from fusewire_kernels.codegen.kernel import LoopKernel, Node
 from fusewire_kernels.codegen.sections import Sections, sections_of
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile.c_compiler import Toolchain
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import Gathered, Problem, Scalar, loop_problem, node, run, toolchain_in
 from tests.tolerances import assert_same_bytes
 

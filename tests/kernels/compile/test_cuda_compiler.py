@@ -13,8 +13,8 @@ from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile import cuda_compiler as compile_cuda
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.plan.plan import KernelSource
-from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, ServerFault
+from fusewire_protos.ops import dtypes
 from tests.kernels.codegen.cubin import demand
 from tests.kernels.codegen.kernels_of_note import NOTED
 

@@ -44,10 +44,10 @@ from fusewire_kernels.plan.plan import (
     ScalarColumn,
 )
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
 
 Array = npt.NDArray[Any]
 

@@ -18,11 +18,11 @@ from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
-from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import ProgramOp, build
 from tests.kernels.devices.conformance import ARENA_BYTES, DeviceConformance, Machine
 from tests.kernels.devices.conformance import MEMORY_BYTES as MACHINE_MEMORY_BYTES
 from tests.kernels.problems import node, toolchain_in

@@ -20,9 +20,9 @@ from fusewire_kernels.devices import graph_cache
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.graph_cache import USES_BEFORE
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
-from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
 from tests.kernels.problems import node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire_kernels.build import design
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
-from fusewire_protos.program import Program
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 

@@ -7,9 +7,9 @@ import pytest
 from fusewire_kernels.build import design
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
-from fusewire_protos.shapes import Shape
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Shape
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer, random_program
 
 _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY

@@ -6,8 +6,8 @@ import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import Plan
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.loops_of_note import pointwise, recurrent
 from tests.kernels.programs import Writer
 

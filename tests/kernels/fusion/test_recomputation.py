@@ -7,8 +7,8 @@ import pytest
 from fusewire_kernels.codegen.bodies import weight
 from fusewire_kernels.fusion.recomputation import recomputed_weight
 from fusewire_kernels.graph.construction import build_graph
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 TANH = weight("tanh", dtypes.float32)

@@ -9,8 +9,8 @@ from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.needs import MOST_BESIDE_PRODUCT
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph.graph import Form
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 from tests.kernels.separate import design_separately
 

@@ -7,8 +7,8 @@ import pytest
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.construction import build_graph, needed_ops
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer, random_program
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.views import Layout, Move
-from fusewire_protos.shapes import Region, Shape
+from fusewire_protos.ops.shapes import Region, Shape
 
 _shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusewire_kernels.build import design
 from fusewire_kernels.plan.plan import Donation
-from fusewire_protos import dtypes
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from tests.kernels.plan_runner import plan_without_text
 from tests.kernels.programs import Writer
 

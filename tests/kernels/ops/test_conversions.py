@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
 from tests.strategies import random_array
 from tests.tolerances import assert_same_numbers
 

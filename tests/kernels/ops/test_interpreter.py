@@ -17,11 +17,11 @@ from fusewire_kernels.ops import interpreter, reference
 from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.interpreter import OpCache, PreparedProgram, run_to_end
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos import catalogue, dtypes, signatures
-from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes, signatures
+from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests import strategies
 from tests.kernels.op_by_op import RunInexact, run_op_by_op
 from tests.roundings import allowance

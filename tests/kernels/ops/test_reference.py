@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
-from fusewire_protos import catalogue, dtypes, nans
-from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes, nans
+from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.shapes import Spec
 from tests import strategies
 from tests.roundings import allowance
 from tests.tolerances import assert_close, assert_same_bytes, assert_same_numbers

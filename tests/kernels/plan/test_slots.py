@@ -25,8 +25,8 @@ from fusewire_kernels.plan.plan import (
     ViewColumn,
 )
 from fusewire_kernels.plan.slots import SlotLayout, bits_of
-from fusewire_protos import dtypes
-from fusewire_protos.dtypes import DType
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 
 
 def _plan(*columns: Column) -> Plan:

@@ -10,7 +10,7 @@ import pytest
 
 from loadtests.measuring.figure import Subject, Verdict, at_most
 from loadtests.measuring.waits import Span, steps_within, waits_us
-from loadtests.microbenchmarks.planning import _steps_figure, _waits_figure
+from loadtests.microbenchmarks.loops.planning import _steps_figure, _waits_figure
 
 _MS = 1_000_000
 _SPAN_MS = 700

@@ -13,10 +13,10 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullReadback
-from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device import op_by_op as tier0
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.large_read import LARGE_BYTES, PIECE_BYTES

@@ -15,10 +15,10 @@ from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Column, InputColumn, OutputColumn, ScalarColumn
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Segment
-from fusewire_protos.program import Program
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor

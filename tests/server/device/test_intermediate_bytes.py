@@ -7,10 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME, Attributes
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
 from tests.kernels.op_by_op import run_op_by_op
 

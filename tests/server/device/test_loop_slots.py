@@ -24,9 +24,9 @@ from fusewire_kernels.plan.plan import (
     ViewColumn,
 )
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Segment, Steps
-from fusewire_protos.program import Program, build
+from fusewire_protos.ops import dtypes
+from fusewire_protos.programs.program import Program, build
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
 from fusewire_server.sessions.loop_entry import input_handles, iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState

@@ -14,11 +14,11 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.ops.interpreter import OpCache, run_to_end
 from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import decode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import decode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.device.op_by_op import donations, op_cache_of, prepare, run_op_by_op
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from fusewire_server.programs.program_table import OneOp, ProgramEntry

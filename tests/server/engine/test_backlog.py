@@ -10,10 +10,11 @@ import msgpack
 import pytest
 
 from fusewire_kernels.devices.base import Block
-from fusewire_protos import dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.sessions import failed_results, intake, session
 from fusewire_server.sessions.session import SessionState
 from tests.program_bytes import program_bytes

@@ -8,9 +8,9 @@ from weakref import ref
 
 import pytest
 
-from fusewire_protos import dtypes
 from fusewire_protos.frames import INLINE_BYTES, Entry, Fetch, Upload
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.orders import Order, Release
 from fusewire_server.engine import ended_sessions
 from tests.server.parts import SIZE_BYTES, segment, upload_beside

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.devices.base import Block, Device
-from fusewire_protos import dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Fetch, Free, Upload
-from fusewire_protos.program import build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import build
 from fusewire_server.device import large_read, sliced_read
 from fusewire_server.device.large_read import LargeRead
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fusewire_protos import dtypes
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Loop, Upload
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.parts import segment, upload_beside

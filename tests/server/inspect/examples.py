@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from fusewire_server.inspect.control import Arrays
 from fusewire_server.inspect.loop_thread import LoopBusy
-from fusewire_server.inspect.snapshot import (
+from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
     Bucket,
     CompiledView,

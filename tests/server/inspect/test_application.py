@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.application import create_app
-from fusewire_server.inspect.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import SettingView
 from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 

@@ -9,7 +9,7 @@ from fusewire_protos.frames import Free, Loop
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
-from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
 from tests.server.parts import SIZE_BYTES, segment

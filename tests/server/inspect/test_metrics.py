@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fusewire_protos.errors import CASES
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshot import Bucket, Histogram, SessionTotals, Snapshot, Totals
+from fusewire_server.inspect.snapshots.snapshot import Bucket, Histogram, SessionTotals, Snapshot, Totals
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
 from tests.server.inspect.examples import SNAPSHOT, STATS

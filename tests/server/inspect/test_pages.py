@@ -6,7 +6,7 @@ import pytest
 
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.pages import page_of
-from fusewire_server.inspect.problems import Refused
+from fusewire_server.inspect.requests.problems import Refused
 from tests.server.inspect.examples import SNAPSHOT, Client, FixedSnapshots, RememberingControl
 
 

@@ -20,7 +20,7 @@ from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan.plan_codec import encode_plan
-from fusewire_protos.program_codec import encode
+from fusewire_protos.programs.codec import encode
 from fusewire_server.planning.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.devices.base import LoadedPlan
-from fusewire_protos import dtypes
 from fusewire_protos.errors import MOST_TEXT
-from fusewire_protos.program import build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import build
 from fusewire_server.device.orders import Load, Loaded
 from fusewire_server.planning import plans
 from fusewire_server.planning.planner import PlannerRefusal

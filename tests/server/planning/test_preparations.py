@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.planning.preparations import NOT_LISTED, STEPS_A_TURN, Preparations
 from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_table import ProgramEntry

@@ -18,8 +18,8 @@ from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
-from fusewire_protos.program import Program
-from fusewire_protos.program_codec import digest, encode
+from fusewire_protos.programs.codec import digest, encode
+from fusewire_protos.programs.program import Program
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
 from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _is_asked, _warm_up
 from tests.server.parts import chain, session

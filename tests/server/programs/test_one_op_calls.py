@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program_codec import decode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import decode
+from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.kernels.programs import Writer
 

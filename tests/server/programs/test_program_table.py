@@ -5,15 +5,15 @@ import tracemalloc
 import msgpack
 import pytest
 
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
-from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import decode, encode
-from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import decode, encode
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.programs import program_table as programs
 from fusewire_server.programs.program_table import (
     Claim,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_protos.program_codec import encode
+from fusewire_protos.programs.codec import encode
 from fusewire_server.programs.one_op_calls import calls_of
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import Batch

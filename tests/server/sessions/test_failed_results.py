@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Fetch, Forget, Free, NewProgram, Segment
-from fusewire_protos.program import Program, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, build
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions import failed_results, segment_entry, validation
 from fusewire_server.sessions.frame import Arrival, Item

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fusewire_protos import catalogue, dtypes
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_ITERATIONS, MAX_STORED, Fetch, Loop, Segment
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.failed_results import MOST_FAILED

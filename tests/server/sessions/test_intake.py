@@ -7,12 +7,12 @@ import weakref
 
 import pytest
 
-from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, MAX_HANDLE, Cancel, Entry, Fetch, Forget, Free, NewProgram
-from fusewire_protos.program_codec import encode
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.codec import encode
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import bring_upload

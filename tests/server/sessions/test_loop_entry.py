@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fusewire_protos import catalogue, dtypes
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import (
     FIRST_UPLOAD,
@@ -20,8 +19,9 @@ from fusewire_protos.frames import (
     decode_entries,
     encode_entries,
 )
-from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.rows import poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, Value, ValueState

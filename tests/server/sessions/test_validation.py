@@ -2,11 +2,11 @@
 
 import pytest
 
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Scalar
-from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.sessions import validation as validate
 from tests.server.parts import VECTOR, op, pair
 

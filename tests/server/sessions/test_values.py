@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_protos import dtypes
 from fusewire_protos.frames import INLINE_BYTES, Free
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions import failed_results
 from fusewire_server.sessions.effects import Effects

@@ -21,10 +21,11 @@ import pytest
 import fusewire_protos
 import fusewire_server
 from fusewire_kernels.devices.cpu import CpuDevice
-from fusewire_protos import catalogue, dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CASES, CaseError, Consequence
 from fusewire_protos.frames import Cancel, Entry, Fetch, Free, NewProgram, Segment
-from fusewire_protos.shapes import MAX_DIM, Spec
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import KIB, MIB
 from fusewire_server.sessions.session import Session

@@ -11,10 +11,10 @@ import pytest
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import Fetch
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import KIB, MIB

@@ -10,10 +10,11 @@ import grpc
 import numpy as np
 import pytest
 
-from fusewire_protos import dtypes, frames
+from fusewire_protos import frames
 from fusewire_protos.errors import Unauthenticated
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget, Free
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.programs.program_table import ProgramEntry

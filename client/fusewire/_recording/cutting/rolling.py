@@ -19,7 +19,7 @@ import numpy as np
 from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE, Flags
 from fusewire._recording.implementation import count_repeats
 from fusewire._recording.tape import FIRST_HANDLE, Integers
-from fusewire_protos.program import MOST_LAG
+from fusewire_protos.programs.program import MOST_LAG
 
 _CARRIED = 3 * FIRST_HANDLE  # plus how many ops the result lies before the first op of the iteration
 _ELSEWHERE = 4 * FIRST_HANDLE  # a handle from outside the loop

@@ -44,9 +44,9 @@ from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 

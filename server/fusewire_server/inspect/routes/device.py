@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.views import Gate, PoolView, QueueView, SlowLogView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
 

@@ -15,7 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from fusewire_server import inspect
 from fusewire_server.inspect.field_examples import complete
 from fusewire_server.inspect.pages import with_etag
-from fusewire_server.inspect.problems import Problem
+from fusewire_server.inspect.requests.problems import Problem
 from fusewire_server.inspect.views import Readiness
 
 _UNITS = {"_bytes": "bytes", "_ns": "nanoseconds", "_ms": "milliseconds", "_s": "seconds"}

@@ -6,8 +6,8 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
-from fusewire_server.inspect.answer_age import answers_from
-from fusewire_server.inspect.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.answer_age import answers_from
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 
 class Snapshots(Protocol):

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from fusewire_server.access.tokens import Authenticator, Scope
-from fusewire_server.inspect.answer_age import answers_from
-from fusewire_server.inspect.guard import check_scope
 from fusewire_server.inspect.loop_thread import LoopBusy
-from fusewire_server.inspect.problems import responses, text_example
+from fusewire_server.inspect.requests.guard import check_scope
+from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Snapshots
-from fusewire_server.inspect.snapshot import Stats
+from fusewire_server.inspect.snapshots.answer_age import answers_from
+from fusewire_server.inspect.snapshots.snapshot import Stats
 from fusewire_server.inspect.views import Readiness
 
 _ANSWER: dict[str, Any] = {

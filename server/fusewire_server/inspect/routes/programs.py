@@ -10,10 +10,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of, with_etag
-from fusewire_server.inspect.problems import Refused, responses
 from fusewire_server.inspect.program_text import bounded, program_text
+from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshot import ProgramDetail
+from fusewire_server.inspect.snapshots.snapshot import ProgramDetail
 from fusewire_server.inspect.views import Programs
 
 _JSON = TypeAdapter(ProgramDetail)

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.json_body import json_body, takes
 from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
 from fusewire_server.inspect.pages import with_etag
-from fusewire_server.inspect.problems import responses, text_example
+from fusewire_server.inspect.requests.json_body import json_body, takes
+from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Fresh, fresh_snapshot
-from fusewire_server.inspect.snapshot import Stats
+from fusewire_server.inspect.snapshots.snapshot import Stats
 from fusewire_server.inspect.views import Drain, LogLevel, Settings, SettingView
 
 

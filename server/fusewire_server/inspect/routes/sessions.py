@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Query
 
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
-from fusewire_server.inspect.problems import Refused, responses
+from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
 from fusewire_server.inspect.views import Arrays, Ending, Sessions
 
 _LARGEST_HANDLE = (1 << 63) - 1

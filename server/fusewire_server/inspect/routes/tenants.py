@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fastapi import APIRouter
 
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
-from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
 from fusewire_server.inspect.views import Tenants, TenantView
 
 

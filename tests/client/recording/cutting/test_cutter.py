@@ -26,9 +26,9 @@ from fusewire._recording.cutting.cutter import (
 from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
 _NAMES = ("add", "multiply", "subtract", "maximum", "minimum", "divide", "equal", "less", "greater", "not_equal")

@@ -16,9 +16,9 @@ from fusewire._recording.cutting.loop_period import (
 )
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Record
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
 SQUARE = intern_spec(Spec(dtypes.float32, (4, 4)), 1 << 30)

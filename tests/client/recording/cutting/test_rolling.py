@@ -14,7 +14,7 @@ from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, begins
 from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
-from fusewire_protos.program import MOST_LAG
+from fusewire_protos.programs.program import MOST_LAG
 
 FIRST = FIRST_HANDLE + 1001
 W, B, START, OTHER = (FIRST_HANDLE + FIRST_UPLOAD + number for number in range(4))

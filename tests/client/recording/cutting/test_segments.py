@@ -8,10 +8,10 @@ import pytest
 from fusewire._recording.cutting.segments import Pattern, liveness_of, structure_of
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
-from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.frames import FIRST_UPLOAD
-from fusewire_protos.shapes import Spec
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
 UPLOAD = FIRST_HANDLE + FIRST_UPLOAD

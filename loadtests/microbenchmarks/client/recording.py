@@ -1,0 +1,113 @@
+"""Measures the mean time that recording an op takes in the user's thread, including cutting, sealing and deaths.
+
+Most ops are only recorded. One in several thousand ends a segment, which the user's thread then cuts and seals. The
+mean over all ops includes both; the figures named `alone` are the time of an op that is only recorded. The loop has six
+ops. Each of the two recorders is measured in a client process of its own.
+
+The device starts no work, so that the server does not use the processor. The client's own I/O thread works. A turn
+records less than the credit allows, so the user's thread never waits. The peer is `bare_recording`, the least work with
+which Python can record an op. It runs in a process of its own, in turns with Fusewire, because a shared processor may
+run at half its speed at times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import summarise, take_turns
+from loadtests.measuring.workers import Worker
+from loadtests.microbenchmarks.client import recording_client
+from loadtests.microbenchmarks.client.recording_client import FIRST_STEPS, Recorded
+from loadtests.microbenchmarks.microbenchmark import Microbenchmark
+from loadtests.peers import bare_recording
+from loadtests.system.context import Context
+from loadtests.system.recorders import COMPILED, PYTHON, recording_by
+from loadtests.system.service import Service
+
+_BARE_OPS = 10_000
+_TURNS = 20
+
+
+def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
+    recorded: list[Recorded] = []
+    with (
+        context.service() as service,
+        recording_by(recorder),
+        Worker(recording_client.serve, service.target) as client,
+        Worker(bare_recording.serve) as bare,
+    ):
+        client.ask("check")
+        service.warm_up(lambda: _record_running(client).mean)
+        times_us = take_turns(
+            _TURNS,
+            {
+                "fusewire": lambda: [_record_held(service, client, recorded)],
+                "bare": lambda: [bare.ask("record", _BARE_OPS)],
+            },
+        )
+        running = [_record_running(client) for _ in range(_TURNS)]
+    return _figures(name, f"the {recorder} recorder", recorded, times_us["bare"], running)
+
+
+def _record_held(service: Service, client: Worker, recorded: list[Recorded]) -> float:
+    """Returns the elapsed time of an op in µs. Appends all times of the turn to `recorded`."""
+    with service.held():
+        turn: Recorded = client.ask("record")
+    client.ask("read")
+    recorded.append(turn)
+    return turn.mean
+
+
+def _record_running(client: Worker) -> Recorded:
+    turn: Recorded = client.ask("record")
+    client.ask("read")
+    return turn
+
+
+def _figures(
+    name: str, recorder: str, recorded: Sequence[Recorded], bare_us: list[float], running: Sequence[Recorded]
+) -> tuple[Figure, ...]:
+    means_us, alone_us = [turn.mean for turn in recorded], [turn.alone for turn in recorded]
+    running_us, processor_us = [turn.mean for turn in running], [turn.processor for turn in recorded]
+    first_us = [turn.first for turn in recorded]
+    mean, alone, bare = summarise(means_us), summarise(alone_us), summarise(bare_us)
+    return (
+        Figure(
+            name=name,
+            what=f"recording an op, cutting, sealing and deaths included, {recorder}",
+            value=mean.median,
+            unit="µs",
+            peer=Peer("bare Python", bare.median, mean.median / bare.median),
+            spread=mean.spread,
+            notes=(
+                f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
+                f"with the device at work: {summarise(running_us).median:.2f} µs",
+                f"the first {FIRST_STEPS:,} steps, whose segments are short: {summarise(first_us).median:.2f} µs",
+            ),
+            raw={
+                "fusewire": means_us,
+                "bare": bare_us,
+                "processor": processor_us,
+                "running": running_us,
+                "first": first_us,
+            },
+        ),
+        Figure(
+            name=f"{name}_alone",
+            what=f"recording an op that ends no segment, {recorder}",
+            value=alone.median,
+            unit="µs",
+            spread=alone.spread,
+            raw={"fusewire": alone_us},
+        ),
+    )
+
+
+def _microbenchmark(recorder: str, name: str) -> Microbenchmark:
+    return Microbenchmark((name, f"{name}_alone"), partial(_measure, recorder=recorder, name=name))
+
+
+RECORDING_COMPILED = _microbenchmark(COMPILED, "record_op")
+RECORDING_PYTHON = _microbenchmark(PYTHON, "record_op_python")

@@ -1,0 +1,1 @@
+"""Loops, new and known."""

@@ -1,0 +1,1 @@
+"""The op catalogue, dtypes, shapes."""

@@ -1,0 +1,112 @@
+"""Checks who may make a request: tokens, the name of the host, pages of browsers, the length of the body."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from urllib.parse import quote
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fusewire_protos.address import read_address
+from fusewire_protos.errors import Unauthenticated
+from fusewire_server.access.tokens import Authenticator, bearer
+from fusewire_server.access.tokens import Scope as TokenScope
+from fusewire_server.inspect.requests.problems import Refused, problem
+
+_audit = logging.getLogger("fusewire.audit")
+
+# /readyz answers one word to everybody; it checks the token itself for more. /docs is a page that holds no data.
+_OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs"})
+_READING_METHODS = frozenset({"GET", "HEAD"})
+_MOST_BODY_BYTES = 1 << 20
+_TOO_LONG = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_long", f"a body has at most {_MOST_BODY_BYTES} bytes")
+
+Check = Callable[[Request], Awaitable[None]]
+
+
+def token_check(authenticator: Authenticator | None) -> Check:
+    """Returns the check of every route: reading needs the scope `inspect`, any other method `admin`."""
+
+    async def check(request: Request) -> None:
+        if request.scope["path"] in _OPEN_PATHS:
+            return
+        if request.method in _READING_METHODS:
+            check_scope(authenticator, TokenScope.INSPECT, request)
+            return
+        _refuse_pages(request)
+        check_scope(authenticator, TokenScope.ADMIN, request)
+        peer = request.client.host if request.client else ""
+        _audit.info("an operator calls %s %s", request.method, quote(request.scope["path"]), extra={"peer": peer})
+
+    return check
+
+
+def check_scope(authenticator: Authenticator | None, scope: TokenScope, request: Request) -> None:
+    """Refuses a request whose token lacks the scope. Without an authenticator everybody has every scope."""
+    if authenticator is None:
+        return
+    try:
+        principal = authenticator.identify(bearer(request.headers.get("authorization")))
+    except Unauthenticated as reason:
+        raise Refused(HTTPStatus.UNAUTHORIZED, "unauthenticated", str(reason)) from None
+    if not principal.may(scope):
+        message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
+        raise Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+
+
+async def refuse_foreign_names(request: Request) -> None:
+    """Refuses a request that names another host than this machine, on a server that listens on loopback only.
+
+    The owner of a domain may let its name point to 127.0.0.1. Then a page of this domain could read the answers of this
+    server in the browser of a user of this machine (DNS rebinding).
+    """
+    host = request.headers.get("host", "")
+    try:
+        is_ours = read_address(host if ":" in host.rpartition("]")[2] else f"{host}:80").is_loopback()
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        message = f"the Host header is {host!r}; this server answers on localhost, 127.0.0.1 and [::1] only"
+        raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "wrong_host", message)
+
+
+def _refuse_pages(request: Request) -> None:
+    """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine."""
+    if "origin" in request.headers:
+        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
+
+
+class BodyLimit:
+    """Refuses a body of more than 1 MiB, before the application reads more of it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        left = _MOST_BODY_BYTES
+
+        async def receive_within() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise Refused(*_TOO_LONG)
+            return message
+
+        if _declared_bytes(scope) > _MOST_BODY_BYTES:
+            await problem(*_TOO_LONG)(scope, receive, send)
+        else:
+            await self._app(scope, receive_within, send)
+
+
+def _declared_bytes(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0

@@ -1,0 +1,1 @@
+"""Plain data of the engine's tables."""

@@ -1,0 +1,26 @@
+"""Which values attributes may have on the wire."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from fusewire_protos.ops.attributes import is_legal
+from fusewire_protos.ops.catalogue import AttributeKind
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -2.5, 1e308, 5e-324])
+def test_a_finite_float_is_legal(value: float) -> None:
+    assert is_legal(AttributeKind.FLOAT, value)
+
+
+@pytest.mark.parametrize("value", [-0.0, nan, inf, -inf, 1, True, b"1", (0.1,)])
+def test_what_is_no_float_or_has_an_equal_of_other_bits_is_refused(value: Any) -> None:
+    assert not is_legal(AttributeKind.FLOAT, value)
+
+
+@pytest.mark.parametrize("value", [0.5, True, 2**31])
+def test_what_is_no_integer_in_range_is_refused(value: Any) -> None:
+    assert not is_legal(AttributeKind.INTEGER, value)

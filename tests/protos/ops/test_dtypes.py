@@ -1,0 +1,148 @@
+"""Promotion agrees with NumPy 2, and codes are stable."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from fusewire_protos.errors import DtypeError
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+
+IN_NUMPY = [dtype for dtype in dtypes.ALL if dtype is not dtypes.bfloat16]
+SCALARS = [True, 1, 1.0]
+CODES = {
+    "bool": 0,
+    "uint8": 1,
+    "int32": 2,
+    "int64": 3,
+    "float16": 4,
+    "bfloat16": 5,
+    "float32": 6,
+    "float64": 7,
+}
+
+
+def _array(dtype: DType) -> npt.NDArray[Any]:
+    return np.ones(1, dtypes.to_numpy(dtype))
+
+
+def test_codes_on_the_wire_never_change() -> None:
+    assert {dtype.name: dtype.code for dtype in dtypes.ALL} == CODES
+
+
+@pytest.mark.parametrize(("a", "b"), [*product(IN_NUMPY, repeat=2)])
+def test_two_dtypes_promote_as_in_numpy(a: DType, b: DType) -> None:
+    assert dtypes.promote(a, b).name == np.promote_types(a.name, b.name).name
+
+
+@pytest.mark.parametrize("other", dtypes.ALL)
+def test_bfloat16_promotes_as_float16_does_except_beside_it(other: DType) -> None:
+    expected = {
+        dtypes.bfloat16: dtypes.bfloat16,
+        dtypes.float16: dtypes.float32,
+        dtypes.bool_: dtypes.bfloat16,
+        dtypes.uint8: dtypes.bfloat16,
+    }.get(other) or dtypes.promote(dtypes.float16, other)
+    assert dtypes.promote(dtypes.bfloat16, other) is expected
+    assert dtypes.promote(other, dtypes.bfloat16) is expected
+
+
+@pytest.mark.parametrize(("a", "b"), [*product(dtypes.ALL, repeat=2)])
+def test_promotion_is_symmetric_and_keeps_what_is_promoted_already(a: DType, b: DType) -> None:
+    common = dtypes.promote(a, b)
+    assert common is dtypes.promote(b, a)
+    assert dtypes.promote(common, a) is common
+
+
+@pytest.mark.parametrize(("value", "dtype"), [*product(SCALARS, IN_NUMPY)])
+def test_a_python_scalar_is_weak_as_in_numpy(value: float, dtype: DType) -> None:
+    beside = dtypes.promote(dtype, dtypes.of_scalar(value, dtype))
+    assert beside.name == (_array(dtype) + value).dtype.name
+
+
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_functions_are_evaluated_in_the_dtype_that_numpy_chooses(dtype: DType) -> None:
+    assert dtypes.to_floating(dtype).name == np.exp(_array(dtype)).dtype.name
+
+
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_quotients_and_means_have_the_dtype_that_numpy_chooses(dtype: DType) -> None:
+    assert dtypes.quotient(dtype).name == np.divide(_array(dtype), _array(dtype)).dtype.name
+    assert dtypes.quotient(dtype).name == np.mean(_array(dtype)).dtype.name
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_numpy_dtypes_translate_both_ways(dtype: DType) -> None:
+    numpy_dtype = dtypes.to_numpy(dtype)
+    assert dtypes.from_numpy(numpy_dtype) is dtype
+    assert numpy_dtype.itemsize == dtype.itemsize_bytes
+
+
+@pytest.mark.parametrize("name", ["complex64", "uint16", "datetime64[s]", "O", "U3", "int8", "V4"])
+def test_a_dtype_that_cannot_travel_is_refused(name: str) -> None:
+    with pytest.raises(DtypeError, match="not supported"):
+        dtypes.from_numpy(np.dtype(name))
+
+
+@pytest.mark.parametrize("code", [-1, 8, 2**31, 2**64, None, 1.5, "float32", ()])
+def test_an_unknown_code_is_refused(code: object) -> None:
+    with pytest.raises(DtypeError, match="unknown dtype code"):
+        dtypes.from_code(code)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_halves_accumulate_in_float32_and_all_others_in_themselves(dtype: DType) -> None:
+    expected = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+    assert dtype.accumulator is expected
+
+
+def test_without_ml_dtypes_values_of_bfloat16_are_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    dtypes.to_numpy.cache_clear()
+    with pytest.raises(DtypeError, match="pip install ml_dtypes"):
+        dtypes.to_numpy(dtypes.bfloat16)
+
+
+def test_without_ml_dtypes_bfloat16_is_still_compared_with_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    dtypes.to_numpy.cache_clear()
+    assert dtypes.bfloat16 == "bfloat16"
+    assert dtypes.bfloat16 != np.float32
+    assert dtypes.bfloat16 != np.dtype("float32")
+    assert np.dtype("float32") != dtypes.bfloat16
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_a_dtype_equals_numpys_of_the_same_name_from_either_side(dtype: DType) -> None:
+    in_numpy = dtypes.to_numpy(dtype)
+    for same in (in_numpy, in_numpy.type, dtype.name):
+        assert dtype == same
+        assert same == dtype
+
+
+@pytest.mark.parametrize(("a", "b"), [(a, b) for a, b in product(dtypes.ALL, repeat=2) if a is not b])
+def test_dtypes_of_other_names_differ(a: DType, b: DType) -> None:
+    assert a != b
+    assert a != dtypes.to_numpy(b)
+    assert a != b.name
+
+
+@pytest.mark.parametrize("other", [np.dtype(">f4"), "complex64", "no dtype", np.void, DType, None, 1, [("x", "f4")]])
+def test_a_dtype_differs_from_what_is_none_of_ours(other: object) -> None:
+    assert dtypes.float32 != other
+
+
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_a_dtype_is_found_in_a_dict_by_numpys(dtype: DType) -> None:
+    assert {dtype: "found"}[dtypes.to_numpy(dtype)] == "found"  # type: ignore[index]  # equal, and of equal hash
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_numpy_takes_a_dtype_for_one_of_its_own(dtype: DType) -> None:
+    assert np.zeros(2, dtype).dtype == dtypes.to_numpy(dtype)

@@ -1,0 +1,364 @@
+"""What the engine's tables look like once published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fusewire_kernels.devices.base import LaunchCounts
+from fusewire_kernels.devices.null import NullPlan
+from fusewire_kernels.plan.plan import PersistentLaunch, Plan
+from fusewire_protos.frames import Cancel, Fetch
+from fusewire_server.inspect.requests.refusals import RefusalCounts
+from fusewire_server.inspect.snapshots.publisher import Publisher
+from fusewire_server.inspect.snapshots.snapshot import Launching, ProgramDetail, Queue, SessionBytes, SessionTotals
+from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
+from fusewire_server.programs.program_table import TableBounds
+from tests.server.parts import segment, upload_beside
+from tests.server.world import (
+    DATA,
+    DEADLINE_S,
+    NEGATE,
+    PROGRAMS,
+    Client,
+    InstantPlanner,
+    WatchedDevice,
+    World,
+    load,
+    run,
+    until,
+    world,
+)
+
+PERSISTENT = PersistentLaunch(
+    kernel=0,
+    sizes=(),
+    operands=(),
+    outputs=1,
+    carried=(),
+    fixed=(),
+    blocks=1,
+    threads=32,
+    shared_bytes=0,
+    is_cluster=True,
+)
+
+
+def shown(publisher: Publisher, client: Client) -> ProgramDetail:
+    """The negation, as the newest snapshot shows it."""
+    publisher.publish()
+    digest = client.session.programs[NEGATE].digest.hex()
+    (detail,) = [detail for detail in publisher.snapshot.programs if detail.program.digest == digest]
+    return detail
+
+
+def publisher_of(here: World) -> Publisher:
+    return Publisher(here.engine, "1.2.3")
+
+
+def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            (view,) = publisher_of(here).snapshot.sessions
+            assert (view.tenant, view.client, view.live_handles, view.state) == ("lab", "a", 2, "open")
+            assert view.live_bytes == client.session.live_bytes > 0
+            assert view.session != client.session.session_id.hex()
+
+    run(test())
+
+
+def test_the_process_and_what_was_coalesced_are_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 50, 10))
+            await client.idle()
+            stats = publisher_of(here).snapshot.stats
+            coalescing = stats.totals.coalescing
+            assert coalescing.submissions == coalescing.rows == coalescing.ready_sessions > 0
+            assert stats.process.tasks is not None
+            assert stats.process.tasks > 0
+            assert stats.process.threads is not None
+            assert stats.process.threads > 1
+
+    run(test())
+
+
+def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            before = shown(publisher, client)
+            assert (before.program.tier, before.program.hits, before.compiled) == (0, 0, None)
+            await load(here, client)
+            after = shown(publisher, client)
+            assert (after.program.tier, after.program.form, after.program.hits, after.program.state) == (
+                1,
+                "launches",
+                1,
+                "loaded",
+            )
+            assert after.compiled is not None
+            assert after.compiled.groups[0].instances == 1
+            assert after.compiled.sources[0].text
+
+    run(test())
+
+
+class GraphDevice(WatchedDevice):
+    """Keeps three of the five graphs that it has captured of each plan."""
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        return replace(super().load(plan, binaries), launch_counts=LaunchCounts(0, 3, 5, 2), why_no_graph="")
+
+
+def test_a_program_tells_of_its_captured_graphs() -> None:
+    async def test() -> None:
+        async with world(GraphDevice(), InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            program = shown(publisher_of(here), client).program
+            assert (program.tier, program.form, program.why_no_graph) == (2, "graphs", "")
+            assert program.launching == Launching(0, 3, 5, 2)
+
+    run(test())
+
+
+def test_a_program_tells_why_it_has_no_graph() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            assert shown(publisher_of(here), client).program.why_no_graph == "nothing is launched"
+
+    run(test())
+
+
+class LoopDevice(WatchedDevice):
+    """Loads plans of which each has a persistent kernel, and says whether it can run them so."""
+
+    def __init__(self, *, is_persistent: bool) -> None:
+        super().__init__()
+        self._is_persistent = is_persistent
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        loaded = super().load(plan, binaries)
+        return NullPlan(replace(loaded.plan, persistent=PERSISTENT), is_persistent=self._is_persistent)
+
+
+@pytest.mark.parametrize(("is_persistent", "form"), [(True, "persistent"), (False, "launches")])
+def test_a_loop_is_persistent_only_where_its_device_can_run_it_so(is_persistent: bool, form: str) -> None:
+    async def test() -> None:
+        async with world(LoopDevice(is_persistent=is_persistent), InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            assert shown(publisher_of(here), client).program.form == form
+
+    run(test())
+
+
+def test_every_program_of_the_table_is_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            assert len(publisher_of(here).snapshot.programs) == len(PROGRAMS)
+
+    run(test())
+
+
+def test_only_what_was_used_since_is_shown_anew() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            await load(here, client)
+            first = shown(publisher, client)
+            assert shown(publisher, client) is first
+            client.send(segment(NEGATE, 100, 10))
+            await client.idle()
+            assert shown(publisher, client).program.hits == first.program.hits + 1
+
+    run(test())
+
+
+def test_while_no_program_changes_the_same_picture_of_them_is_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            publisher = publisher_of(here)
+            before = publisher.snapshot
+            publisher.publish()
+            assert publisher.snapshot is not before
+            assert publisher.snapshot.programs is before.programs
+
+    run(test())
+
+
+def test_a_program_that_is_gone_is_shown_no_more() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            here.engine.programs.bounds = TableBounds(programs=1)
+            here.engine.end(client.session)
+            publisher.publish()
+            (left,) = publisher.snapshot.programs
+            assert bytes.fromhex(left.program.digest) in here.engine.programs.entries
+
+    run(test())
+
+
+def test_totals_count_on_when_a_session_has_ended() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.session.bytes_in = 77
+            client.send(segment(NEGATE, 100, 10))
+            await client.idle()
+            here.engine.end(client.session)
+            stats = publisher_of(here).snapshot.stats
+            assert (stats.sessions, stats.totals.received_bytes, stats.version) == (0, 77, "1.2.3")
+            assert stats.totals.segments == 1
+
+    run(test())
+
+
+def test_sessions_are_counted_by_why_they_ended() -> None:
+    async def test() -> None:
+        async with world(tenant_sessions=1) as here:
+            first = here.client()
+            here.engine.detach(first.session, 1)
+            here.engine.resume(first.session.session_id, here.engine.instance, "lab", 0)
+            here.engine.detach(first.session, 2)
+            here.engine.end(here.client().session, GOODBYE)
+            assert publisher_of(here).snapshot.stats.totals.sessions == SessionTotals(
+                opened=2, resumed=1, ended={"replaced": 1, "goodbye": 1}
+            )
+
+    run(test())
+
+
+def test_rows_that_wait_are_shown_with_the_age_of_the_oldest() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(
+                segment(NEGATE, 100, 10), segment(NEGATE, 110, 100), upload_beside(20), segment(NEGATE, 120, 20)
+            )
+            publisher = publisher_of(here)
+            queue = publisher.snapshot.stats.queue
+            assert (queue.ready, queue.held_back) == (2, 1)
+            assert queue.oldest_s < publisher.publish().stats.queue.oldest_s < DEADLINE_S
+            here.engine.unhold()
+            client.send(Cancel())
+            await client.idle()
+            assert publisher.publish().stats.queue == Queue()
+
+    run(test())
+
+
+def test_the_bytes_of_sessions_are_shown_by_what_they_are_for() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            client = here.client()
+            await client.idle()
+            client.send(segment(NEGATE, 100, 10))
+            client.session.uploading_bytes += 7
+            publisher = publisher_of(here)
+            live = len(DATA) * len(client.session.values)
+            assert publisher.snapshot.stats.session_bytes == SessionBytes(live, len(DATA), 0, 7)
+            client.session.uploading_bytes -= 7
+            here.engine.unhold()
+            client.send(Fetch(1, 100))
+            await until(lambda: client.session.answers.unsent)
+            assert publisher.publish().stats.session_bytes == SessionBytes(live, 0, len(DATA), 0)
+
+    run(test())
+
+
+def test_a_session_without_credit_is_shown_and_counted() -> None:
+    async def test() -> None:
+        async with world(credit_segments=2) as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 110, 10))
+            publisher = publisher_of(here)
+            stats = publisher.snapshot.stats
+            assert (stats.sessions_without_credit, stats.totals.credit_used_up) == (1, 1)
+            here.engine.unhold()
+            await client.idle()
+            here.engine.end(client.session)
+            stats = publisher.publish().stats
+            assert (stats.sessions_without_credit, stats.totals.credit_used_up) == (0, 1)
+
+    run(test())
+
+
+def test_programs_and_refusals_are_counted() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            here.client("b")
+            here.engine.counters.refused(TOKEN_DOOR, "unauthenticated")
+            inspection = RefusalCounts()
+            inspection.add(404)
+            totals = Publisher(here.engine, "1", inspection).snapshot.stats.totals
+            assert (totals.program_cache.hits, totals.program_cache.misses) == (len(PROGRAMS), len(PROGRAMS))
+            assert {door: dict(cases) for door, cases in totals.refusals.items() if cases} == {
+                "token": {"unauthenticated": 1},
+                "inspection": {"not_found": 1},
+            }
+
+    run(test())
+
+
+def test_a_segment_that_is_refused_is_no_row() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 99))
+            await client.idle()
+            totals = publisher_of(here).snapshot.stats.totals
+            assert (totals.segments, totals.rows, totals.failures) == (2, 1, {"unknown_handle": 1})
+
+    run(test())
+
+
+def test_the_time_of_planning_and_of_compiling_are_told_apart() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            await load(here, here.client())
+            phases = publisher_of(here).snapshot.stats.phases
+            assert phases.plan.count == phases.compile.count > 0
+            assert (phases.plan.total_ns, phases.compile.total_ns) == (phases.plan.count, phases.compile.count)
+
+    run(test())
+
+
+def test_a_new_session_has_been_heard_of_just_now() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.open("lab", "a", "nowhere")
+            (view,) = publisher_of(here).snapshot.sessions
+            assert view.idle_s < DEADLINE_S
+
+    run(test())
+
+
+def test_a_server_is_ready_until_its_device_breaks() -> None:
+    async def test() -> None:
+        async with world() as here:
+            publisher = publisher_of(here)
+            assert publisher.snapshot.stats.is_ready
+            here.engine.is_broken = True
+            publisher.publish()
+            assert not publisher.snapshot.stats.is_ready
+
+    run(test())

@@ -1,0 +1,89 @@
+"""Asking the loop thread for a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
+from tests.server.inspect.examples import SNAPSHOT
+
+
+def _on_a_thread(function: Callable[[], None]) -> None:
+    threading.Thread(target=function).start()
+
+
+class _Publisher:
+    """Counts what it publishes, on a thread of its own for each call."""
+
+    def __init__(self) -> None:
+        self.published = 0
+        self.may_publish = threading.Event()
+        self.may_publish.set()
+
+    def publish(self) -> Snapshot:
+        self.may_publish.wait(10)
+        self.published += 1
+        return replace(SNAPSHOT, taken_at_ns=self.published)
+
+    def reader(self, deadline_s: float = 10.0) -> SnapshotReader:
+        return SnapshotReader(self.publish, lambda: SNAPSHOT, _on_a_thread, deadline_s)
+
+
+def test_every_request_gets_a_snapshot_that_is_taken_for_it() -> None:
+    async def test() -> list[int]:
+        return [(await reader.fresh()).taken_at_ns for _ in range(3)]
+
+    reader = _Publisher().reader()
+    assert asyncio.run(test()) == [1, 2, 3]
+
+
+def test_requests_at_the_same_time_share_a_snapshot() -> None:
+    async def test() -> list[Snapshot]:
+        publisher.may_publish.clear()
+        asked = [asyncio.ensure_future(reader.fresh()) for _ in range(5)]
+        await asyncio.sleep(0)
+        publisher.may_publish.set()
+        return await asyncio.gather(*asked)
+
+    publisher = _Publisher()
+    reader = publisher.reader()
+    assert len(asyncio.run(test())) == 5
+    assert publisher.published == 1
+
+
+def test_a_busy_loop_thread_is_not_waited_for_and_answers_the_next_request() -> None:
+    async def test() -> int:
+        publisher.may_publish.clear()
+        with pytest.raises(LoopBusy, match="busy"):
+            await reader.fresh()
+        publisher.may_publish.set()
+        reader._loop_thread = LoopThread(_on_a_thread, 10.0)
+        return (await reader.fresh()).taken_at_ns
+
+    publisher = _Publisher()
+    reader = publisher.reader(deadline_s=0.01)
+    assert asyncio.run(test()) == 1
+
+
+def test_after_a_snapshot_that_fails_the_next_request_is_answered() -> None:
+    async def test() -> int:
+        with pytest.raises(ZeroDivisionError):
+            await reader.fresh()
+        return (await reader.fresh()).taken_at_ns
+
+    failures = [ZeroDivisionError()]
+
+    def publish() -> Snapshot:
+        if failures:
+            raise failures.pop()
+        return replace(SNAPSHOT, taken_at_ns=1)
+
+    reader = SnapshotReader(publish, lambda: SNAPSHOT, _on_a_thread, 10.0)
+    assert asyncio.run(test()) == 1
