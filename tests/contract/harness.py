@@ -27,6 +27,7 @@ from fusewire_protos.programs.codec import decode, encode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
+from fusewire_server.programs.program_table import OneOp
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
 from tests.kernels.op_by_op import run_op_by_op
@@ -150,9 +151,17 @@ class Runner:
             )
             return [self._to_host(result, buffers) for result in results]
 
+    def one_ops(self, program: Program) -> dict[OneOpCall, OneOp]:
+        """The loaded one-op plans that a program needs to run op by op in a server."""
+        ready = {call: self._plan(_one_op_program(call), is_fused=True) for call in self._calls_of(program)}
+        return {call: OneOp(each.loaded, each.slot_layout, call.result()) for call, each in ready.items()}
+
     def run_pieces(self, work: Work, pieces: Sequence[Piece], manner: Manner = FUSED) -> list[Array]:
         """The program cut into pieces, each with a plan of its own."""
         return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
+
+    def _calls_of(self, program: Program) -> set[OneOpCall]:
+        return calls_of(program, is_library_exact=self.device.info.is_library_exact)
 
     def _plan(self, program: Program, *, is_fused: bool) -> _Ready:
         job = Job(program, is_fused)
@@ -257,7 +266,7 @@ def _jobs(runner: Runner, program: Program) -> Iterator[Job]:
     """Every plan that a program needs in all manners."""
     yield Job(program, is_fused=True)
     yield Job(program, is_fused=False)
-    for call in calls_of(program, is_library_exact=runner.device.info.is_library_exact):
+    for call in runner._calls_of(program):
         yield Job(_one_op_program(call), is_fused=True)
     for most_ops in _piece_sizes(program):
         for piece in pieces_of(program, most_ops):

@@ -11,18 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
 from fusewire_protos.ops import dtypes
-from fusewire_protos.programs.program import Program
+from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
+from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
+from fusewire_server.device.sliced_run import SlicedRun
+from fusewire_server.device.tier0 import Tier0
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.unfinished_orders import Line
+from fusewire_server.scheduling.unfinished_orders import Line, Progress
 from fusewire_server.sessions.loop_entry import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.contract.harness import Runner
@@ -126,13 +129,15 @@ class Submitting:
         ready = runner._plan(program, is_fused=True)
         self.entry: ProgramEntry = entry_of(program)
         self.entry.loaded, self.entry.slot_layout = ready.loaded, ready.slot_layout
+        self.entry.one_ops.update(runner.one_ops(program))
         self._device: Device = runner.device
         self._memory = DeviceMemory(self._device, line)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         reports = JoinedReports(self._reports.put)
         self._completion = Completion(self._device, reports, lambda: True)
-        allocation = Allocation(self._device, self._memory)
-        self._executor = Executor(self._device, self._memory, allocation, self._completion, reports)
+        self._allocation = Allocation(self._device, self._memory)
+        self._executor = Executor(self._device, self._memory, self._allocation, self._completion, reports)
+        self._tier0 = Tier0(self._device, self._memory)
         self._completion.start()
         self._rows: list[Row] = []
 
@@ -160,8 +165,25 @@ class Submitting:
         return row
 
     def run(self, spans: dict[Row, range]) -> None:
+        """Runs iterations of rows by the plan."""
+        self._executor.act(self._order(spans, self.entry.loaded))
+        self._wait()
+
+    def run_op_by_op(self, spans: dict[Row, range]) -> None:
+        """Runs iterations of rows as a server does before it has the plan, in slices of an op or a few."""
+        order = self._order(spans, None)
+        way, device_time = self._tier0.way(self.entry), DeviceTime(self._device)
+        sliced = SlicedRun(order, way, self._allocation, self._memory, device_time, self._reports.put)
+        while sliced.go_on(0) is Progress.GOES_ON:
+            pass
+        self._executor.complete_run(order.number, order.submission, sliced.failed, sliced.spare, device_time)
+        self._wait()
+
+    def _order(self, spans: dict[Row, range], loaded: LoadedPlan | None) -> Run:
         rows = tuple(spans)
-        self._executor.act(Run(1, Submission(self.entry, self.entry.loaded, rows, ((),) * len(rows), (), (), spans)))
+        return Run(1, Submission(self.entry, loaded, rows, ((),) * len(rows), (), (), spans))
+
+    def _wait(self) -> None:
         report = self._reports.get(timeout=_WITHIN_S)
         assert isinstance(report, Ran)
         assert not report.failed
@@ -254,6 +276,25 @@ def kept_at_end(name: str, iterations: int, seed: int) -> Bindings:
     return Bindings(iterations, (1,) * len(program.live), random_inputs(program, seed), (), (), ())
 
 
+def unrolled(program: Program, count: int) -> Program:
+    """A program of the body's ops `count` times, of which the last results are live."""
+    carried, first, op_count = dict(program.carried), program.first_result, program.op_count
+
+    def operand(number: int, iteration: int) -> int:
+        if number >= first:
+            return number + iteration * op_count
+        if number in carried and iteration > 0:
+            return operand(carried[number], iteration - 1)
+        return number
+
+    ops = [
+        ProgramOp(op, tuple(operand(number, iteration) for number in operands), attributes)
+        for iteration in range(count)
+        for op, operands, attributes in program.ops
+    ]
+    return build(program.inputs, program.scalars, ops, [index + (count - 1) * op_count for index in program.live])
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 1000])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_loop_at_once_gives_what_it_gives_op_by_op(runner: Runner, name: str, count: int) -> None:
@@ -274,6 +315,30 @@ def test_a_loop_cut_at_any_iteration_gives_the_same_bytes(runner: Runner, name: 
             submitting.run({row: range(cut)})
             submitting.run({row: range(cut, 20)})
             assert submitting.kept(row) == expected
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_goes_on_by_its_plan_after_any_iteration_that_ran_op_by_op(runner: Runner, name: str) -> None:
+    program, loop = PROGRAMS[name], kept_at_end(name, 20, seed=3)
+    with Submitting(runner, program) as submitting:
+        expected = wanted(program, loop, one_by_one(runner, program, loop))
+        for cut in range(1, 20):
+            row = submitting.row(loop)
+            submitting.run_op_by_op({row: range(cut)})
+            submitting.run({row: range(cut, 20)})
+            assert submitting.kept(row) == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_gives_what_its_body_written_so_often_gives(runner: Runner, name: str, count: int) -> None:
+    program, loop = PROGRAMS[name], kept_at_end(name, count, seed=4)
+    with Submitting(runner, program) as submitting:
+        row = submitting.row(loop)
+        submitting.run({row: range(count)})
+        starts = (_FIRST_START,) * program.starts * count
+        written_out = Work(unrolled(program, count), tuple(loop.arrays), first_scalars(program), starts)
+        assert submitting.kept(row) == [[result.tobytes()] for result in runner.run(written_out)]
 
 
 @pytest.mark.parametrize("count", [1, 7, 64])
