@@ -155,5 +155,7 @@ _OPS: dict[str, Callable[[Any, Any, Any, int], Any]] = {
     "a number that grows": lambda xp, a, b, iteration: a + iteration * 5,
     "a factor that repeats": lambda xp, a, b, iteration: a * _FACTORS[iteration % len(_FACTORS)],
     "a fraction that shrinks": _times_a_fraction,
+    "a sum": lambda xp, a, b, iteration: a.sum(axis=1, keepdims=True) - b,
+    "two products": lambda xp, a, b, iteration: a @ (b.T @ b),
     "a window": lambda xp, a, b, iteration: a + b[:, iteration % 2 : iteration % 2 + 1],
 }

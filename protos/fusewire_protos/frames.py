@@ -1,6 +1,6 @@
 """Encodes and decodes a client's frame: an ordered list of entries, and the new programs that the entries use.
 
-Both fields are msgpack, under the same rules as in `program_parts`. The field `programs` is a list. Each of
+Both fields are msgpack, under the same rules as in `programs.parts`. The field `programs` is a list. Each of
 its items is a list [number, is_fragment, program bytes]. The field `bindings` is a list of entries. An entry is a list
 that begins with its `EntryKind`. The server applies entries in order.
 

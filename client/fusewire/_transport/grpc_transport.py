@@ -1,7 +1,7 @@
-"""The transport over gRPC: one thread with one event loop for each process, and two connections for each session.
+"""The transport over gRPC: one thread with one event loop for each process, and up to two connections for each session.
 
-The second connection is for large values. This code passes frames as bytes between gRPC and the session, and the
-session encodes and decodes the frames.
+The second connection is for large values, and is opened for the first of them. This code passes frames as bytes between
+gRPC and the session, and the session encodes and decodes the frames.
 """
 
 from __future__ import annotations

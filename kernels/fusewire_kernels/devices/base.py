@@ -119,10 +119,6 @@ class LoadedPlan(Protocol):
         """How the device has launched the plan. Any thread."""
 
     @property
-    def is_persistent(self) -> bool:
-        """Whether this device can run many iterations of the plan in one launch. Any thread."""
-
-    @property
     def why_no_graph(self) -> str:
         """Why the device makes the plan's launches one by one; empty if it has a graph of them. Any thread."""
 

@@ -106,10 +106,6 @@ class CpuPlan:
     def why_no_graph(self) -> str:
         return "the processor runs all launches in one call"
 
-    @property
-    def is_persistent(self) -> bool:
-        return False
-
 
 class CpuDevice:
     """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.

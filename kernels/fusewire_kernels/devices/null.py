@@ -67,7 +67,6 @@ class NullPlan:
     plan: Plan
     launch_counts: LaunchCounts = _NO_LAUNCHES
     why_no_graph: str = "nothing is launched"
-    is_persistent: bool = False
 
 
 class NullDevice:

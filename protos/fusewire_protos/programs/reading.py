@@ -1,6 +1,6 @@
 """Reads a program from its parts, op by op, and raises an error that says what is wrong, and where.
 
-The parts come from an untrusted client. `program_parts` has only checked that they are arrays and lists.
+The parts come from an untrusted client. `parts` has only checked that they are arrays and lists.
 """
 
 from __future__ import annotations

@@ -94,10 +94,6 @@ class CudaPlan:
     def why_no_graph(self) -> str:
         return self.graphs.why_none
 
-    @property
-    def is_persistent(self) -> bool:
-        return self.persistent is not None
-
 
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.process_usage import process_usage
@@ -240,14 +239,14 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
         compiling_ns=entry.compiling_ns,
         refusal=entry.refusal,
         rows_per_launch=_histogram(entry.rows_per_submission, entry.rows),
-        form="ops" if loaded is None else _form(loaded, launching),
+        form="ops" if loaded is None else _form(launching),
         launching=launching,
         why_no_graph="" if loaded is None else loaded.why_no_graph,
     )
 
 
-def _form(loaded: LoadedPlan, launching: Launching) -> str:
-    if loaded.is_persistent:
+def _form(launching: Launching) -> str:
+    if launching.persistent_launches:
         return "persistent"
     return "graphs" if launching.graphs else "launches"
 

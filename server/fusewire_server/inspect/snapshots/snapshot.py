@@ -432,8 +432,8 @@ class ProgramView(Described):
     rows_per_launch: Histogram = Histogram()
     """Rows of its submissions."""
     form: str = "ops"
-    """How it runs: `ops` one by one, the `launches` of its plan, `graphs` of these, or a `persistent` kernel for all
-    iterations of a loop. The explanation of its plan says why a loop has no persistent kernel.
+    """How it has run: `ops` one by one, the `launches` of its plan, `graphs` of these, or a `persistent` kernel for
+    many iterations of a loop. The explanation of its plan says why a loop has no persistent kernel.
     """
     launching: Launching = Launching()
     """How the device has launched its plan."""

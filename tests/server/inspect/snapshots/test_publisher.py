@@ -140,21 +140,24 @@ def test_a_program_tells_why_it_has_no_graph() -> None:
 
 
 class LoopDevice(WatchedDevice):
-    """Loads plans of which each has a persistent kernel, and says whether it can run them so."""
+    """Loads plans of which each has a persistent kernel, and says how it has launched them."""
 
-    def __init__(self, *, is_persistent: bool) -> None:
+    def __init__(self, launch_counts: LaunchCounts) -> None:
         super().__init__()
-        self._is_persistent = is_persistent
+        self._launch_counts = launch_counts
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         loaded = super().load(plan, binaries)
-        return NullPlan(replace(loaded.plan, persistent=PERSISTENT), is_persistent=self._is_persistent)
+        return NullPlan(replace(loaded.plan, persistent=PERSISTENT), self._launch_counts)
 
 
-@pytest.mark.parametrize(("is_persistent", "form"), [(True, "persistent"), (False, "launches")])
-def test_a_loop_is_persistent_only_where_its_device_can_run_it_so(is_persistent: bool, form: str) -> None:
+@pytest.mark.parametrize(
+    ("launch_counts", "form"),
+    [(LaunchCounts(), "launches"), (LaunchCounts(0, 3, 3, 0), "graphs"), (LaunchCounts(1, 3, 3, 0), "persistent")],
+)
+def test_a_loop_is_persistent_once_its_persistent_kernel_has_run(launch_counts: LaunchCounts, form: str) -> None:
     async def test() -> None:
-        async with world(LoopDevice(is_persistent=is_persistent), InstantPlanner()) as here:
+        async with world(LoopDevice(launch_counts), InstantPlanner()) as here:
             client = here.client()
             await load(here, client)
             assert shown(publisher_of(here), client).program.form == form
