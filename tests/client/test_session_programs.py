@@ -300,6 +300,25 @@ def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: in
     assert len(peer.server.values) <= len(kept) + 5 + 6  # as well as the operands, and what is not told to be dead yet
 
 
+def test_a_first_body_whose_state_has_another_dtype_or_shape_is_apart_from_the_loop() -> None:
+    for first in (np.arange(6, dtype=np.int32), np.float32(0.5)):
+        peer = connect(is_manual=True)
+        h, d = peer.session.array(first), peer.session.array(np.linspace(-1, 1, 6, dtype=np.float32))
+        expected = first
+        for _ in range(200):
+            h = fw.tanh(h * 0.5 + d)
+            expected = np.tanh(expected * np.float32(0.5) + np.linspace(-1, 1, 6, dtype=np.float32))
+        read = h.future()
+        while not read.done():
+            peer.transport.run_once()
+        uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)]
+        assert isinstance(uses[0], Segment)
+        (iterations,) = [use.iterations for use in uses if isinstance(use, Loop)]
+        assert iterations >= 198
+        assert len(uses) <= 3
+        np.testing.assert_allclose(read.result(), expected, rtol=1e-3)
+
+
 def test_a_name_that_follows_one_body_behind_keeps_nothing_of_the_others() -> None:
     peer = connect(is_manual=True)
     x, step = peer.session.array(H), peer.session.array(H * 0.01)
