@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.devices.base import Device, LoadedPlan
+from fusewire_kernels.devices.base import Device, LaunchCounts, LoadedPlan
+from fusewire_kernels.devices.graph_cache import USES_BEFORE
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, ProgramOp, build
@@ -339,6 +340,37 @@ def test_a_loop_gives_what_its_body_written_so_often_gives(runner: Runner, name:
         starts = (_FIRST_START,) * program.starts * count
         written_out = Work(unrolled(program, count), tuple(loop.arrays), first_scalars(program), starts)
         assert submitting.kept(row) == [[result.tobytes()] for result in runner.run(written_out)]
+
+
+@pytest.mark.parametrize("name", ["recurrent", "pointwise"])
+def test_persistent_kernels_and_captured_graphs_give_the_same_bytes(
+    runner: Runner, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device without persistent kernels the loop runs by its launches each time."""
+    program, loop = PROGRAMS[name], kept_at_end(name, 300, seed=5)
+    device: Any = runner.device
+    with Submitting(runner, program) as submitting:
+        expected = wanted(program, loop, one_by_one(runner, program, loop, op_by_op=True))
+
+        def run() -> LaunchCounts:
+            """Runs the loop, and returns how its plan has been launched so far."""
+            row = submitting.row(loop)
+            submitting.run({row: range(300)})
+            assert submitting.kept(row) == expected
+            assert submitting.entry.loaded is not None
+            return submitting.entry.loaded.launch_counts
+
+        before, after = run(), run()
+        if device.persistent_kernels is None:
+            return
+        assert after.persistent_launches == before.persistent_launches + 1
+        monkeypatch.setattr(device.persistent_kernels, "can_run", lambda *_: False)
+        for _ in range(USES_BEFORE + 1):
+            run()
+            device._graphs._thread.submit(lambda: None).result(_WITHIN_S)  # behind a capture
+        last = run()
+        assert last.persistent_launches == after.persistent_launches
+        assert last.captured > after.captured
 
 
 @pytest.mark.parametrize("count", [1, 7, 64])
