@@ -122,12 +122,22 @@ class LoadedPlan(Protocol):
     def why_no_graph(self) -> str:
         """Why the device makes the plan's launches one by one; empty if it has a graph of them. Any thread."""
 
+    @property
+    def why_not_persistent(self) -> str:
+        """Why the plan's persistent kernel did not run the iterations that came last. Any thread.
+
+        Empty if it did, or if there is no such kernel.
+        """
+
 
 class PersistentKernels(Protocol):
     """The way in which a device runs many iterations of a loop in one launch."""
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
-        """Returns whether the plan has a persistent kernel for such a table, and such a launch pays."""
+        """Returns whether the plan has a persistent kernel for such a table, and such a launch pays.
+
+        If not, the plan's `why_not_persistent` says why.
+        """
 
     def launch(self, loaded: Any, table: LoopTable) -> None:
         """Runs the iterations of a table, after all earlier work.

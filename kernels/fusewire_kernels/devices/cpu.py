@@ -106,6 +106,10 @@ class CpuPlan:
     def why_no_graph(self) -> str:
         return "the processor runs all launches in one call"
 
+    @property
+    def why_not_persistent(self) -> str:
+        return ""
+
 
 class CpuDevice:
     """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.

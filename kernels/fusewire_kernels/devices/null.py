@@ -67,6 +67,7 @@ class NullPlan:
     plan: Plan
     launch_counts: LaunchCounts = _NO_LAUNCHES
     why_no_graph: str = "nothing is launched"
+    why_not_persistent: str = ""
 
 
 class NullDevice:

@@ -48,6 +48,7 @@ _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by 
     "trouble": "",
     "version": "0.1.0",
     "why_no_graph": "",
+    "why_not_persistent": "",
 }
 
 

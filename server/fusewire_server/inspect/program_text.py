@@ -62,6 +62,8 @@ def _launching_lines(program: ProgramView) -> Iterator[str]:
     yield f"{told.graphs} captured graphs, of {told.captured} so far; {told.persistent_launches} persistent launches"
     if program.why_no_graph:
         yield f"no captured graph: {program.why_no_graph}"
+    if program.why_not_persistent:
+        yield f"not by the persistent kernel: {program.why_not_persistent}"
 
 
 def _compiled_lines(compiled: CompiledView) -> Iterator[str]:

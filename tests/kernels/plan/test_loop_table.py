@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pytest
 
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import ArenaColumn, InputColumn, OperandRef, OutputColumn, PersistentLaunch
@@ -22,9 +25,9 @@ LAUNCH = PersistentLaunch(
 )
 
 
-def table(*, moving: set[int], stored_in_all: set[int]) -> LoopTable:
+def table(*, moving: set[int], stored_in_all: set[int], counts: Sequence[int] = (3,)) -> LoopTable:
     slots = np.zeros((3, 1, len(COLUMNS)), np.int64)
-    return LoopTable(slots, [3], 3, 1, frozenset(stored_in_all), frozenset(moving))
+    return LoopTable(slots, counts, 3, 1, frozenset(stored_in_all), frozenset(moving))
 
 
 def test_an_operand_is_read_again_if_its_column_moves_and_it_is_not_carried() -> None:
@@ -37,5 +40,14 @@ def test_a_result_is_stored_in_all_iterations_by_its_position_among_the_live_res
 
 
 def test_operands_that_are_read_once_must_keep_still() -> None:
-    assert table(moving={3}, stored_in_all=set()).keeps_still(LAUNCH)
-    assert not table(moving={2}, stored_in_all=set()).keeps_still(LAUNCH)
+    assert not table(moving={3}, stored_in_all=set()).why_not(LAUNCH)
+    assert "an operand" in table(moving={2}, stored_in_all=set()).why_not(LAUNCH)
+
+
+@pytest.mark.parametrize(
+    ("counts", "why_not"), [((2, 1), "2 iterations"), ((3,), ""), ((9,) * 65535, ""), ((9,) * 65536, "65536 rows")]
+)
+def test_too_few_iterations_and_too_many_rows_are_launched_otherwise(counts: Sequence[int], why_not: str) -> None:
+    found = table(moving=set(), stored_in_all=set(), counts=counts).why_not(LAUNCH)
+    assert found.startswith(why_not)
+    assert bool(found) == bool(why_not)

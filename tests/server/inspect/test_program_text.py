@@ -17,12 +17,14 @@ def test_a_planned_program_tells_its_launches_its_fusion_and_its_kernels() -> No
     assert text.endswith("---- k_add ----\nvoid k_add(void) {}\n")
 
 
-def test_a_planned_program_tells_of_its_graphs_and_why_it_has_none() -> None:
+def test_a_planned_program_tells_of_its_graphs_and_why_it_has_no_better_form() -> None:
     launching = Launching(persistent_launches=7, graphs=2, captured=3, evicted=1)
     with_graphs = replace(PLANNED, program=replace(PLANNED.program, launching=launching))
     assert "\n2 captured graphs, of 3 so far; 7 persistent launches\n" in program_text(with_graphs)
     without = replace(PLANNED, program=replace(PLANNED.program, why_no_graph="too few launches"))
     assert "\nno captured graph: too few launches\n" in program_text(without)
+    other = replace(PLANNED, program=replace(PLANNED.program, why_not_persistent="2 iterations"))
+    assert "\nnot by the persistent kernel: 2 iterations\n" in program_text(other)
 
 
 def test_a_program_without_a_plan_tells_its_counts() -> None:

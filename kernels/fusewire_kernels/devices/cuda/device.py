@@ -84,6 +84,7 @@ class CudaPlan:
     graphs: PlanGraphs
     persistent: PersistentCall | None = None
     persistent_launches: int = 0
+    why_not_persistent: str = ""
 
     @property
     def launch_counts(self) -> LaunchCounts:

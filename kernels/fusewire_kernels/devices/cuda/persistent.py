@@ -17,9 +17,6 @@ from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 
-_MOST_ROWS = 65535  # the limit of a grid's z dimension
-_LEAST_ITERATIONS = 3  # fewer take less time as launches of their own, because a cluster first brings in its operand
-
 
 class _Loop(ctypes.Structure):
     """The struct `fw_loop` of generated kernels."""
@@ -71,9 +68,9 @@ class CudaPersistentKernels:
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
         call: PersistentCall | None = loaded.persistent
-        if call is None or table.counts[0] < _LEAST_ITERATIONS or len(table.counts) > _MOST_ROWS:
-            return False
-        return table.keeps_still(call.launch)
+        why_not = "this device has no thread-block clusters" if call is None else table.why_not(call.launch)
+        loaded.why_not_persistent = why_not
+        return not why_not
 
     def launch(self, loaded: Any, table: LoopTable) -> None:
         call: PersistentCall = loaded.persistent

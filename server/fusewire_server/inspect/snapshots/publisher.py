@@ -242,6 +242,7 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
         form="ops" if loaded is None else _form(launching),
         launching=launching,
         why_no_graph="" if loaded is None else loaded.why_no_graph,
+        why_not_persistent="" if loaded is None else loaded.why_not_persistent,
     )
 
 

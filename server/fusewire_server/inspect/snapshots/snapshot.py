@@ -439,6 +439,8 @@ class ProgramView(Described):
     """How the device has launched its plan."""
     why_no_graph: str = ""
     """Why its plan has no captured graph. Empty if it has one, or no plan."""
+    why_not_persistent: str = ""
+    """Why its persistent kernel did not run the iterations that came last. Empty if it did, or if there is none."""
 
 
 @dataclass(frozen=True)

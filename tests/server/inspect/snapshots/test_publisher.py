@@ -148,7 +148,9 @@ class LoopDevice(WatchedDevice):
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         loaded = super().load(plan, binaries)
-        return NullPlan(replace(loaded.plan, persistent=PERSISTENT), self._launch_counts)
+        return NullPlan(
+            replace(loaded.plan, persistent=PERSISTENT), self._launch_counts, why_not_persistent="2 iterations"
+        )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,8 @@ def test_a_loop_is_persistent_once_its_persistent_kernel_has_run(launch_counts: 
         async with world(LoopDevice(launch_counts), InstantPlanner()) as here:
             client = here.client()
             await load(here, client)
-            assert shown(publisher_of(here), client).program.form == form
+            program = shown(publisher_of(here), client).program
+            assert (program.form, program.why_not_persistent) == (form, "2 iterations")
 
     run(test())
 
