@@ -20,7 +20,7 @@ from fusewire import _conversions as conversions
 from fusewire._api import operations
 from fusewire._api.array import Array
 from fusewire._api.catalogued import floor, maximum, minimum, power
-from fusewire._api.operands import apply_to_any, arrays_of, asarray
+from fusewire._api.operands import apply_to_any, array_beside, arrays_of, asarray
 from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.default_session import default_session
@@ -128,7 +128,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
     """Returns (x − mean) / sqrt(var + epsilon) along `axis`, times `weight` and plus `bias` if they are given."""
-    normal = operations.along("layer_norm", asarray(x), axis, (float(epsilon),))
+    normal = operations.along("layer_norm", array_beside(x, weight, bias), axis, (float(epsilon),))
     scaled = normal if weight is None else normal * weight
     return scaled if bias is None else scaled + bias
 
@@ -253,7 +253,7 @@ def flip(x: Any, /, axis: Axis = None) -> Array:
 
 def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
     """Returns the elements at `indices` along `axis`; an index out of range means the first or the last."""
-    return asarray(x).take(indices, axis)
+    return array_beside(x, indices).take(indices, axis)
 
 
 def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:

@@ -46,7 +46,8 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         returned, returned_form = flatten(body(index, unflatten(form, parameters)))
         results = _carried(recording, returned, returned_form, initial, form)
         del index, parameters
-        index_steps = not recording.drop_unused_first(number)
+        is_carried = any(each._handle == number for each in results)
+        index_steps = is_carried or not recording.drop_unused_first(number)
         _send_loop(recorder, dict(zip(handles, initial, strict=True)), results, count, index_steps=index_steps)
     return unflatten(form, results)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from fusewire._errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,16 @@ _LEAF = Form(None)
 
 
 def flatten(value: Any) -> tuple[list[Any], Form]:
-    """Returns the leaves of a nested value in order, and its form. Dicts are taken in the order of insertion."""
+    """Returns the leaves of a nested value in order, and its form. Dicts are taken in the order of insertion.
+
+    Raises ArgumentError for a Counter or defaultdict, because its items alone do not make another of its class.
+    """
     if isinstance(value, tuple | list):
         leaves, parts = _flatten_all(value)
         return leaves, Form(type(value), parts)
     if isinstance(value, dict):
+        if isinstance(value, Counter | defaultdict):
+            raise ArgumentError(f"a {type(value).__name__} of arrays; pass a dict")
         leaves, parts = _flatten_all(value.values())
         return leaves, Form(type(value), parts, tuple(value))
     return [value], _LEAF

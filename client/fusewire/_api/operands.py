@@ -6,6 +6,7 @@ dtype), or anything that can be uploaded. A function without an array among its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,20 @@ def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
     return array.copy() if copy and array is data else array
 
 
+def array_beside(x: Any, *others: Any) -> Array:
+    """Returns `x` as an array. Uploads it, if it is none, to the session of the first array among the others."""
+    if isinstance(x, Array):
+        return x
+    uploaded: Array = _session_of(others).array(x)
+    return uploaded
+
+
 def arrays_of(*given: Any) -> list[Array]:
     """Returns the arguments as arrays. Uploads those that are no arrays, to the session of the first array among them.
 
     If there is no array, uploads to the default session.
     """
-    session = next((each.session for each in given if isinstance(each, Array)), None) or default_session()
+    session = _session_of(given)
     return [each if isinstance(each, Array) else session.array(each) for each in given]
 
 
@@ -51,3 +60,8 @@ def apply_to_any(op: Op, *operands: Any, attributes: Attributes = ()) -> Array:
             raise
         result = operations.apply_beyond_range(op, usable, overflow)
     return result
+
+
+def _session_of(given: Sequence[Any]) -> Any:
+    """Returns the session of the first array among the arguments, or else the default session."""
+    return next((each.session for each in given if isinstance(each, Array)), None) or default_session()

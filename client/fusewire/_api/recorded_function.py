@@ -156,7 +156,8 @@ def _key(leaf: Any) -> Hashable:
     """Returns what must be equal in two calls that share a recording."""
     if isinstance(leaf, Array):
         return leaf._spec
-    return type(leaf), leaf, str(leaf) if isinstance(leaf, float) else ""  # 0.0 equals −0.0, but is another scalar
+    is_float = isinstance(leaf, float | np.floating)
+    return type(leaf), leaf, str(leaf) if is_float else ""  # 0.0 equals −0.0, but is another scalar
 
 
 def _hashable(key: Hashable) -> Hashable:

@@ -74,6 +74,13 @@ def test_a_carry_keeps_its_form() -> None:
         np.testing.assert_array_equal(ours.others["b"].numpy(timeout=10), plain.others["b"])
 
 
+def test_the_index_may_be_carried() -> None:
+    with connect().session as session:
+        carried = fw.fori_loop(3, lambda i, carry: (i, carry[1] + 1), (np.int64(7), session.array(START)))
+        assert int(carried[0]) == 2
+        np.testing.assert_array_equal(carried[1].numpy(timeout=10), START + 3)
+
+
 def test_a_number_may_be_carried() -> None:
     with connect().session as session:
         x, factor = fw.fori_loop(3, lambda i, each: (each[0] * 2, each[1] + 1.0), (session.array(START), 2.0))

@@ -124,6 +124,14 @@ def test_layer_norm_scales_and_shifts(session: fw.Session) -> None:
     same(fw.layer_norm(x, weight, bias), normal * weight + bias)
 
 
+def test_what_is_no_array_is_uploaded_to_the_session_of_the_arrays(session: fw.Session) -> None:
+    with connect().session as other:  # the default session from here on
+        assert fw.zeros(1).session is other
+        same(fw.take(A[0], session.array(np.array([2, 0]))), A[0, [2, 0]])
+        assert fw.layer_norm(A, session.array(A[0])).session is session
+        assert fw.layer_norm(A, None, session.array(A[0])).session is session
+
+
 def test_one_hot_marks_the_class(session: fw.Session) -> None:
     same(fw.one_hot(session.array(np.array([2, 0])), 3), np.eye(3, dtype=np.float32)[[2, 0]])
 

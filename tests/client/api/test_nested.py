@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fusewire as fw
 from fusewire._api.nested import Form, flatten, unflatten
 
 
@@ -40,6 +41,12 @@ def classes_of(value: Any) -> Any:
     if isinstance(value, dict):
         return type(value), [classes_of(each) for each in value.values()]
     return (type(value), [classes_of(each) for each in value]) if isinstance(value, list | tuple) else None
+
+
+@pytest.mark.parametrize("value", [Counter("ab"), defaultdict(int, a=1)])
+def test_a_dict_that_its_items_do_not_make_is_refused(value: Any) -> None:
+    with pytest.raises(fw.ArgumentError, match=f"a {type(value).__name__} of arrays"):
+        flatten([value])
 
 
 @given(nested)

@@ -62,7 +62,7 @@ def test_arguments_and_results_keep_their_form() -> None:
             assert given["static"] == 2.5
 
 
-@pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0])
+@pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0, np.float32(2), np.float16(-0.0)])
 def test_other_values_of_other_types_are_other_recordings(value: float) -> None:
     seen: list[Any] = []
 
@@ -76,6 +76,15 @@ def test_other_values_of_other_types_are_other_recordings(value: float) -> None:
         for each in (2.0, value, 2.0, value):
             work(x, each)
     assert [repr(each) for each in seen] == ["2.0", repr(value)]
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.float16])
+def test_a_negative_zero_is_another_value_than_zero(kind: type[float]) -> None:
+    work = fw.function(lambda x, value: x * value)
+    with connect().session as session:
+        x = session.array(np.ones(3, np.float32))
+        signs = [np.signbit(work(x, kind(value)).numpy(timeout=10)).any() for value in (0.0, -0.0, 0.0)]
+    assert signs == [False, True, False]
 
 
 def test_numpy_arguments_are_uploaded_at_each_call() -> None:
