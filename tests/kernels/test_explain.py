@@ -19,6 +19,14 @@ def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
     )
 
 
+def test_a_refusal_names_the_operand_and_not_what_was_computed_beside_it() -> None:
+    writer = Writer()
+    a = writer.tanh(writer.input(3, 4))
+    program = writer.program(writer.exp(a), writer.sqrt(writer.slice(a, (1,), (3,))))
+    apart = "the consumer reads a part of the operand, or reads it in an order without common loops"
+    assert f"sqrt #3 not fused with tanh #0: {apart}" in plan_without_text(design(program)).explanation
+
+
 def test_a_launch_says_why_it_is_apart_from_one_that_reads_its_input_too() -> None:
     writer = Writer()
     x = writer.input(3, 4)

@@ -17,7 +17,7 @@ INLINED_FORMS = (POINTWISE, INDEX)  # values of these forms may be computed agai
 
 
 class Refusal(NamedTuple):
-    """The reason why `value` is not in the group that computes `producer`, one of its operands."""
+    """The reason why `value` is not in the group of `producer`: an operand, or else the last value of the group."""
 
     value: int
     producer: int

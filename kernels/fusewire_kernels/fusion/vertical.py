@@ -69,15 +69,22 @@ def fuse(graph: Graph) -> Fusion:
     return _Fuser(graph).run()
 
 
+class _Blocked(NamedTuple):
+    """The reason why a value cannot join the group of `producer`: an operand, or a store that must end first."""
+
+    producer: int
+    reason: str
+
+
 class _OperandGroups(NamedTuple):
     """The groups that compute the operands of a value, by number.
 
-    `joinable[group]` is the placement that the value would have in a group that it may join. `blocked[group]` is the
-    reason why the value cannot join a group; such a group must end before the value is computed.
+    `joinable[group]` is the placement that the value would have in a group that it may join. The value cannot join the
+    groups in `blocked`, which must end before the value is computed.
     """
 
     joinable: dict[int, Partial]
-    blocked: dict[int, str]
+    blocked: dict[int, _Blocked]
 
 
 class _Reader(NamedTuple):
@@ -182,8 +189,8 @@ class _Fuser:
         if value.target is not None:
             self._writers[value.target.value].append(number)
         self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
-        for blocked, reason in operand_groups.blocked.items():
-            self._refuse(number, self._groups[blocked], reason)
+        for blocked in operand_groups.blocked.values():
+            self._refusals.append(Refusal(number, *blocked))
 
     def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
         """Adds the value to the latest group that can take it, and returns that group; None if no group can."""
@@ -290,21 +297,22 @@ class _Fuser:
     def _operand_groups(self, value: Value) -> _OperandGroups:
         """The groups of a value's operands. Inlined operands that no group can compute at its points are stored."""
         joinable: dict[int, Partial] = {}
-        blocked: dict[int, str] = {}
+        blocked: dict[int, _Blocked] = {}
         is_gather = value.form is GATHER
         for position, operand in enumerate(value.operands):
             base, is_data = operand.value, is_gather and position == 0
             if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
-                blocked[self._group(store).number] = "the operand is assembled by several stores"
+                blocked[self._group(store).number] = _Blocked(store, "the operand is assembled by several stores")
             group = self._groups.of[base]
             if group is not None:
                 reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
-                    blocked[group.number] = reason
+                    blocked[group.number] = _Blocked(base, reason)
         for store in value.after:
-            blocked[self._group(store).number] = "the consumer overwrites a part of what the producer stores"
+            overwrites = _Blocked(store, "the consumer overwrites a part of what the producer stores")
+            blocked[self._group(store).number] = overwrites
         for number in blocked:
             joinable.pop(number, None)
         return _OperandGroups(joinable, blocked)
