@@ -139,6 +139,11 @@ class Program:
         return tuple([(index, self.distinct[self.signature_numbers[index]]) for index in indices])
 
     @cached_property
+    def live_sizes(self) -> tuple[int, ...]:
+        """Bytes of each live result."""
+        return tuple([self.result_spec(index).size_bytes for index in self.live])
+
+    @cached_property
     def live_bytes(self) -> int:
         """Bytes of all live results."""
         return self._sum(lambda signature: signature.size_bytes, self.signature_numbers[[*self.live]])

@@ -35,6 +35,7 @@ class Allocation:
                     self._allocate_row(row, donated, spare, submission)
                 rows.append(row)
             except OutOfMemory as error:
+                self._memory.release(tuple(row.outputs))  # of a loop, which got them when its first iterations ran
                 failed.append(FailedRow(row, "out_of_memory", str(error)))
         return rows, failed, spare
 

@@ -314,6 +314,8 @@ class Engine:
             self._orders.add_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in effects.declared:
             self._uploads.declare(session, value)
+        for handle in effects.refused_uploads:
+            self._uploads.refuse_declaration(session, handle)
         for failure in effects.failures:
             self.counters.failed(failure.case)
         for entry in effects.to_plan:

@@ -67,6 +67,13 @@ class Uploads:
         ends = asyncio.get_running_loop().call_later(delay_s, self._fail_declared, session, value, failure)
         uploads.declared[value.handle] = _Declared(value, ends)
 
+    def refuse_declaration(self, session: Session, handle: int) -> None:
+        """Notes that the stream's declaration of an upload was refused. A call that has come gets no value."""
+        uploads = self._by_session.get(session.session_id)
+        call = None if uploads is None else uploads.called.pop(handle, None)
+        if call is not None and not call.done():
+            call.set_result(None)
+
     def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
         """Returns a future of the value that an upload call will fill.
 

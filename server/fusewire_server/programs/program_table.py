@@ -258,15 +258,16 @@ class Claim:
     """
 
     live_bits: int  # bit i stands for result i
-    amount: Amount
+    amount: Amount  # of a segment; a loop takes credit for the bytes of the results that it keeps
+    sizes: tuple[int, ...] = ()  # the bytes of each live result; empty if a segment takes no credit for bytes
 
     @classmethod
-    def of(cls, live: Iterable[int], amount: Amount) -> Claim:
+    def of(cls, live: Iterable[int], amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:
         bits = bytearray(_MOST_CLAIMED // 8)
         for index in live:
             if index < _MOST_CLAIMED:
                 bits[index >> 3] |= 1 << (index & 7)
-        return cls(int.from_bytes(bits, "little"), amount)
+        return cls(int.from_bytes(bits, "little"), amount, sizes)
 
     @property
     def live(self) -> tuple[int, ...]:
@@ -284,7 +285,7 @@ def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
     try:
         if rejection.exception is QuotaExceeded:
             program = decode(raw, limits._replace(array_bytes=sys.maxsize))
-            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1))
+            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1), program.live_sizes)
     except CaseError:
         pass
     return Claim.of(claimed_live(raw), Amount(0, 0, 1))

@@ -50,8 +50,9 @@ class Answers:
         self.unsent: list[Answer] = []
         self.unacknowledged: deque[tuple[int, list[Answer]]] = deque()
         self.beside: dict[int, Beside] = {}  # number of the fetch -> a value that Download calls carry
+        self.being_read: dict[int, int] = {}  # number of the fetch -> size of the value on its way to the host
         self.untaken: dict[int, int] = {}  # number of the fetch -> host bytes held until the answer is acknowledged
-        self.unread_bytes = 0  # the sum of `untaken` and of the sizes of the values in `beside`
+        self.unread_bytes = 0  # the sum of `being_read`, `untaken` and the sizes of the values in `beside`
 
     def owe_again(self) -> None:
         """Queues all unacknowledged answers again for a new stream.
@@ -81,16 +82,18 @@ class Answers:
 
     def begin_read(self, fetch: int, size_bytes: int) -> None:
         """Counts a fetched value that is on its way to the host."""
-        self.untaken[fetch] = size_bytes
+        self.being_read[fetch] = size_bytes
         self.unread_bytes += size_bytes
 
     def drop_read(self, fetch: int) -> None:
         """Drops a value that has come to the host after the client abandoned it."""
-        self.unread_bytes -= self.untaken.pop(fetch, 0)
+        self.unread_bytes -= self.being_read.pop(fetch, 0)
 
     def add(self, fetch: int, data: memoryview) -> None:
         """Queues the value of a fetch as an answer."""
+        size_bytes = self.being_read.pop(fetch, 0)
         if len(data) <= INLINE_BYTES:
+            self.untaken[fetch] = size_bytes
             self.unsent.append(Answer(fetch, data, None))
             return
         self.beside[fetch] = Beside(data)
@@ -99,7 +102,7 @@ class Answers:
 
     def add_failure(self, fetch: int, failure: Failure) -> None:
         """Queues a failure as the answer to a fetch."""
-        self.untaken.setdefault(fetch, 0)
+        self.untaken[fetch] = self.being_read.pop(fetch, 0)
         self.unsent.append(Answer(fetch, None, failure))
 
     def tell_again(self, fetch: int) -> bool:
@@ -151,7 +154,8 @@ class Answers:
         """Drops all answers of a session that has ended, because nobody will take them."""
         self.unsent.clear()
         self.unacknowledged.clear()
-        self.unread_bytes -= sum(self.untaken.values())
+        self.unread_bytes -= sum(self.being_read.values()) + sum(self.untaken.values())
+        self.being_read.clear()
         self.untaken.clear()
         for fetch in list(self.beside):
             self.forget_beside(fetch)

@@ -10,11 +10,12 @@ from fusewire_server.sessions.session import Fetching, Value
 class Effects:
     """Actions that are collected while tables change. The engine does these actions afterwards."""
 
-    __slots__ = ("declared", "failures", "reads", "released", "to_plan", "used", "writes")
+    __slots__ = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "used", "writes")
 
     def __init__(self) -> None:
         self.writes: list[tuple[Value, bytes]] = []  # uploads whose bytes came in the frame
         self.declared: list[Value] = []  # uploads whose bytes come in an Upload call
+        self.refused_uploads: list[int] = []  # handles of uploads whose bytes were to come in an Upload call
         self.reads: list[Fetching] = []  # fetches of values that are ready
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.

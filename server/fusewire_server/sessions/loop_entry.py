@@ -56,15 +56,16 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
 def stored_amount(loop: Loop, program: Program) -> tuple[int, int]:
     """Returns the bytes and the number of all values that the loop writes, hidden ones included."""
     lengths = _ring_lengths(loop, program)
-    sizes = [program.result_spec(index).size_bytes for index in program.live]
-    return sum([size * length for size, length in zip(sizes, lengths, strict=True)]), sum(lengths)
+    return sum([size * length for size, length in zip(program.live_sizes, lengths, strict=True)]), sum(lengths)
 
 
-def amount_of(loop: Loop, program: Program, credit: Amount) -> Amount:
-    """Returns the credit that a loop takes. A loop of more ops than there is credit for takes the credit for ops."""
-    sizes = [program.result_spec(index).size_bytes for index in program.live]
-    kept_bytes = sum([size * kept for size, kept in zip(sizes, loop.kept, strict=True)])
-    return Amount(min(program.op_count * loop.iterations, credit.ops), kept_bytes, 1)
+def amount_of(loop: Loop, op_count: int, sizes: Sequence[int], credit: Amount) -> Amount:
+    """Returns the credit that a loop takes. A loop of more ops than there is credit for takes the credit for ops.
+
+    `op_count` is that of its program, and `sizes` are the bytes of the program's live results.
+    """
+    kept_bytes = sum([size * kept for size, kept in zip(sizes, loop.kept, strict=False)])
+    return Amount(min(op_count * loop.iterations, credit.ops), kept_bytes, 1)
 
 
 def kept_results(loop: Loop, live: Iterable[int]) -> Iterator[tuple[int, int]]:

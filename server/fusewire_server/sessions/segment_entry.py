@@ -37,7 +37,7 @@ Misfits = Mapping[int, Spec | None]
 _ABSENT = stand_in(NO_BYTES)  # replaces an input that does not fit until the row has a stand-in of the right spec
 
 
-_NO_CREDIT = Amount(0, 0, 1)  # taken by a loop that does not say what it keeps
+_ONE_SEGMENT = Amount(0, 0, 1)  # taken by a loop that does not say what it keeps
 
 
 class _Use(NamedTuple):
@@ -79,11 +79,11 @@ def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
     entry = session.programs.get(first.program)
     if entry is None:
         return _take_rejected(frame, first, loop)
-    program, amount = entry.program, _NO_CREDIT
+    program, amount = entry.program, _ONE_SEGMENT
     check_handles(loop, program.live)
     try:
         check_kept(loop, program)
-        amount = amount_of(loop, program, session.credit)
+        amount = amount_of(loop, program.op_count, program.live_sizes, session.credit)
         _check_inputs(first, program)
         check_quota(session, frame.limits, *stored_amount(loop, program))
         scalars = scalars_of(program, first.scalars)
@@ -220,7 +220,7 @@ def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> FailedR
     amount = claim.amount
     if loop is not None:
         check_handles(loop, claim.live)
-        amount = amount._replace(ops=min(amount.ops * loop.iterations, frame.session.credit.ops))
+        amount = amount_of(loop, amount.ops, claim.sizes, frame.session.credit)
     frame.effects.failures.append(failure)
     base = segment.base
     failures = (

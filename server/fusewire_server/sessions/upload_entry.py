@@ -27,6 +27,8 @@ def take_upload(frame: Frame, upload: Upload) -> None:
         failure = Failure.of(error)
         session.complete(credit)
         effects.failures.append(failure)
+        if tensor is None:
+            effects.refused_uploads.append(upload.handle)
         mint_failed(frame, FailedResults(iter([(upload.handle, failure)])))
         return
     state = ValueState.AWAITED if tensor is None else ValueState.READY

@@ -53,6 +53,7 @@ class Bulk:
         if session is None or handle is None:
             await refuse(context, "session_lost", _NO_SESSION)
         await context.send_initial_metadata(((SESSION_HEADER, session.session_id.hex()),))
+        await self._refuse_if_ended(session, context)
         try:
             with self._engine.carrying(session):
                 value = await self._declared(session, handle)

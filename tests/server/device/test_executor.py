@@ -159,6 +159,23 @@ def test_a_loop_that_no_persistent_kernel_can_run_is_launched_iteration_by_itera
     assert [rows for _, rows in device.launched] == [1] * 10
 
 
+def test_a_loop_that_finds_no_memory_for_a_later_slice_gives_back_that_of_its_results() -> None:
+    device = PersistentDevice()
+    world = World(device)
+    row = world.row(10)
+    assert not world.run({row: range(5)}).failed
+    held = row.inputs[0]
+    world.memory.release((held,))
+    held.state = ValueState.STAND_IN
+    device.live_bytes += (free_bytes := device.info.memory_bytes - device.live_bytes)
+    (failed,) = world.run({row: range(5, 10)}).failed
+    device.live_bytes -= free_bytes
+    assert failed.case == "out_of_memory"
+    assert all(value.block is None for value in row.outputs)
+    world.memory.release((*row.inputs, *row.outputs))
+    assert (world.memory.live_bytes, device.live_bytes) == (0, 0)
+
+
 def test_a_plan_without_a_persistent_kernel_is_launched_though_the_device_has_kernels() -> None:
     writer = Writer()
     x, w = writer.input(4, 4), writer.input(4, 4)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Fetch
+from fusewire_protos.frames import Fetch, Upload
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.engine import uploads
@@ -126,6 +128,20 @@ def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() 
             call.cancel()
             assert await client.failure(1) == "upload_failed"
             await client.idle()
+
+    run(test())
+
+
+def test_a_call_whose_upload_the_stream_may_not_declare_gets_no_value() -> None:
+    async def test() -> None:
+        async with world(array_bytes=16) as here:
+            client = here.client()
+            call = here.engine._uploads.claim(client.session, 20)
+            client.send(Upload(20, Spec(dtypes.float32, (5,)), None), Fetch(1, 20))
+            assert await asyncio.wait_for(call, 10) is None
+            failure = (await client.fetched(1)).failure
+            assert failure is not None
+            assert failure.case.name == "quota_array_bytes"
 
     run(test())
 

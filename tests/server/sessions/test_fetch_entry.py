@@ -89,6 +89,17 @@ def test_too_many_fetches_that_nobody_takes_are_a_protocol_case() -> None:
         world.take(one, Fetch(4, 10))
 
 
+def test_a_fetch_that_is_being_read_counts_once() -> None:
+    world = World(Limits(handles=4))
+    one = world.session()
+    for number in range(3):
+        world.take(one, Fetch(number, 10))
+        one.answers.begin_read(number, 16)
+    world.take(one, Fetch(3, 10))
+    with pytest.raises(CaseError, match="slow_reader"):
+        world.take(one, Fetch(4, 10))
+
+
 def test_an_answer_beside_the_stream_is_not_told_twice_before_it_is_acknowledged() -> None:
     world = World()
     one = world.session()

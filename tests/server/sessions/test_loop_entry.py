@@ -103,6 +103,21 @@ def test_handles_without_a_stride_are_those_of_the_last_iteration() -> None:
     assert named(one) == {101}
 
 
+@pytest.mark.parametrize(("kept", "kept_bytes"), [((3, 3), 6), ((0, 0), 0), ((1, 1), 2)])
+def test_a_loop_of_a_program_beyond_a_quota_takes_the_credit_that_its_client_counts(
+    kept: tuple[int, ...], kept_bytes: int
+) -> None:
+    world = World()
+    one = world.session()
+    world.programs.bounds = world.programs.bounds._replace(session_bytes=1)
+    world.take(one, new(DECAY, decay()))
+    before = one.admitted
+    world.take(one, loop(9, kept=kept))
+    taken = [now - then for now, then in zip(one.admitted, before, strict=True)]
+    assert taken == [9 * OPS, kept_bytes * SIZE_BYTES, 1]
+    assert one.in_flight == (0, 0, 0)
+
+
 def test_results_that_are_kept_of_each_iteration_have_a_value_each() -> None:
     world, one = opened()
     world.take(one, loop(4, kept=(4, 1)))
