@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import grpc
 import pytest
 
 from fusewire_protos.errors import CaseError
@@ -14,6 +15,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.engine import uploads
+from fusewire_server.engine.engine import Engine
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
 from tests.server.parts import segment, upload_beside
@@ -115,6 +117,32 @@ class Context:
 
     async def send_initial_metadata(self, _: tuple[tuple[str, str], ...]) -> None:
         pass
+
+
+class LateContext(Context):
+    """A call whose session ends while the call's metadata are sent."""
+
+    def __init__(self, engine: Engine, session: Session, handle: int) -> None:
+        super().__init__(session, handle)
+        self._engine, self._session = engine, session
+
+    async def send_initial_metadata(self, _: tuple[tuple[str, str], ...]) -> None:
+        self._engine.end(self._session)
+
+    async def abort(self, code: grpc.StatusCode, details: str) -> None:
+        raise grpc.aio.AbortError(details)
+
+
+def test_an_upload_whose_session_ends_before_the_call_waits_is_refused_at_once() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client(tenant=OPEN_TENANT)
+            context: Any = LateContext(here.engine, client.session, 20)
+            with pytest.raises(grpc.aio.AbortError, match="session_lost"):
+                await asyncio.wait_for(Bulk(here.engine, Access(None)).upload(stream([DATA]), context), 10)
+            assert here.engine._uploads.sessions == 0
+
+    run(test())
 
 
 def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() -> None:
