@@ -269,7 +269,7 @@ class Session:
         return self._thread_recorders.have_unsent or self._state.stream.waiting_entries > 0
 
     def on_tick(self) -> float:
-        return self._timer.tick_s(time.monotonic_ns())
+        return self._timer.tick(time.monotonic_ns())
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
         self._fetches.on_download(fetch, raw)

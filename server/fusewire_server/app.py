@@ -140,7 +140,7 @@ class _Process:
 
     async def _keep_house(self, engine: Engine) -> None:
         while True:
-            engine.look_at_device(time.monotonic_ns())
+            engine.break_if_device_stalls(time.monotonic_ns())
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
 

@@ -13,7 +13,7 @@ from fusewire_server.programs.program_table import ProgramTable, TableBounds
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.intake import Intake
-from fusewire_server.sessions.rows import poison_from_inputs
+from fusewire_server.sessions.rows import fail_from_inputs
 from fusewire_server.sessions.session import Row, Session, ValueState
 from fusewire_server.sessions.values import make_ready, release_if_dead
 from tests.server import parts
@@ -60,7 +60,7 @@ class World:
         """What the engine does with the head of the queue, as far as tables go."""
         effects = Effects()
         row = one.queue.popleft()
-        poison_from_inputs(row, effects.released)
+        fail_from_inputs(row, effects.released)
         for value in row.inputs:
             value.readers -= 1
             release_if_dead(one, value, effects.released)

@@ -26,8 +26,8 @@ from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
-# The functions of these ops take more parameters than the entry has, such as a dtype. `functions` defines these
-# functions.
+# The functions of these ops have other parameters than the operands and attributes of the entry, such as a dtype.
+# `functions` defines them.
 _WRITTEN_BY_HAND = frozenset(
     ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
 )

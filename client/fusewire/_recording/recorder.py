@@ -104,7 +104,7 @@ class Owner(Protocol):
         """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
 
 
-class _Heard(NamedTuple):
+class _UnsentRecords(NamedTuple):
     """The unsent records as flat integers, up to the op before number `end`."""
 
     records: Integers
@@ -115,17 +115,17 @@ class Recorder(ThreadTape):
     """Records for the thread with the identifier `thread`. `index` is 1 or more, and unique in the session."""
 
     __slots__ = (
+        "_collected",
         "_cutter",
         "_dead",
         "_drafter",
-        "_heard",
         "_is_in_body",
         "_kept",
         "_mark",
-        "_nameless",
         "_next_look",
         "_next_upload",
         "_source_lines",
+        "_unknown_to_server",
         "_waiting_since_ns",
         "array_bytes",
         "first",
@@ -152,8 +152,8 @@ class Recorder(ThreadTape):
         self._drafter = Drafter(owner.limits)
         self._is_in_body = False  # the recording thread writes it
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
-        self._nameless: set[int] = set()
-        self._heard = _Heard(np.empty(0, np.int64), self.first)
+        self._unknown_to_server: set[int] = set()
+        self._collected = _UnsentRecords(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._source_lines = SourceLines()
@@ -218,18 +218,18 @@ class Recorder(ThreadTape):
     def mint_parameter(self) -> int:
         """Returns a new handle that stands for a value which is bound when the body is used."""
         handle = self.mint_upload()
-        self._nameless.add(handle)
+        self._unknown_to_server.add(handle)
         return handle
 
     def drop_first_of_body(self) -> bool:
         """Drops the first op of the body if no other op takes its result. Returns whether it did."""
         with self.lock:
-            unsent = self._hear().records
+            unsent = self._collect_unsent().records
             first_ops = places_of_signatures(unsent)[:2].tolist()
             if len(first_ops) < 2 or (unsent == self.sent).any():
                 return False
-            self._heard = self._heard._replace(records=unsent[first_ops[1] :])
-            self._nameless.add(self.sent)
+            self._collected = self._collected._replace(records=unsent[first_ops[1] :])
+            self._unknown_to_server.add(self.sent)
             self.sent += 1
             return True
 
@@ -240,7 +240,7 @@ class Recorder(ThreadTape):
             if self.has_unsent:
                 self._take_deaths(self.deaths)
                 is_given_up = (self._dead >= self.sent) & (self._dead < self.next_number)
-                self._nameless.update(
+                self._unknown_to_server.update(
                     {*range(self.sent, self.next_number)}.difference(self._dead[is_given_up].tolist())
                 )
                 self._dead = self._dead[~is_given_up]
@@ -252,14 +252,14 @@ class Recorder(ThreadTape):
         `results` are the handles of the results that stay.
         """
         deaths = self.deaths
-        unsent, end = self._hear()
+        unsent, end = self._collect_unsent()
         self._take_deaths(deaths)
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
         structure = structure_of(unsent, first, ops)
         liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
         live = tuple(sorted({handle - first for handle in results}))
-        self._nameless.update([first + index for index in liveness.live if index not in live])
+        self._unknown_to_server.update([first + index for index in liveness.live if index not in live])
         values = self.values_of(unsent)
         return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)
 
@@ -288,7 +288,7 @@ class Recorder(ThreadTape):
     def inputs_of_body(self) -> list[int]:
         """Returns the handles that the ops of the recorded body take, parameters among them."""
         with self.lock:
-            return structure_of(self._hear().records, self.sent, self.next_number - self.sent).inputs
+            return structure_of(self._collect_unsent().records, self.sent, self.next_number - self.sent).inputs
 
     def reserve(self, ops: int) -> int:
         """Takes handles for the results of ops that were recorded before, and returns the first of them.
@@ -310,7 +310,7 @@ class Recorder(ThreadTape):
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
         self.pass_over(ops)
         self.sent = end = self.next_number
-        self._heard = _Heard(_NO_RECORDS, end)
+        self._collected = _UnsentRecords(_NO_RECORDS, end)
         self._cutter = Cutter()
         self._set_marks()
 
@@ -330,7 +330,7 @@ class Recorder(ThreadTape):
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.next_number or handle in self._nameless
+        return self.sent <= handle < self.next_number or handle in self._unknown_to_server
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -354,7 +354,7 @@ class Recorder(ThreadTape):
         if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
-        unsent, end = self._hear()
+        unsent, end = self._collect_unsent()
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
@@ -365,7 +365,7 @@ class Recorder(ThreadTape):
             return None
         self._take_deaths(deaths)
         drafted = Unsent(unsent, places, self.sent, self._dead, self.values_of)
-        return self._drafter.draft(piece, drafted, self._cutter.turn)
+        return self._drafter.draft(piece, drafted, self._cutter.rotate)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.
@@ -375,7 +375,7 @@ class Recorder(ThreadTape):
         if draft.is_again:
             return
         self._dead = draft.liveness.waiting
-        self._heard = _Heard(draft.later, self._heard.end)
+        self._collected = _UnsentRecords(draft.later, self._collected.end)
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
@@ -392,7 +392,7 @@ class Recorder(ThreadTape):
         self._take_deaths(self.deaths)
         if not len(self._dead):
             return []
-        liveness = liveness_of(self.sent, 0, (), self._dead, self._hear().records)
+        liveness = liveness_of(self.sent, 0, (), self._dead, self._collect_unsent().records)
         self._dead = liveness.waiting
         return liveness.freed
 
@@ -437,8 +437,8 @@ class Recorder(ThreadTape):
         dead = self.take_deaths(count)
         if self.pinned:
             dead = self._without_pinned(dead)
-        if self._nameless:
-            dead = self._without_nameless(dead)
+        if self._unknown_to_server:
+            dead = self._without_unknown(dead)
         if len(dead):
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
@@ -449,11 +449,11 @@ class Recorder(ThreadTape):
             self.bury(handle)
         return dead[~is_pinned]
 
-    def _without_nameless(self, dead: Integers) -> Integers:
+    def _without_unknown(self, dead: Integers) -> Integers:
         """Returns the dead handles that the server knows or will know."""
         handles: list[int] = dead.tolist()
-        known = [handle for handle in handles if handle not in self._nameless]
-        self._nameless.difference_update(handles)
+        known = [handle for handle in handles if handle not in self._unknown_to_server]
+        self._unknown_to_server.difference_update(handles)
         return np.array(known, np.int64)
 
     def _drop_sent_pins(self) -> None:
@@ -461,13 +461,13 @@ class Recorder(ThreadTape):
             for key in [key for key in self._kept.copy() if key[0] < self.sent]:
                 self._kept.pop(key, None)
 
-    def _hear(self) -> _Heard:
+    def _collect_unsent(self) -> _UnsentRecords:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        end, (known, heard) = self.next_number, self._heard
+        end, (known, heard) = self.next_number, self._collected
         if end > heard:
             new = self.between(heard, end)
-            self._heard = _Heard(np.concatenate((known, new)) if len(known) else new, end)
-        return self._heard
+            self._collected = _UnsentRecords(np.concatenate((known, new)) if len(known) else new, end)
+        return self._collected
 
     def _trim(self) -> None:
         """Drops sent records that no search for a loop needs. Called in the recording thread."""

@@ -1,6 +1,6 @@
 """Does the periodic work of a session: sends ops that have waited, reports deaths of handles, asks for heartbeats.
 
-The transport calls `tick_s` at each tick. Only the I/O thread calls the methods, except where a docstring says
+`Session.on_tick` calls `tick` in the I/O thread. Only this thread calls the methods, except where a docstring says
 otherwise.
 """
 
@@ -36,7 +36,7 @@ class SessionTimer:
             self._ticks = 0
         return was_asleep
 
-    def tick_s(self, now_ns: int) -> float:
+    def tick(self, now_ns: int) -> float:
         """Does the work that is due; returns the seconds until the next tick."""
         if self._state.ended is not None:
             return _IDLE_TICK_S
@@ -44,18 +44,18 @@ class SessionTimer:
         self._sender.flush_aged(now_ns)
         self._ticks += 1
         if self._ticks % _TICKS_A_ROUND:
-            return self._active_tick_s(now_ns)
+            return self._seconds_to_next_tick(now_ns)
         self._sender.send_frees()
         self._is_asleep = True  # set before the check below: a thread that records after the check asks for a tick
         if self._thread_recorders.have_unsent:
             self._is_asleep = False
-            return self._active_tick_s(now_ns)
+            return self._seconds_to_next_tick(now_ns)
         self._ticks -= 1  # so that the next tick is the last tick of a round too
         is_quiet = now_ns - self.heard_at_ns > _HEARTBEAT_AFTER_NS
         self.owes_heartbeat = is_quiet and self._state.stream.owes_acknowledgement
         return _IDLE_TICK_S
 
-    def _active_tick_s(self, now_ns: int) -> float:
+    def _seconds_to_next_tick(self, now_ns: int) -> float:
         """Returns the seconds until the next tick while ops may be waiting.
 
         No tick comes earlier than needed, because a tick takes the GIL from threads that record. While the device is

@@ -38,13 +38,12 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
-from fusewire_protos.ops import dtypes
+from fusewire_kernels.ops.order import LANES
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
-_LANES = 32  # FW_LANES of the prelude
 _LEVELS = 3  # levels of partial results: one for a chunk (FW_CHUNK elements), and two that combine chunks
 _POSITION_BYTES = 8
 _MOST_STACK_BYTES = 256 << 10  # the most that partial results may take; a thread's stack is a few MiB
@@ -76,7 +75,7 @@ def columns_at_once(body: LoopBody) -> int:
     The number is at most 64, and so small that the partial results of all points fit the stack.
     """
     reductions = [body.node(value) for phase in range(body.phases) for value in body.reductions(phase)]
-    column_bytes = sum(_LEVELS * _LANES * _partial_bytes(node) for node in reductions if node is not None)
+    column_bytes = sum(_LEVELS * LANES * _partial_bytes(node) for node in reductions if node is not None)
     count = _COLUMNS
     while count > 1 and count * column_bytes > _MOST_STACK_BYTES:
         count //= 2
@@ -85,8 +84,7 @@ def columns_at_once(body: LoopBody) -> int:
 
 def _partial_bytes(node: Node) -> int:
     position_bytes = _POSITION_BYTES if is_positional(node) else 0
-    accumulator = dtypes.float32 if node.operand_dtype.is_half else node.operand_dtype
-    return accumulator.itemsize_bytes + position_bytes
+    return node.operand_dtype.accumulator.itemsize_bytes + position_bytes
 
 
 def _loop(dim: int) -> str:

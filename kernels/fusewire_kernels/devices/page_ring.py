@@ -1,4 +1,7 @@
-"""Gives data on their way to a device a place in a ring of pages, from which the device copies by itself. Pure."""
+"""Gives data on their way to a device a place in a ring of pages, from which the device copies by itself.
+
+Waits for the device if the whole ring is in use.
+"""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Cost(NamedTuple):
 class Plan:
     """A compiled program. `explanation` says in words which ops were fused, and why others were not.
 
-    `persistent` is another way to run iterations of a loop. It is None if there is none but launch by launch.
+    `persistent` is another way to run iterations of a loop. It is None if they can run launch by launch only.
     """
 
     kernels: tuple[KernelSource, ...]

@@ -56,7 +56,7 @@ class Allocation:
             self._memory.release((*fresh, *donor_of.values()))
             raise
         for position, donor in donor_of.items():
-            self._memory.hand_on(donor, row.outputs[position])
+            self._memory.donate(donor, row.outputs[position])
 
     def _go_on_with(self, row: Row, spare: list[Block], submission: Submission) -> None:
         """Checks that a row got its memory when its first iterations ran. Raises OutOfMemory if it did not."""

@@ -173,7 +173,7 @@ class Executor:
         except OutOfMemory as error:
             self._reports.add(Wrote(write, str(error)))
             return
-        report = self._reports.add if isinstance(write.data, Staged) else self._reports.add_patient
+        report = self._reports.add if isinstance(write.data, Staged) else self._reports.add_deferred
         report(Wrote(write, None))
 
     def _filled(self, data: bytes | Staged) -> Block:

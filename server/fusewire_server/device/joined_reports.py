@@ -26,7 +26,7 @@ class JoinedReports:
         self.pass_on()
         self.report(report)
 
-    def add_patient(self, report: Report) -> None:
+    def add_deferred(self, report: Report) -> None:
         """Keeps a report until the next one, or until the device thread has no order to act on."""
         self._waiting.append(report)
 

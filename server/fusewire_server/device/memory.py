@@ -93,9 +93,9 @@ class DeviceMemory:
             if block is not None:
                 self.give_back(block)
 
-    def hand_on(self, donor: Value, heir: Value) -> None:
+    def donate(self, donor: Value, result: Value) -> None:
         """Gives the block of a donor to the result that is written over the donor."""
-        heir.block = donor.block
+        result.block = donor.block
         self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
 

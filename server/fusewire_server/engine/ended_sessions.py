@@ -7,9 +7,9 @@ from itertools import islice
 
 from fusewire_server.device.orders import Release
 from fusewire_server.engine.device_orders import DeviceOrders
-from fusewire_server.sessions.intake import MOST_KILLED
+from fusewire_server.sessions.intake import MOST_FREED_AT_ONCE
 from fusewire_server.sessions.session import Session, Value
-from fusewire_server.sessions.values import let_die
+from fusewire_server.sessions.values import forget_ended
 
 
 class EndedSessions:
@@ -42,10 +42,10 @@ class EndedSessions:
         A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
         values = self._values[session]
-        piece = tuple(islice(values.values(), MOST_KILLED))
+        piece = tuple(islice(values.values(), MOST_FREED_AT_ONCE))
         self._orders.add_release([session], piece)
         self._orders.hand_over()
-        let_die(values, piece)
+        forget_ended(values, piece)
         if values:
             self._loop.call_soon(self._give_back, session)
         else:

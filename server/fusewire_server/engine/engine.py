@@ -43,7 +43,7 @@ from fusewire_server.sessions.session import Session, SessionState, Value, Value
 
 log = logging.getLogger("fusewire.engine")
 
-FEW_ENTRIES = 4  # a frame with at most so many entries is applied without reading the clock
+FEW_ENTRIES = 4  # a frame of at most so many entries is applied at once; time slices read the clock after each entry
 
 
 class Engine:
@@ -129,7 +129,7 @@ class Engine:
     def start(self) -> None:
         self._device_thread.start()
 
-    def look_at_device(self, now_ns: int) -> None:
+    def break_if_device_stalls(self, now_ns: int) -> None:
         """Gives the device up if it does not finish its work, because sessions would wait for ever."""
         waited_ns = self._device_thread.waited_ns(now_ns)
         if not self.is_broken and waited_ns > self.config.device.stall_s * 1e9:
@@ -320,7 +320,7 @@ class Engine:
             self.counters.failed(failure.case)
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
-        for entry in effects.used:
+        for entry in effects.to_prepare:
             self._plans.prepare_tier0(entry, session)
         self._reads.order(effects)
         self._orders.add_release([session], effects.released)
@@ -359,11 +359,11 @@ class Engine:
         with self._reports_lock:
             reports, self._reports = self._reports, []
         for report in reports:
-            self._finish_surely(report)
+            self._finish_or_break(report)
         self._submissions.submit()
         self._orders.hand_over()
 
-    def _finish_surely(self, report: orders.Report) -> None:
+    def _finish_or_break(self, report: orders.Report) -> None:
         """Handles a report. If that fails, the server is broken, because tables may be wrong; other reports go on."""
         try:
             self._finish(report)

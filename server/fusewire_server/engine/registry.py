@@ -50,7 +50,7 @@ class Registry:
         self.limits = limits
         self._end = end
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer
-        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
+        self._grace_timers: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
         """Opens a session. Raises CaseError if a limit allows no more sessions."""
@@ -71,7 +71,7 @@ class Registry:
         own = sum(session.tenant == tenant for session in self.sessions.values())
         if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
             return
-        detached = next((one for one in self._deaths if self.sessions[one].tenant == tenant), None)
+        detached = next((one for one in self._grace_timers if self.sessions[one].tenant == tenant), None)
         if detached is not None:
             self._end(self.sessions[detached], REPLACED)
         elif own >= limits.tenant_sessions:
@@ -90,7 +90,7 @@ class Registry:
             raise CaseError("session_lost", "this server holds no such session")
         session.resume(acknowledged)
         session.heard_at_ns = time.monotonic_ns()
-        self._let_live(session)
+        self._stop_grace_timer(session)
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
@@ -114,7 +114,7 @@ class Registry:
         session.on(SessionEvent.DISCONNECT)
         self._wakers.pop(session.session_id, None)
         loop, grace_s = asyncio.get_running_loop(), self.limits.resume_grace_s
-        self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session, GRACE_PASSED)
+        self._grace_timers[session.session_id] = loop.call_later(grace_s, self._end, session, GRACE_PASSED)
 
     def take_out(self, session: Session) -> None:
         """Removes a session that has ended, and adds it to the totals."""
@@ -122,10 +122,10 @@ class Registry:
         del self.sessions[session.session_id]
         self.ended = self.ended.plus(session)
         self._wakers.pop(session.session_id, None)
-        self._let_live(session)
+        self._stop_grace_timer(session)
 
-    def _let_live(self, session: Session) -> None:
+    def _stop_grace_timer(self, session: Session) -> None:
         """Stops the timer of the session's grace period."""
-        death = self._deaths.pop(session.session_id, None)
+        death = self._grace_timers.pop(session.session_id, None)
         if death is not None:
             death.cancel()

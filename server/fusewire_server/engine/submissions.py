@@ -22,7 +22,7 @@ from fusewire_server.programs.slow_log import SLOW_NS, SlowLog, SlowSegment
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes, Told
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.rows import drop_row, fail_row, poison_from_inputs
+from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_row
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
 
 
@@ -156,7 +156,7 @@ class Submissions:
             self._counters.failed(fault.case)
             self._drop(row, fault._replace(base=row.base), effects)
             return False
-        poison_from_inputs(row, effects.released)
+        fail_from_inputs(row, effects.released)
         if _is_wanted(row):
             return True
         self._drop(row, failure_of(row.outputs[0]), effects)

@@ -96,8 +96,8 @@ class Planner:
     """Sends requests to the workers and takes their answers. The loop thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings, settings.urgent_workers, most_rows=1)
-        self._usual = _Lane(settings, settings.usual_workers, most_rows=ROWS_THAT_CHOOSE)
+        self._urgent = _WorkerPool(settings, settings.urgent_workers, most_rows=1)
+        self._usual = _WorkerPool(settings, settings.usual_workers, most_rows=ROWS_THAT_CHOOSE)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""
@@ -113,28 +113,28 @@ class Planner:
     ) -> PlanRequest:
         """Asks for the plan of a program on behalf of `owner`. Requests of different owners take turns."""
         request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
-        self._lane(is_urgent=is_urgent).add(request, owner)
+        self._pool(is_urgent=is_urgent).add(request, owner)
         return request
 
     def join(self, request: PlanRequest, owner: Owner) -> None:
         """Adds `owner` to a request. The request then gets a turn of this owner too."""
         if owner not in request.owners and not request.answer.done():
-            self._lane(is_urgent=request.is_urgent).add(request, owner)
+            self._pool(is_urgent=request.is_urgent).add(request, owner)
 
     def waiting(self, owner: Owner, *, is_urgent: bool) -> int:
         """Returns the number of an owner's requests that have not had their turn."""
-        return self._lane(is_urgent=is_urgent).turns.waiting(owner)
+        return self._pool(is_urgent=is_urgent).turns.waiting(owner)
 
     def leave(self, owner: Owner) -> None:
         """Withdraws an owner from all its requests. A waiting request without another owner is cancelled."""
         self._urgent.leave(owner)
         self._usual.leave(owner)
 
-    def _lane(self, *, is_urgent: bool) -> _Lane:
+    def _pool(self, *, is_urgent: bool) -> _WorkerPool:
         return self._urgent if is_urgent else self._usual
 
 
-class _Lane:
+class _WorkerPool:
     """The requests of some workers, and the task of each worker that serves them.
 
     Their plans are for launches of one to `most_rows` rows, or of any number if that is `ROWS_THAT_CHOOSE`.

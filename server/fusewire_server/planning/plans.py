@@ -97,8 +97,8 @@ class Plans:
             return
         if entry.calls is None:
             entry.calls = OneOpCalls(entry.program, is_library_exact=self._device.info.is_library_exact)
-        if not entry.is_prepared:
-            entry.is_prepared = True
+        if not entry.has_begun_preparing:
+            entry.has_begun_preparing = True
             entry.fault = None
             self._preparations.begin(entry, session)
         elif entry.missing_calls:

@@ -85,7 +85,7 @@ class Preparations:
             waiting.discard(session)
             if not waiting:
                 del self._waiting[entry]
-                entry.is_prepared = False
+                entry.has_begun_preparing = False
                 entry.missing_calls.clear()
 
     def _turn(self) -> None:

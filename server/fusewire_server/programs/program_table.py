@@ -78,7 +78,7 @@ class ProgramEntry:
     planning_ns: int = 0
     compiling_ns: int = 0
     refusal: str = ""
-    is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
+    has_begun_preparing: bool = False  # whether the one-op plans of tier 0 have been asked for
     calls: OneOpCalls | None = None  # its calls that need one-op plans, found so far; None before the first use
     missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
@@ -122,7 +122,7 @@ class ProgramEntry:
     def cannot_run(self, failure: Failure) -> None:
         """Notes that missing one-op plans will not come. Rows that wait for these plans fail."""
         self.fault = failure
-        self.is_prepared = False
+        self.has_begun_preparing = False
         self.missing_calls.clear()
 
 

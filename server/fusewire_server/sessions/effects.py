@@ -10,7 +10,7 @@ from fusewire_server.sessions.session import Fetching, Value
 class Effects:
     """Actions that are collected while tables change. The engine does these actions afterwards."""
 
-    __slots__ = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "used", "writes")
+    __slots__ = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "to_prepare", "writes")
 
     def __init__(self) -> None:
         self.writes: list[tuple[Value, bytes]] = []  # uploads whose bytes came in the frame
@@ -20,5 +20,5 @@ class Effects:
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.
         self.to_plan: list[ProgramEntry] = []
-        self.used: list[ProgramEntry] = []  # programs of rows that run at tier 0 and need one-op plans now
+        self.to_prepare: list[ProgramEntry] = []  # programs of rows that run at tier 0 and need one-op plans now
         self.failures: list[Failure] = []  # failures to count

@@ -12,7 +12,7 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
 from fusewire_server.sessions.rows import fail_value
 from fusewire_server.sessions.session import ValueState
-from fusewire_server.sessions.values import kill, mint
+from fusewire_server.sessions.values import free_handles, mint
 
 MOST_FAILED = 512  # the most results of a segment that are failed in one call
 
@@ -41,7 +41,7 @@ def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
         minted += 1
     if minted == MOST_FAILED:
         return results
-    kill(session, results.dying, frame.effects.released)
+    free_handles(session, results.dying, frame.effects.released)
     return None
 
 

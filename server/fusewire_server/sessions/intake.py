@@ -23,9 +23,9 @@ from fusewire_server.sessions.rows import cancel_rows
 from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
-from fusewire_server.sessions.values import kill
+from fusewire_server.sessions.values import free_handles
 
-MOST_KILLED = 2048  # the most handles that a Free entry frees in one call
+MOST_FREED_AT_ONCE = 2048  # the most handles that a Free entry frees in one call
 
 
 class Applied(NamedTuple):
@@ -94,8 +94,8 @@ def _take_program(frame: Frame, new: NewProgram) -> None:
 
 def _take_free(frame: Frame, free: frames.Free) -> Item | None:
     handles = free.handles
-    kill(frame.session, handles[:MOST_KILLED], frame.effects.released)
-    return frames.Free(handles[MOST_KILLED:]) if len(handles) > MOST_KILLED else None
+    free_handles(frame.session, handles[:MOST_FREED_AT_ONCE], frame.effects.released)
+    return frames.Free(handles[MOST_FREED_AT_ONCE:]) if len(handles) > MOST_FREED_AT_ONCE else None
 
 
 def _take_cancel(frame: Frame, _cancel: frames.Cancel) -> None:

@@ -90,7 +90,7 @@ def cancel_rows(session: Session, released: list[Value]) -> None:
         drop_row(row, cancelled._replace(base=row.base), released)
 
 
-def poison_from_inputs(row: Row, released: list[Value]) -> None:
+def fail_from_inputs(row: Row, released: list[Value]) -> None:
     """Fails the results that depend on failed inputs. The engine calls this just before it submits the row.
 
     An input may have failed after the row was queued. The other results are computed; stand-ins replace the failed
@@ -100,7 +100,7 @@ def poison_from_inputs(row: Row, released: list[Value]) -> None:
         position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
     }
     if failed:
-        _poison(row, failed, released)
+        _fail_dependent_results(row, failed, released)
 
 
 def failures_of_results(
@@ -134,7 +134,7 @@ def stand_in(spec: Spec) -> Value:
     return value
 
 
-def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
+def _fail_dependent_results(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
     """Replaces failed inputs, and fails the results that depend on them. `failed`: position of an input -> failure."""
     stand_in_of = cache(stand_in)
     for position in failed:

@@ -29,7 +29,7 @@ from fusewire_server.sessions.loop_entry import (
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_base, check_dying, first_failed, scalars_of, starts_of
-from fusewire_server.sessions.values import check_quota, kill, mint
+from fusewire_server.sessions.values import check_quota, free_handles, mint
 
 # Position of an input that does not fit -> the spec of the input's value, or None if the handle names no value.
 Misfits = Mapping[int, Spec | None]
@@ -165,13 +165,13 @@ def _admit(frame: Frame, use: _Use) -> None:
     for value in row.inputs:
         value.readers += 1
     if use.dying:
-        kill(session, _dying(use.dying, use.handles), frame.effects.released)
+        free_handles(session, _dying(use.dying, use.handles), frame.effects.released)
 
 
 def _count_use(frame: Frame, entry: ProgramEntry) -> None:
     is_due = frame.programs.use(entry)
     if entry.loaded is None:
-        frame.effects.used.append(entry)
+        frame.effects.to_prepare.append(entry)
         if is_due or entry.state is PlanState.PLANNING:
             frame.effects.to_plan.append(entry)
 

@@ -306,7 +306,7 @@ class Session:
             if not in_flight.fits(self.credit):
                 raise CaseError("credit_overdrawn", _overdrawn(in_flight, self.credit))
         self.admitted = admitted
-        if not _fits_twice(in_flight, amount, self.credit):
+        if not _fits_another(in_flight, amount, self.credit):
             self.has_used_up_credit = True
             self.credit_used_up += 1
 
@@ -329,7 +329,7 @@ class Session:
         return any(4 * (now - before) >= most for now, before, most in zip(completed, told, self.credit, strict=True))
 
 
-def _fits_twice(in_flight: Amount, last: Amount, credit: Amount) -> bool:
+def _fits_another(in_flight: Amount, last: Amount, credit: Amount) -> bool:
     """Returns whether the credit leaves room for another `last`. Makes no Amount, because each segment asks."""
     ops, bytes_, segments = in_flight
     most_ops, most_bytes, most_segments = credit

@@ -41,7 +41,7 @@ def make_ready(value: Value, reads: list[Fetching]) -> None:
         value.fetches.clear()
 
 
-def kill(session: Session, handles: Iterable[int], released: list[Value]) -> None:
+def free_handles(session: Session, handles: Iterable[int], released: list[Value]) -> None:
     """Frees handles that the client no longer holds. Ignores handles that name no value."""
     for handle in handles:
         value = session.values.get(handle)
@@ -50,7 +50,7 @@ def kill(session: Session, handles: Iterable[int], released: list[Value]) -> Non
             release_if_dead(session, value, released)
 
 
-def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
+def forget_ended(values: dict[int, Value], dying: Iterable[Value]) -> None:
     """Removes `dying` from the values that an ended session held, and clears their links to rows and fetches."""
     for value in dying:
         del values[value.handle]

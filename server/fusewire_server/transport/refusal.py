@@ -27,7 +27,7 @@ def case_in(details: str) -> str:
     return details.partition(":")[0]
 
 
-def in_words(
+def aborting_on_cases(
     method: Callable[[Request, Context], Awaitable[Answer]], note: Callable[[str, Context], None]
 ) -> Callable[[Request, Context], Awaitable[Answer]]:
     """Wraps a method so that any case raised in it ends the call with the status of that case.

@@ -19,7 +19,7 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
-from fusewire_server.transport.refusal import Context, case_in, in_words
+from fusewire_server.transport.refusal import Context, aborting_on_cases, case_in
 from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
 
 audit = logging.getLogger("fusewire.audit")
@@ -47,13 +47,15 @@ class FusewireService:
             SERVICE,
             {
                 "Session": grpc.stream_stream_rpc_method_handler(
-                    in_words(self.session, session_refused), _as_it_is, pb.ServerFrame.SerializeToString
+                    aborting_on_cases(self.session, session_refused), _as_it_is, pb.ServerFrame.SerializeToString
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    in_words(self._bulk.upload, transfer_refused), _as_it_is, pb.UploadReceipt.SerializeToString
+                    aborting_on_cases(self._bulk.upload, transfer_refused),
+                    _as_it_is,
+                    pb.UploadReceipt.SerializeToString,
                 ),
                 "Download": grpc.unary_stream_rpc_method_handler(
-                    in_words(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString, _as_it_is
+                    aborting_on_cases(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString, _as_it_is
                 ),
             },
         )

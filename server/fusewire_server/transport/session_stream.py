@@ -77,12 +77,14 @@ class SessionStream:
 
     async def _read(self) -> None:
         try:
-            await _surely(self._engine.applied(self._session))  # applies the rest of the previous stream's last frame
+            await _with_case_errors(
+                self._engine.applied(self._session)
+            )  # applies the rest of the previous stream's last frame
             async for raw in self._frames:
                 if not self._is_current or self._goodbye is not None:
                     return
                 frame = parse_frame(raw, self._engine.config.limits.message_bytes)
-                if not await _surely(self._apply(frame, len(raw))):
+                if not await _with_case_errors(self._apply(frame, len(raw))):
                     return
                 if self._owed.is_set():
                     await asyncio.sleep(0)  # lets the writer send an answer before the next frame is read
@@ -265,7 +267,7 @@ def goodbye_of(error: CaseError) -> pb.Goodbye:
     return pb.Goodbye(code=error.case.code, text=error.text)
 
 
-async def _surely(applying: Awaitable[T]) -> T:
+async def _with_case_errors(applying: Awaitable[T]) -> T:
     """Turns any exception into a CaseError, which ends the session.
 
     The session cannot go on, because the client cannot send a frame again that was applied in part.

@@ -13,8 +13,8 @@ def opened() -> tuple[JoinedReports, list[Report]]:
 
 def test_a_patient_report_goes_before_the_next_one() -> None:
     reports, passed_on = opened()
-    reports.add_patient(Lasts(1))
-    reports.add_patient(Lasts(2))
+    reports.add_deferred(Lasts(1))
+    reports.add_deferred(Lasts(2))
     assert passed_on == []
     reports.add(Lasts(3))
     assert passed_on == [Lasts(1), Lasts(2), Lasts(3)]
@@ -22,7 +22,7 @@ def test_a_patient_report_goes_before_the_next_one() -> None:
 
 def test_each_report_is_passed_on_once() -> None:
     reports, passed_on = opened()
-    reports.add_patient(Lasts(1))
+    reports.add_deferred(Lasts(1))
     reports.pass_on()
     reports.pass_on()
     reports.add(Lasts(2))

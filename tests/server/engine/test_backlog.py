@@ -68,7 +68,7 @@ def test_others_have_turns_while_entries_that_list_many_handles_are_read() -> No
         async with world() as here:
             client = here.client()
             hurry(here)
-            count, entries = 8 * intake.MOST_KILLED, 3
+            count, entries = 8 * intake.MOST_FREED_AT_ONCE, 3
             assert not begin(client, *[Free(tuple(range(1000, 1000 + count)))] * entries, Free((10,)))
             assert await turns_until_applied(here, client) >= 8 * entries
             assert [*client.session.values] == [11]
@@ -77,7 +77,7 @@ def test_others_have_turns_while_entries_that_list_many_handles_are_read() -> No
 
 
 def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_KILLED", 2)
+    monkeypatch.setattr(intake, "MOST_FREED_AT_ONCE", 2)
 
     async def test() -> None:
         async with world() as here:

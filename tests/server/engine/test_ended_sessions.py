@@ -72,7 +72,7 @@ def _watched(here: World, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_FREED_AT_ONCE", 1)
 
     async def test() -> None:
         async with world() as here:
@@ -91,7 +91,7 @@ def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest
 def test_the_large_values_of_an_ended_session_go_back_before_anything_else_is_ordered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_FREED_AT_ONCE", 1)
 
     async def test() -> None:
         room_bytes = 2 * LARGE.size_bytes + 2 * SIZE_BYTES
@@ -110,7 +110,7 @@ def test_the_large_values_of_an_ended_session_go_back_before_anything_else_is_or
 def test_a_server_that_stops_gives_back_what_sessions_held_that_have_just_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_FREED_AT_ONCE", 1)
 
     async def test() -> None:
         async with world() as here:

@@ -202,7 +202,7 @@ def test_a_device_that_never_finishes_its_work_is_broken(monkeypatch: pytest.Mon
                 monkeypatch.setattr(
                     here.engine._device_thread, "waited_ns", lambda now_ns, waited_ns=waited_ns: waited_ns
                 )
-                here.engine.look_at_device(0)
+                here.engine.break_if_device_stalls(0)
                 assert bool(here.broken) == (waited_ns > most_ns)
             assert len(here.broken) == 1
             assert "device.stall_s = 120.0" in str(here.broken[0])

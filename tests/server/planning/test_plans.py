@@ -168,10 +168,10 @@ def test_what_sessions_waited_for_that_have_ended_is_asked_for_anew_by_the_next(
         here.plans.prepare_tier0(entry, other)
         here.plans.leave(one)
         await called_back()
-        assert (entry.state, entry.is_prepared) == (PlanState.UNPLANNED, True)
+        assert (entry.state, entry.has_begun_preparing) == (PlanState.UNPLANNED, True)
         here.plans.leave(other)
         await called_back()
-        assert (entry.is_prepared, entry.missing_calls) == (False, set())
+        assert (entry.has_begun_preparing, entry.missing_calls) == (False, set())
         here.plans.prepare_tier0(entry, session("c"))
         await here.answer(2)
         assert len(entry.one_ops) == 1

@@ -145,11 +145,11 @@ def test_what_is_readied_for_nobody_any_more_is_given_up() -> None:
     here, entry, one, other = World(), of_calls(3 * STEPS_A_TURN), session("a"), session("b")
     here.preparations.begin(entry, one)
     here.preparations.begin(entry, other)
-    entry.is_prepared = True
+    entry.has_begun_preparing = True
     here.preparations.leave(one)
-    assert (entry.is_prepared, bool(entry.missing_calls)) == (True, True)
+    assert (entry.has_begun_preparing, bool(entry.missing_calls)) == (True, True)
     here.preparations.leave(other)
-    assert (entry.is_prepared, entry.missing_calls) == (False, set())
+    assert (entry.has_begun_preparing, entry.missing_calls) == (False, set())
     before = len(here.taken)
     here.turns_to_the_end()
     assert len(here.taken) == before

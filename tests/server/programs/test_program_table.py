@@ -245,7 +245,7 @@ def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
     limits = ProgramLimits(array_bytes=1 << 20)
     with pytest.raises(CaseError, match="quota_array_bytes"):
         decode(raw, limits)
-    assert claim_of(raw, limits, CASES["quota_array_bytes"]) == Claim.of((0,), Amount(1, 1 << 34, 1))
+    assert claim_of(raw, limits, CASES["quota_array_bytes"]) == Claim.of((0,), Amount(1, 1 << 34, 1), (1 << 34,))
 
 
 @pytest.mark.parametrize("limits", [ProgramLimits(program_operands=8), ProgramLimits(program_ops=2)])

@@ -16,7 +16,7 @@ from fusewire_protos.programs.program import Program, build
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions import failed_results, segment_entry, validation
 from fusewire_server.sessions.frame import Arrival, Item
-from fusewire_server.sessions.rows import drop_row, fail_value, poison_from_inputs
+from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_value
 from fusewire_server.sessions.session import ValueState
 from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, VECTOR, new, op, segment, upload, upload_beside
@@ -145,7 +145,7 @@ def test_an_input_that_fails_late_is_replaced_by_a_stand_in_of_the_programs_spec
     fail_value(one, one.values[20], FAULT)
     world.take(one, segment(PAIR, 100, 10, 20, dying=(1,)))
     row = one.queue[0]
-    poison_from_inputs(row, [])
+    fail_from_inputs(row, [])
     assert (row.inputs[1].state, row.inputs[1].spec) == (ValueState.STAND_IN, VECTOR)
     assert [value.state for value in row.outputs] == [ValueState.ISSUED, ValueState.FAILED, ValueState.FAILED]
     assert 20 not in one.values

@@ -17,7 +17,7 @@ from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import bring_upload
 from fusewire_server.sessions.session import ValueState
-from fusewire_server.sessions.values import let_die
+from fusewire_server.sessions.values import forget_ended
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers, bases
 
@@ -36,7 +36,7 @@ def test_a_segments_use_is_counted_and_its_program_is_to_be_planned() -> None:
     one = world.session()
     effects = world.take(one, segment(NEGATE, 100, 10))
     entry = one.programs[NEGATE]
-    assert (entry.uses, effects.to_plan, effects.used) == (1, [entry], [entry])
+    assert (entry.uses, effects.to_plan, effects.to_prepare) == (1, [entry], [entry])
 
 
 def test_rows_that_need_an_upload_are_held_back_and_others_go_on() -> None:
@@ -224,7 +224,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         values = world.intake.close(one)
-        let_die(values, [*values.values()])
+        forget_ended(values, [*values.values()])
         del one
         assert held() is None
     finally:

@@ -23,7 +23,7 @@ from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
-from fusewire_server.sessions.rows import poison_from_inputs
+from fusewire_server.sessions.rows import fail_from_inputs
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload_beside
 from tests.server.tables import World, answers
@@ -212,7 +212,7 @@ def test_an_upload_that_fails_before_the_loop_runs_fails_its_results() -> None:
     row.inputs[0].state = ValueState.READY
     one.values[30].state = ValueState.FAILED
     one.values[30].failure = world.take(one, loop(1, base=900, inputs=(78, STEP))).failures[0]
-    poison_from_inputs(row, [])
+    fail_from_inputs(row, [])
     assert row.iterations is not None
     assert all(value.state is ValueState.FAILED for value, _ in row.iterations.results())
 

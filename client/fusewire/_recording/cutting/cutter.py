@@ -48,7 +48,7 @@ HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
 _LONGEST_BODY_OPS = HISTORY_OPS // 2  # a loop is found once two bodies of it are recorded
-_READS_THAT_TURN = 2  # so many reads at one op of the body rotate it; a single read may stand at the end of the loop
+_READS_THAT_ROTATE = 2  # so many reads at one op of the body rotate it; a single read may stand at the end of the loop
 
 
 class Reach(Enum):
@@ -99,7 +99,7 @@ class Cutter:
         self._unsent: Integers = np.empty(0, np.int64)  # the unsent ops at the last call of `next_piece`
         self._sent = History.empty(HISTORY_OPS)  # the last sent ops, as many as a search for a loop needs
         self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # a body too long for a segment -> see `_is_of_loops`
-        self._barren_ops = 0  # the number of unsent ops at the last search that found no loop
+        self._searched_ops = 0  # the number of unsent ops at the last search that found no loop
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """Returns how many ops the next piece will have if the loop goes on, or None while there is no loop."""
@@ -132,36 +132,36 @@ class Cutter:
         self._unsent = unsent
         if self._is_broken(unsent):
             self._leave(unsent, look_back)
-        elif self._body is None and len(unsent) != self._barren_ops:
+        elif self._body is None and len(unsent) != self._searched_ops:
             self._enter(unsent, look_back)
         if self._body is None and reach is not Reach.SETTLED:
             self._search_before(len(unsent) - 1, unsent, look_back)
         if self._body is None:
-            self._barren_ops = len(unsent)
+            self._searched_ops = len(unsent)
             return _piece_of_no_loop(len(unsent), reach, least_ops)
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
     def cut(self, piece: Piece) -> None:
         """Notes that `piece`, the last piece returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
-        lead_ops, barren_ops = self._lead_ops - piece.ops, self._barren_ops - piece.ops
+        lead_ops, searched_ops = self._lead_ops - piece.ops, self._searched_ops - piece.ops
         if self._body is not None and lead_ops < 0:
             lead_ops %= len(self._body)
         # All fields are assigned at the end, because a signal handler may raise between two statements.
-        self._sent, self._lead_ops, self._barren_ops = sent, lead_ops, barren_ops
+        self._sent, self._lead_ops, self._searched_ops = sent, lead_ops, searched_ops
 
     def note_end(self, reach: Reach) -> None:
         """Notes that all ops are cut. After two reads at one op of the body, rotates the body to end with this op."""
         if reach is not Reach.EVERYTHING or self._body is None:
             return
         lead = self._lead_ops
-        self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
-        if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
+        self._reads = [*self._reads, lead][-_READS_THAT_ROTATE:]
+        if lead == 0 or self._reads != [lead] * _READS_THAT_ROTATE:
             return
         self._known.drop(self._body)
         self._begin(np.roll(self._body, lead), 0)
 
-    def turn(self, ops: int) -> None:
+    def rotate(self, ops: int) -> None:
         """Rotates the body to begin behind its first `ops` ops. The next body stands first among the unsent ops."""
         assert self._body is not None
         self._known.drop(self._body)
@@ -274,7 +274,7 @@ class Cutter:
         self._known.add(body)
 
 
-def within(ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
+def largest_fragment(ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
     """Returns the largest fragment that one program may hold, of at least one op.
 
     `ends` holds for each op of the piece the number of operands of all ops up to and including this op.

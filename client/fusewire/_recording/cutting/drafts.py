@@ -8,14 +8,14 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fusewire._recording.cutting.cutter import Piece, within
+from fusewire._recording.cutting.cutter import Piece, largest_fragment
 from fusewire._recording.cutting.kept_results import KeptResults, kept_results
 from fusewire._recording.cutting.rolling import (
     LastBody,
     RolledBodies,
     RolledBody,
-    begins_within,
     last_body,
+    place_of_new_start,
     roll,
     rolled_on,
 )
@@ -99,13 +99,13 @@ class Drafter:
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 
-    def draft(self, piece: Piece, unsent: Unsent, turn: Callable[[int], None]) -> Draft:
+    def draft(self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None]) -> Draft:
         """Drafts a segment of the first ops: those of `piece`, or fewer if not all of them fit in one segment.
 
-        Calls `turn` with the number of ops of the draft if the loop's body begins behind them.
+        Calls `rotate` with the number of ops of the draft if the loop's body begins behind them.
         """
         if piece.bodies and self._fits(unsent, piece.ops // piece.bodies):
-            return self._draft_loop(piece, unsent, turn)
+            return self._draft_loop(piece, unsent, rotate)
         return self._draft_fragment(piece.ops, unsent)
 
     def _draft_fragment(self, ops: int, unsent: Unsent) -> Draft:
@@ -116,7 +116,7 @@ class Drafter:
         liveness = liveness_of(unsent.first, piece.ops, structure.inputs, unsent.dead, later)
         return Draft(piece, unsent.first, structure, liveness, unsent.values_of(here), later)
 
-    def _draft_loop(self, piece: Piece, unsent: Unsent, turn: Callable[[int], None]) -> Draft:
+    def _draft_loop(self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None]) -> Draft:
         """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
 
         If more results of a last body that is not settled are live than of others, it becomes a fragment. So do bodies
@@ -129,9 +129,9 @@ class Drafter:
         if known is not None and known.goes_on(cells, first, ops):
             bodies = rolled_on(cells, known.body)
         else:
-            lead = 0 if known is None else begins_within(cells, first, ops, known.body)
+            lead = 0 if known is None else place_of_new_start(cells, first, ops, known.body)
             if lead:
-                turn(lead)
+                rotate(lead)
                 return self._draft_fragment(lead, unsent)
             bodies = roll(cells, first, ops, None if known is None else known.body)
         kept = _kept(piece.shortened(bodies.iterations), bodies, unsent)
@@ -156,7 +156,7 @@ class Drafter:
             return Piece(ops)
         limits = self._limits
         ends = np.append(unsent.places, len(unsent.records))[1 : ops + 1] - np.arange(1, ops + 1)
-        return within(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
+        return largest_fragment(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
 
     def _fits(self, unsent: Unsent, ops: int) -> bool:
         """Returns whether one program may hold the first ops."""

@@ -113,7 +113,7 @@ def roll(bodies: Integers, first: int, ops: int, known: RolledBody | None) -> Ro
     """
     rows = _Rows(bodies, _roles(bodies, first, ops), _are_outer(bodies, first, ops), ops)
     count = 0 if known is None else _count_alike(rows, known)
-    if known is not None and _is_right(rows, count):
+    if known is not None and _may_stay(rows, count):
         return _rolled(bodies[:count], known)
     body, new_count = _new_body(rows)
     if known is not None and count > 1 and (new_count <= count or (body.roles == known.roles).all()):
@@ -161,7 +161,7 @@ def rolled_on(bodies: Integers, known: RolledBody) -> RolledBodies:
     return RolledBodies(known, len(bodies), known.inputs_of(bodies), ())
 
 
-def begins_within(bodies: Integers, first: int, ops: int, known: RolledBody) -> int:
+def place_of_new_start(bodies: Integers, first: int, ops: int, known: RolledBody) -> int:
     """Returns the index of the op with which the loop begins anew within the first body, or 0 if it does not.
 
     Where earlier bodies take a result of their own, this op takes a handle from elsewhere.
@@ -244,7 +244,7 @@ def _count_alike(rows: _Rows, body: RolledBody) -> int:
     return min(rows.count_fitting(body.roles), _count_leading(are_same))
 
 
-def _is_right(rows: _Rows, count: int) -> bool:
+def _may_stay(rows: _Rows, count: int) -> bool:
     """Returns whether a known structure need not be replaced, which the first `count` of the bodies have.
 
     After one body, it is replaced if the next two have the same roles, so that these are those of a loop. After few

@@ -21,7 +21,7 @@ from fusewire._recording.cutting.cutter import (
     Past,
     Piece,
     Reach,
-    within,
+    largest_fragment,
 )
 from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
@@ -426,7 +426,7 @@ def test_a_body_may_be_turned_to_begin_at_another_op() -> None:
     feed = Feed()
     feed.record(BODY * 40)
     feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    feed.cutter.turn(2)
+    feed.cutter.rotate(2)
     assert feed.cut()[:2] == [Piece(2), Piece(6 * 38, 38)]
 
 
@@ -443,9 +443,9 @@ def test_a_piece_has_no_more_ops_than_a_loop_may_have() -> None:
 
 def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> None:
     ends = np.array([2, 4, 14, 16])
-    cut = [within(ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
+    cut = [largest_fragment(ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
     assert cut == [Piece(4), Piece(3), Piece(2), Piece(1)]
 
 
 def test_a_fragment_has_no_more_ops_than_a_program_may_have() -> None:
-    assert within(np.arange(2, 50, 2), most_ops=5, most_operands=1000) == Piece(5)
+    assert largest_fragment(np.arange(2, 50, 2), most_ops=5, most_operands=1000) == Piece(5)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
+from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, last_body, place_of_new_start, roll, rolled_on
 from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
@@ -147,8 +147,8 @@ def test_a_loop_that_begins_within_a_body_begins_with_the_op_that_takes_the_othe
     known = rolled(bodies(carried(4))).body
     rows = bodies([FIRST - 1])
     rows[0, 4] = START  # the sum takes another value than the product
-    assert begins_within(rows, FIRST, OPS, known) == 1
-    assert begins_within(bodies([FIRST - 1]), FIRST, OPS, known) == 0
+    assert place_of_new_start(rows, FIRST, OPS, known) == 1
+    assert place_of_new_start(bodies([FIRST - 1]), FIRST, OPS, known) == 0
 
 
 def lagging(count: int, start: tuple[int, int] = (START, OTHER)) -> list[int]:
