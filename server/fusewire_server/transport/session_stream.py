@@ -77,9 +77,8 @@ class SessionStream:
 
     async def _read(self) -> None:
         try:
-            await _with_case_errors(
-                self._engine.applied(self._session)
-            )  # applies the rest of the previous stream's last frame
+            # Applies the rest of the last frame of the stream before.
+            await _with_case_errors(self._engine.applied(self._session))
             async for raw in self._frames:
                 if not self._is_current or self._goodbye is not None:
                     return
