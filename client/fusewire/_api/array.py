@@ -23,6 +23,7 @@ from fusewire._api.assignment import with_item
 from fusewire._api.operations import Axis
 from fusewire._api.selection import get_item
 from fusewire._errors import ArgumentError
+from fusewire._recording.body import check_may_assign
 from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
 from fusewire._stream.receivers import Value
@@ -261,6 +262,7 @@ class Array(Recorded):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
             value = self._recorder.owner.array(value)
+        check_may_assign(self)
         changed = with_item(self, key, value, self._recorder.owner.array)
         # The two objects exchange handles: `self` gets the new value, and `changed` dies here with the old value.
         self._handle, changed._handle = changed._handle, self._handle

@@ -321,6 +321,8 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
     (length,) = shape_of(builtins.max(math.ceil((stop - start) / step), 0))
+    if not length:
+        start = step = 0  # without elements, these need not fit the dtype
     if wanted.is_integer:
         start, step = int(start), _whole_step(start, step, wanted) if length > 1 else 0
     return _create("arange", ((wanted, start), (wanted, step)), (length, wanted.code))

@@ -31,12 +31,12 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     of other shapes or dtypes, and QuotaExceeded for a body of more ops than `limits.program_ops`.
     """
     count = operator.index(n)
-    if count <= 0:
-        return carry
     if count > MAX_ITERATIONS:
         raise ArgumentError(f"fori_loop of {count} iterations; the most is {MAX_ITERATIONS}")
     leaves, form = flatten(carry)
     initial = _arrays(leaves)
+    if count <= 0:
+        return unflatten(form, initial)
     recorder = initial[0]._recorder.owner.recorder()
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))

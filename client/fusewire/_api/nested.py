@@ -14,12 +14,14 @@ from fusewire._errors import ArgumentError
 class Form:
     """The form of a nested value. Equal forms hold equally many leaves, in the same places.
 
-    `kind` is the class of a tuple, list or dict, or None for a leaf. `keys` are those of a dict.
+    `kind` is the class of a tuple, list or dict, or None for a leaf. `keys` are those of a dict, and `key_types` their
+    classes, as 1 and 1.0 are equal.
     """
 
     kind: type | None
     parts: tuple[Form, ...] = ()
     keys: tuple[Hashable, ...] = ()
+    key_types: tuple[type, ...] = ()
 
 
 _LEAF = Form(None)
@@ -37,7 +39,7 @@ def flatten(value: Any) -> tuple[list[Any], Form]:
         if isinstance(value, Counter | defaultdict):
             raise ArgumentError(f"a {type(value).__name__} of arrays; pass a dict")
         leaves, parts = _flatten_all(value.values())
-        return leaves, Form(type(value), parts, tuple(value))
+        return leaves, Form(type(value), parts, tuple(value), tuple(map(type, value)))
     return [value], _LEAF
 
 

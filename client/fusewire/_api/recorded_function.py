@@ -133,10 +133,13 @@ def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> lis
     first = recorder.reserve(known.draft.piece.ops)
     recorder.owner.send_body(recorder, lambda: recorder.draft_again(known.draft, first, bound))
     del pins
-    return [
-        adopt(Array, recorder, first + each.op_index, each.spec) if isinstance(each, _Result) else each
-        for each in known.returned
-    ]
+    results = {each: adopt(Array, recorder, first + each.op_index, each.spec) for each in _results_of(known.returned)}
+    return [results[each] if isinstance(each, _Result) else each for each in known.returned]
+
+
+def _results_of(returned: Sequence[Any]) -> set[_Result]:
+    """Returns the different results among the leaves. An array that is returned twice is one object of one handle."""
+    return {each for each in returned if isinstance(each, _Result)}
 
 
 def _bound(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> tuple[list[HandlePin], list[int]]:

@@ -37,6 +37,16 @@ class BodyRecording:
         return is_dropped
 
 
+def check_may_assign(array: Recorded) -> None:
+    """Raises RequestError if the calling thread records a body and `array` is from outside.
+
+    The body runs later and any number of times, so that the array would have no value now.
+    """
+    recorder = array._recorder.owner.recorder()
+    if recorder.is_in_body and not (array._recorder is recorder and recorder.is_of_body(array._handle)):
+        raise RequestError("the body of a loop or function cannot assign to an array from outside; assign to a copy")
+
+
 @contextmanager
 def recording_body(recorder: Recorder) -> Iterator[BodyRecording]:
     """Records what the `with` body records as a body. Its ops are given up if they are not sent within the `with` body.

@@ -119,6 +119,7 @@ class Recorder(ThreadTape):
         "_cutter",
         "_dead",
         "_drafter",
+        "_first_upload_of_body",
         "_is_in_body",
         "_kept",
         "_mark",
@@ -151,6 +152,7 @@ class Recorder(ThreadTape):
         self._cutter = Cutter()
         self._drafter = Drafter(owner.limits)
         self._is_in_body = False  # the recording thread writes it
+        self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._unknown_to_server: set[int] = set()
         self._collected = _UnsentRecords(np.empty(0, np.int64), self.first)
@@ -214,6 +216,11 @@ class Recorder(ThreadTape):
     def begin_body(self) -> None:
         """Begins to record a body. All earlier ops are sent. The ops of the body wait until `draft_body` takes them."""
         self._is_in_body = True
+        self._first_upload_of_body = self._next_upload
+
+    def is_of_body(self, handle: int) -> bool:
+        """Returns whether a value has come to be within the body: by an op, by an upload, or as a parameter."""
+        return self.is_unsent(handle) or self._first_upload_of_body <= handle < self._next_upload
 
     def mint_parameter(self) -> int:
         """Returns a new handle that stands for a value which is bound when the body is used."""

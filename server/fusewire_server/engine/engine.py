@@ -168,6 +168,7 @@ class Engine:
         if self.is_draining and session_id not in self.sessions:
             raise CaseError("draining", "the server is shutting down")
         session = self._registry.resume(session_id, instance, tenant, acknowledged)
+        self._reads.go_on(session)
         self.counters.sessions_resumed += 1
         return session
 
@@ -179,8 +180,13 @@ class Engine:
         self._registry.attach(session, wake)
 
     def detach(self, session: Session, epoch: int) -> None:
-        """Keeps a session after the stream of `epoch` broke, so that its client can resume it."""
+        """Keeps a session after the stream of `epoch` broke, so that its client can resume it.
+
+        Ends a session that is to be ended anyway.
+        """
         self._registry.detach(session, epoch)
+        if session.dismissal is not None and session.state is SessionState.DETACHED:
+            self.end(session, session.dismissal.case.name)
 
     def carrying(self, session: Session) -> AbstractContextManager[None]:
         """Cancels the current task if the session ends while the `with` body runs.

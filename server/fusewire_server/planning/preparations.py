@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.one_op_calls import OneOpCall
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.turns import TenantTurns
@@ -21,6 +23,9 @@ from fusewire_server.sessions.session import Session
 STEPS_A_TURN = 32
 
 NOT_LISTED = OneOpCall(BY_NAME["negative"], (), ())  # stands for all calls that are not known yet
+
+
+_GIVEN_UP = Failure(CASES["server_fault"], "its kernels are no longer prepared; use the program again", 0, 0)
 
 
 class TakeCall(Protocol):
@@ -85,8 +90,7 @@ class Preparations:
             waiting.discard(session)
             if not waiting:
                 del self._waiting[entry]
-                entry.has_begun_preparing = False
-                entry.missing_calls.clear()
+                entry.cannot_run(_GIVEN_UP)  # until it is used again: rows from before an earlier fault may still wait
 
     def _turn(self) -> None:
         self._has_turn_coming = False

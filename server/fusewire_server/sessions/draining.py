@@ -15,4 +15,5 @@ def may_end(session: Session, now_ns: int) -> bool:
 
 def _is_finished(session: Session) -> bool:
     answers = session.answers
-    return session.admitted == session.completed and not (session.fetches or answers.unsent or answers.beside)
+    has_work = session.admitted != session.completed or session.uploading_bytes > 0
+    return not (has_work or session.fetches or answers.unsent or answers.beside)

@@ -88,6 +88,35 @@ def test_a_number_may_be_carried() -> None:
         assert float(factor) == 5.0
 
 
+def test_a_number_stays_an_array_without_iterations() -> None:
+    with connect().session as session:
+        carried = fw.fori_loop(0, lambda i, carry: carry, (session.array(START), 1.5))
+        assert isinstance(carried[1], fw.Array)
+        assert float(carried[1]) == 1.5
+
+
+def test_an_array_from_outside_keeps_its_value_because_the_body_cannot_assign_to_it() -> None:
+    def outside(_: Any, x: fw.Array) -> fw.Array:
+        kept[0] = 7.0
+        return x
+
+    def inside(_: Any, x: fw.Array) -> Any:
+        uploaded = x._recorder.owner.array(START)
+        for each in (x, uploaded):
+            each[0] = 7.0
+        return x + uploaded
+
+    with connect().session as session:
+        x = session.array(START)
+        kept = x * 1
+        with pytest.raises(fw.RequestError, match="assign to a copy"):
+            fw.fori_loop(2, outside, x)
+        with pytest.raises(fw.RequestError, match="assign to a copy"):
+            fw.function(lambda each: outside(0, each))(x)
+        np.testing.assert_array_equal(kept.numpy(timeout=10), START)
+        assert fw.fori_loop(1, inside, x * 1).numpy(timeout=10)[0, 0] == 14.0
+
+
 def test_the_same_array_may_be_carried_twice() -> None:
     with connect().session as session:
         x = session.array(START)

@@ -176,7 +176,18 @@ def test_an_axis_of_length_0_splits_into_any_number_of_empty_parts(session: fw.S
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize(
     "given",
-    [(0.5, 5.5, 1.5), (0, 2, 0.5), (1.9,), (10, 0, -3), (7.5, 1, -1.5), (0, 5, 300), (255, -1, -5), (5, 5), (0, 256)],
+    [
+        (0.5, 5.5, 1.5),
+        (0, 2, 0.5),
+        (1.9,),
+        (10, 0, -3),
+        (7.5, 1, -1.5),
+        (0, 5, 300),
+        (255, -1, -5),
+        (5, 5),
+        (0, 256),
+        (-3, -7),
+    ],
 )
 def test_arange_is_numpys_in_every_dtype(session: fw.Session, given: tuple[float, ...], dtype: str) -> None:
     actual = fw.arange(*given, dtype=dtype)  # type: ignore[misc]  # three numbers at most are given

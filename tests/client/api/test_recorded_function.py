@@ -87,6 +87,30 @@ def test_a_negative_zero_is_another_value_than_zero(kind: type[float]) -> None:
     assert signs == [False, True, False]
 
 
+def test_an_array_that_is_returned_twice_is_one_array_in_each_call() -> None:
+    @fw.function
+    def twice(x: fw.Array) -> tuple[fw.Array, fw.Array]:
+        y = x + 1
+        return y, y
+
+    with connect().session as session:
+        x = session.array(START)
+        for _ in range(3):
+            one, other = twice(x)
+            assert one is other
+            del one
+            (x * 2).numpy(timeout=10)
+            np.testing.assert_array_equal(other.numpy(timeout=10), START + 1)
+            del other
+
+
+def test_keys_of_other_types_are_other_recordings() -> None:
+    work = fw.function(lambda x, scales: x * next(iter(scales)))
+    with connect().session as session:
+        x = session.array(np.ones(3, np.int32))
+        assert [work(x, {key: 0}).dtype for key in (1, 1.0, 1)] == [np.int32, np.float64, np.int32]
+
+
 def test_numpy_arguments_are_uploaded_at_each_call() -> None:
     work = fw.function(lambda x, y: x + y)
     with connect().session as session:

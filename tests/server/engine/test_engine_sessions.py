@@ -14,7 +14,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.parts import segment, upload_beside
-from tests.server.world import NEGATE, World, run, until, world
+from tests.server.world import NEGATE, PAIR, World, run, until, world
 
 # ---- the lives of sessions ----
 
@@ -63,6 +63,53 @@ def test_a_resumed_session_lives_on_and_hears_what_it_missed() -> None:
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
             here.engine._registry.detach(client.session, 1)
             assert client.session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_what_a_resuming_client_acknowledges_makes_room_for_its_other_answers() -> None:
+    async def test() -> None:
+        async with world(unread_bytes=20) as here:
+            client = here.client()
+            client.send(Fetch(1, 10), Fetch(2, 11))
+            session = client.session
+            await until(lambda: session.answers.unsent)
+            number, answers = session.answers.take(1 << 20)
+            assert [answer.fetch for answer in answers] == [1]
+            here.engine.detach(session, session.epoch)
+            here.engine.resume(session.session_id, here.engine.instance, session.tenant, number)
+            await until(lambda: session.answers.unsent)
+            assert [answer.fetch for answer in session.answers.unsent] == [2]
+
+    run(test())
+
+
+def test_results_of_a_loop_that_the_client_has_freed_end_with_its_session_between_two_slices() -> None:
+    async def test() -> None:
+        async with world() as here:  # which holds nothing in the end
+            client = here.client()
+            await client.idle()
+            client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
+            await until(lambda: here.engine.counters.ops)
+            here.engine.hold()
+            await until(lambda: not here.engine.outstanding_submissions)
+            last = 1000 + 19_999 * 3
+            client.send(Free((last + 1, last + 2)))
+            assert client.session.queue
+            here.engine.end(client.session)
+
+    run(test())
+
+
+def test_a_dismissed_session_ends_when_its_stream_breaks_first() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.attach(client.session, lambda: None)
+            here.engine.dismiss([client.session], CaseError("ended_by_operator", "because"))
+            assert not here.engine.counters.sessions_ended
+            here.engine.detach(client.session, client.session.epoch)
+            assert here.engine.counters.sessions_ended == {"ended_by_operator": 1}
 
     run(test())
 

@@ -150,6 +150,7 @@ def test_what_is_readied_for_nobody_any_more_is_given_up() -> None:
     assert (entry.has_begun_preparing, bool(entry.missing_calls)) == (True, True)
     here.preparations.leave(other)
     assert (entry.has_begun_preparing, entry.missing_calls) == (False, set())
+    assert entry.fault is not None  # so that rows which still wait fail, and do not run without their kernels
     before = len(here.taken)
     here.turns_to_the_end()
     assert len(here.taken) == before

@@ -49,8 +49,12 @@ def _has_a_large_answer_to_fetch(session: Session) -> None:
     session.answers.unsent.clear()
 
 
+def _is_uploading(session: Session) -> None:
+    session.uploading_bytes = 1
+
+
 @pytest.mark.parametrize(
-    "begin", [_is_computing, _waits_for_a_fetch, _has_an_answer_to_send, _has_a_large_answer_to_fetch]
+    "begin", [_is_computing, _is_uploading, _waits_for_a_fetch, _has_an_answer_to_send, _has_a_large_answer_to_fetch]
 )
 def test_a_session_with_unfinished_work_may_not(begin: Callable[[Session], None]) -> None:
     session = quiet_session()
