@@ -40,6 +40,9 @@ class ServerCommand(NamedTuple):
 # ---- arguments ----
 
 
+_LONGEST_INTERVAL_S = 1e6  # the system cannot sleep for any number of seconds
+
+
 def positive(text: str) -> float:
     """Reads a number above 0."""
     try:
@@ -49,6 +52,14 @@ def positive(text: str) -> float:
     if not value > 0:
         raise argparse.ArgumentTypeError(f"expected a number above 0, not {text!r}")
     return value
+
+
+def interval(text: str) -> float:
+    """Reads a number of seconds above 0."""
+    seconds = positive(text)
+    if seconds > _LONGEST_INTERVAL_S:
+        raise argparse.ArgumentTypeError(f"expected at most {_LONGEST_INTERVAL_S:.0f} seconds, not {text!r}")
+    return seconds
 
 
 def count(text: str) -> int:
@@ -98,7 +109,7 @@ def _one_program(parser: argparse.ArgumentParser) -> None:
 
 def _top(parser: argparse.ArgumentParser) -> None:
     _inspected(parser)
-    parser.add_argument("--every", type=positive, default=1.0, metavar="S", help="seconds between looks (%(default)s)")
+    parser.add_argument("--every", type=interval, default=1.0, metavar="S", help="seconds between looks (%(default)s)")
     parser.add_argument("--once", action="store_true", help="look for one interval, print, and end")
 
 

@@ -156,3 +156,11 @@ def test_another_service_is_one_line_and_status_1(
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err == f"fusewire: the server at {inspected.address} is not the inspection of a Fusewire server\n"
+
+
+@pytest.mark.parametrize("every", ["0", "-1", "nan", "inf", "1e12", "soon"])
+def test_a_time_between_looks_that_cannot_be_slept_is_a_wrong_argument(
+    every: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["top", "--every", every]) == 2
+    assert "--every: expected" in capsys.readouterr().err

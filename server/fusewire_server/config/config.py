@@ -44,6 +44,9 @@ LogStyle = Annotated[str, read_one_of("auto", "json", "console")]
 _FRAME_OVERHEAD_BYTES = KIB
 
 
+_MOST_MESSAGE_BYTES = 2 * GIB - 2 * MIB  # gRPC takes the number, and a little more, as 32 bits with a sign
+
+
 @dataclass(frozen=True)
 class Listen:
     """The addresses that the server listens on, and the access to them."""
@@ -62,6 +65,8 @@ class Listen:
         check_section("listen", self)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("set both listen.tls_cert and listen.tls_key, or neither")
+        if self.grpc == self.http and self.grpc.port:
+            raise ConfigurationError(f"listen.grpc and listen.http are both {self.grpc}; each needs a port of its own")
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         check_section("limits", self)
+        if self.message_bytes > _MOST_MESSAGE_BYTES:
+            text = f"limits.message_bytes = {self.message_bytes}; the most is {_MOST_MESSAGE_BYTES}"
+            raise ConfigurationError(text)
         self._check_order("array_bytes", "live_bytes")
         self._check_order("chunk_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
         self._check_order("program_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)

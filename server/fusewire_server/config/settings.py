@@ -22,6 +22,9 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 Reader = Callable[[object], object]
 
 _UNIT_BYTES = {"KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
+_MOST_COUNT = 1 << 50  # more than any machine has of anything; sums of such numbers still fit where they are sent
+_MOST_DIGITS = len(str(_MOST_COUNT))
+_MOST_SECONDS = 1e6  # 11 days; the system waits for at most 24
 _FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -37,11 +40,11 @@ def read_one_of(*words: str) -> Reader:
 
 
 def read_count(raw: object) -> int:
-    """Reads a whole number from 1 up."""
-    if isinstance(raw, str) and raw.isascii() and raw.isdigit():
+    """Reads a whole number from 1 to `_MOST_COUNT`."""
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= _MOST_DIGITS:
         raw = int(raw)
-    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
-        raise ValueError("expected a whole number, at least 1")
+    if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= _MOST_COUNT:
+        raise ValueError(f"expected a whole number from 1 to {_MOST_COUNT}")
     return raw
 
 
@@ -49,22 +52,23 @@ def read_bytes(raw: object) -> int:
     """Reads a whole number of bytes from 1 up, or one with a binary unit: `64 MiB`."""
     if isinstance(raw, str):
         number, unit = raw.strip()[:-3].rstrip(), raw.strip()[-3:]
-        if unit in _UNIT_BYTES and number.isascii() and number.isdigit():
+        if unit in _UNIT_BYTES and number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
             raw = str(int(number) * _UNIT_BYTES[unit])
     try:
         return read_count(raw)
     except ValueError:
-        raise ValueError("expected a number of bytes, at least 1, such as 4194304 or '4 MiB'") from None
+        text = f"expected a number of bytes from 1 to {_MOST_COUNT}, such as 4194304 or '4 MiB'"
+        raise ValueError(text) from None
 
 
 def read_seconds(raw: object) -> float:
-    """Reads a number of seconds above 0."""
+    """Reads a number of seconds above 0, at most `_MOST_SECONDS`."""
     try:
         seconds = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
     except (OverflowError, ValueError):
         seconds = 0.0
-    if not 0.0 < seconds < float("inf"):
-        raise ValueError("expected a number of seconds above 0")
+    if not 0.0 < seconds <= _MOST_SECONDS:
+        raise ValueError(f"expected a number of seconds above 0, at most {_MOST_SECONDS:.0f}")
     return seconds
 
 

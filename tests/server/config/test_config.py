@@ -11,6 +11,8 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.config.config import SETTINGS, Config, Device, Limits, Listen, Planner, load, value_of
 
+ADDRESS = Address("127.0.0.1", 7423)
+
 
 @pytest.fixture
 def toml(tmp_path: Path) -> Callable[[str], Path]:
@@ -79,12 +81,16 @@ def test_text_becomes_the_value_of_its_setting(name: str, raw: str, value: objec
         ("limits.handles", "1.5"),
         ("limits.handles", "1_000"),
         ("limits.handles", "²"),
+        ("limits.handles", 10**20),
+        pytest.param("limits.handles", "9" * 5000, id="limits.handles-of-many-digits"),
+        ("limits.live_bytes", "99999999999999999 GiB"),
         ("limits.handles", True),
         ("limits.live_bytes", "4 GB"),
         ("limits.live_bytes", "GiB"),
         ("limits.upload_stall_s", "0"),
         ("limits.upload_stall_s", "nan"),
         ("limits.upload_stall_s", "inf"),
+        ("limits.drain_s", "1e300"),
         ("limits.upload_stall_s", "soon"),
         pytest.param("limits.upload_stall_s", 10**400, id="limits.upload_stall_s-huge"),
         ("limits.upload_stall_s", True),
@@ -149,6 +155,8 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (lambda: Limits(array_bytes=2, live_bytes=1), r"limits\.array_bytes = 2 exceed limits\.live_bytes = 1"),
         (lambda: Limits(chunk_bytes=4 << 20), r"limits\.chunk_bytes = .* exceed limits\.message_bytes"),
         (lambda: Limits(program_bytes=4 << 20), r"limits\.program_bytes = .* exceed limits\.message_bytes"),
+        (lambda: Limits(message_bytes=1 << 31), r"limits\.message_bytes = 2147483648; the most is"),
+        (lambda: Listen(grpc=ADDRESS, http=ADDRESS), r"are both 127\.0\.0\.1:7423; each needs a port of its own"),
         (lambda: Listen(tls_key=Path("key.pem")), r"set both listen\.tls_cert and listen\.tls_key, or neither"),
         (lambda: Listen(grpc="127.0.0.1:1"), r"listen\.grpc = '127\.0\.0\.1:1' has the wrong type str"),  # type: ignore[arg-type]
         (lambda: Device(backend="tpu"), r"device\.backend = 'tpu'"),
