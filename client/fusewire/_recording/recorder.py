@@ -380,6 +380,8 @@ class Recorder(ThreadTape):
         May be called again after an interruption.
         """
         if draft.is_again:
+            self._part_with_guests()
+            self._drop_sent_pins()
             return
         self._dead = draft.liveness.waiting
         self._collected = _UnsentRecords(draft.later, self._collected.end)

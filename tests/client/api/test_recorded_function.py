@@ -104,6 +104,27 @@ def test_an_array_that_is_returned_twice_is_one_array_in_each_call() -> None:
             del other
 
 
+def test_arrays_of_other_threads_die_after_calls_that_took_them() -> None:
+    peer = connect()
+    work = fw.function(lambda x: x * 2)
+    arrays = [peer.session.array(START) + number for number in range(5)]
+    handles = [array._handle for array in arrays]
+
+    def call() -> None:
+        for array in arrays:
+            work(array).numpy(timeout=10)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(20)
+    arrays.clear()
+    peer.session.array(START).numpy(timeout=10)
+    peer.session._sender.send_frees()
+    peer.session.array(START).numpy(timeout=10)
+    assert not set(handles).intersection(peer.server.values)
+    peer.session.close()
+
+
 def test_keys_of_other_types_are_other_recordings() -> None:
     work = fw.function(lambda x, scales: x * next(iter(scales)))
     with connect().session as session:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from fusewire_protos.frames import Scalar, Steps, shortest_period
 
+_DIFFERENCES = 1 << 63  # a difference that does not fit 64 bits cannot be sent
+
 
 def steps_of(values: Sequence[Scalar], in_iteration: int) -> tuple[tuple[int, Steps], ...]:
     """Returns the positions whose values change, each with its steps. An iteration has `in_iteration` values.
@@ -32,6 +34,7 @@ def _steps(column: Sequence[Scalar]) -> Steps:
     first, second = column[:2]
     if type(first) is int:
         difference = int(second) - first
-        if all(value == first + difference * iteration for iteration, value in enumerate(column)):
+        is_sent = -_DIFFERENCES <= difference < _DIFFERENCES
+        if is_sent and all(value == first + difference * iteration for iteration, value in enumerate(column)):
             return difference
     return shortest_period(column)

@@ -23,6 +23,9 @@ from fusewire_protos.frames import Scalar, Steps
         ([0.0, 0.1, 0.2], (0.0, 0.1, 0.2)),
         ([0.0, -0.0, 0.0, -0.0], (0.0, -0.0)),
         ([True, False, True], (True, False, True)),
+        ([2**63 - 1, -(2**63)], (2**63 - 1, -(2**63))),  # their differences do not fit 64 bits
+        ([-(2**63), 2**63 - 1], (-(2**63), 2**63 - 1)),
+        ([-1, 2**63 - 2], 2**63 - 1),
     ],
 )
 def test_integers_step_by_a_difference_and_all_else_by_a_period(column: list[Scalar], steps: Steps) -> None:
