@@ -472,9 +472,9 @@ class Recorder(ThreadTape):
 
     def _collect_unsent(self) -> _UnsentRecords:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        end, (known, heard) = self.next_number, self._collected
-        if end > heard:
-            new = self.between(heard, end)
+        end, (known, known_end) = self.next_number, self._collected
+        if end > known_end:
+            new = self.between(known_end, end)
             self._collected = _UnsentRecords(np.concatenate((known, new)) if len(known) else new, end)
         return self._collected
 

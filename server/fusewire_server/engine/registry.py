@@ -126,6 +126,6 @@ class Registry:
 
     def _stop_grace_timer(self, session: Session) -> None:
         """Stops the timer of the session's grace period."""
-        death = self._grace_timers.pop(session.session_id, None)
-        if death is not None:
-            death.cancel()
+        timer = self._grace_timers.pop(session.session_id, None)
+        if timer is not None:
+            timer.cancel()
