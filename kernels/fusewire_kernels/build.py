@@ -157,7 +157,7 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
         return replace(written, explanation=written.explanation + reason)
     kernel, group, carried = found
     instance = plan.instances[group]
-    blocks, threads, shared_bytes = persistent_grid(kernel, instance.lowered.sizes)
+    blocks, threads, shared_bytes, most_rows = persistent_grid(kernel, instance.lowered.sizes)
     launch = PersistentLaunch(
         len(written.kernels),
         instance.lowered.sizes,
@@ -168,6 +168,7 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
         blocks,
         threads,
         shared_bytes,
+        most_rows,
         isinstance(kernel, PersistentProduct),
     )
     return replace(

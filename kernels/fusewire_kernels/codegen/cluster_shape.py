@@ -17,6 +17,10 @@ _MOST_ROWS = 1024  # beyond, a launch for each iteration uses the device as well
 # right operand a block has. With more of these in all a captured graph is faster: with 1,024 rows of 256 elements
 # (6.6 µs an iteration instead of 10.6) or 64 of 512 (5.4 instead of 5.9), but not with 512 of 256 (6.1 instead of 5.6).
 _MOST_ELEMENTS = 60_000
+# A graph reads the right operand of every product again in each iteration. For products of so few multiplications it is
+# never faster, however many there are: 120 of 1 × 512 take 13.8 µs an iteration instead of 64.6, 120 of 16 × 256 take
+# 22.3 instead of 32.9, but 60 of 64 × 256 take 37.4 instead of 26.4.
+_FEW_MULTIPLICATIONS = 2_000_000
 # Two rows use each element of a column twice. With more rows a thread, or more groups, an iteration takes longer.
 _ROWS_A_THREAD = 2
 _MOST_GROUPS = 3
@@ -45,6 +49,11 @@ class ClusterShape(NamedTuple):
     def height(self) -> int:
         """The rows of a cluster."""
         return self.groups * self.rows_a_thread
+
+    @property
+    def clusters_at_once(self) -> int:
+        """The clusters that run at once; the others follow them."""
+        return _CLUSTERS * _MOST_BLOCKS // self.blocks
 
     @property
     def threads_a_group(self) -> int:
@@ -84,10 +93,21 @@ def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
     groups = max(min(-(-wanted // rows_a_thread), _MOST_GROUPS, THREADS // _in_warps(width)), 1)
     depth = -(-inner // DEPTH_STEP) * DEPTH_STEP
     shape = ClusterShape(-(-rows // (groups * rows_a_thread)), blocks, groups, rows_a_thread, width, depth)
-    in_turn = -(-shape.clusters // (_CLUSTERS * _MOST_BLOCKS // blocks))
+    in_turn = -(-shape.clusters // shape.clusters_at_once)
     pays = rows <= _MOST_ROWS and in_turn * width * inner <= _MOST_ELEMENTS
     fits = width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if pays and fits else None
+
+
+def most_products(shape: ClusterShape, rows: int, inner: int) -> int | None:
+    """Returns how many products with operands of their own a launch should compute, or None if it is any number.
+
+    With more of them a captured graph is faster. `rows` and `inner` are those of one product.
+    """
+    if rows * inner * inner <= _FEW_MULTIPLICATIONS:
+        return None
+    in_turn = _MOST_ELEMENTS // (shape.width * inner)
+    return max(1, in_turn * shape.clusters_at_once // shape.clusters)
 
 
 def _in_warps(threads: int) -> int:

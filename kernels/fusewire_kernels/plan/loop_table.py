@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.plan.plan import Column, OutputColumn, PersistentLaunch
 
-_MOST_ROWS = 65535  # of a persistent launch: the limit of a grid's z dimension
 _LEAST_ITERATIONS = 3  # fewer take less time as launches of their own, because a cluster first brings in its operand
 
 
@@ -35,8 +34,8 @@ class LoopTable(NamedTuple):
         """Returns why a persistent launch cannot run these iterations or would not pay, or an empty text."""
         if self.counts[0] < _LEAST_ITERATIONS:
             return f"{self.counts[0]} iterations; a persistent kernel pays from {_LEAST_ITERATIONS} on"
-        if len(self.counts) > _MOST_ROWS:
-            return f"{len(self.counts)} rows; a launch has at most {_MOST_ROWS}"
+        if len(self.counts) > launch.most_rows:
+            return f"{len(self.counts)} rows; its launch pays, or is possible, with at most {launch.most_rows}"
         if any(launch.operands[index].column in self.moving for index in launch.fixed):
             return "an operand that the kernel keeps in shared memory changes from iteration to iteration"
         return ""

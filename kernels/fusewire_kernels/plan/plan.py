@@ -110,7 +110,7 @@ class PersistentLaunch(NamedTuple):
     `kernel` is an index into `Plan.kernels`. The kernel has the operands of the body; the last `outputs` of them are
     written, and those with the indices `carried` are read in the first iteration only. The operands `fixed` must be the
     same in all iterations. A row takes `blocks` blocks of `threads` threads; if `is_cluster`, they need a device with
-    clusters.
+    clusters. With more than `most_rows` rows, launches for each iteration are faster, or the grid is too large.
     """
 
     kernel: int
@@ -122,6 +122,7 @@ class PersistentLaunch(NamedTuple):
     blocks: int
     threads: int
     shared_bytes: int
+    most_rows: int
     is_cluster: bool
 
 

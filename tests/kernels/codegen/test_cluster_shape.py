@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.codegen.cluster_shape import MOST_SHARED_BYTES, THREADS, cluster_shape
+from fusewire_kernels.codegen.cluster_shape import MOST_SHARED_BYTES, THREADS, cluster_shape, most_products
 
 
 @given(st.integers(1, 1200), st.integers(1, 1200))
@@ -34,3 +34,14 @@ def test_few_rows_have_a_cluster_each_and_more_rows_share_one(rows: int, cluster
 @pytest.mark.parametrize(("rows", "inner"), [(1, 1024), (1025, 64), (1024, 256), (64, 512)])
 def test_what_is_too_large_for_clusters_has_no_shape(rows: int, inner: int) -> None:
     assert cluster_shape(rows, inner) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "most"), [(1, 256, None), (1, 512, None), (16, 256, None), (64, 256, 9), (16, 512, 1)]
+)
+def test_only_products_of_many_multiplications_limit_how_many_a_launch_computes(
+    rows: int, inner: int, most: int | None
+) -> None:
+    shape = cluster_shape(rows, inner)
+    assert shape is not None
+    assert most_products(shape, rows, inner) == most

@@ -21,6 +21,7 @@ LAUNCH = PersistentLaunch(
     blocks=1,
     threads=32,
     shared_bytes=0,
+    most_rows=60,
     is_cluster=True,
 )
 
@@ -45,7 +46,7 @@ def test_operands_that_are_read_once_must_keep_still() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "why_not"), [((2, 1), "2 iterations"), ((3,), ""), ((9,) * 65535, ""), ((9,) * 65536, "65536 rows")]
+    ("counts", "why_not"), [((2, 1), "2 iterations"), ((3,), ""), ((9,) * 60, ""), ((9,) * 61, "61 rows")]
 )
 def test_too_few_iterations_and_too_many_rows_are_launched_otherwise(counts: Sequence[int], why_not: str) -> None:
     found = table(moving=set(), stored_in_all=set(), counts=counts).why_not(LAUNCH)

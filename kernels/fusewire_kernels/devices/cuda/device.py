@@ -338,6 +338,8 @@ class CudaDevice:
         launch = loaded.plan.persistent
         if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
             return None
+        if launch.shared_bytes > cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]:
+            return None
         launches = loaded.launches
         return persistent_call(launch, launches.kernel(launch.kernel), launches.addresses_of_body, self._stream)
 

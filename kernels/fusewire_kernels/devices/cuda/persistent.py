@@ -17,6 +17,8 @@ from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 
+_LACKS_HARDWARE = "this device has no thread-block clusters, or too little shared memory for this one"
+
 
 class _Loop(ctypes.Structure):
     """The struct `fw_loop` of generated kernels."""
@@ -68,7 +70,7 @@ class CudaPersistentKernels:
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
         call: PersistentCall | None = loaded.persistent
-        why_not = "this device has no thread-block clusters" if call is None else table.why_not(call.launch)
+        why_not = _LACKS_HARDWARE if call is None else table.why_not(call.launch)
         loaded.why_not_persistent = why_not
         return not why_not
 

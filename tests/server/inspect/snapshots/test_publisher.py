@@ -42,6 +42,7 @@ PERSISTENT = PersistentLaunch(
     blocks=1,
     threads=32,
     shared_bytes=0,
+    most_rows=1,
     is_cluster=True,
 )
 
