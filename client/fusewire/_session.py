@@ -321,7 +321,7 @@ class Session:
     def _on_welcome(self, frame: wire.ServerFrame) -> None:
         state, welcome = self._state, frame.welcome
         with state.lock:
-            state.stream.on_welcome(frame)
+            state.stream.on_welcome(frame.welcome)
             state.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
             state.limits = welcome.limits
             # We keep half of the limit. The server registers all new programs of a frame before it forgets any, so the

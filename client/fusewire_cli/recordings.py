@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -29,12 +28,16 @@ def record(parsed: argparse.Namespace) -> int:
     command = parsed.command[1:] if parsed.command[:1] == ["--"] else parsed.command
     if not command:
         raise ConfigurationError("which program? fusewire record FILE -- python program.py")
+    if parsed.command[0].startswith("-") and parsed.command[0] != "--":
+        raise ConfigurationError(f"{parsed.command[0]} after FILE: options of `fusewire record` go before FILE")
     path = parsed.path.absolute()
     if path.exists():
         raise ConfigurationError(f"{parsed.path} exists already: remove it, or name another file")
+    older = _recordings_at(path)
     variables = {"FUSEWIRE_RECORD": str(path), "FUSEWIRE_RECORD_VALUES": str(int(parsed.values))}
     status = _status_of(command, {**os.environ, **variables})
-    files = [str(each) for each in _recordings_at(path)]
+    recorded = _recordings_at(path)
+    files = [str(recorded[number]) for number in sorted(recorded.keys() - older.keys())]
     told = f"fusewire: recorded {harmless(', '.join(files)) or 'nothing: no session was opened'}"
     print(json.dumps({"files": files, "status": status}) if parsed.json else told, file=sys.stderr)
     return status
@@ -54,12 +57,14 @@ def _status_of(command: list[str], environment: dict[str, str]) -> int:
         return status if status >= 0 else 128 - status
 
 
-def _recordings_at(path: Path) -> Iterator[Path]:
-    for number in count(1):
-        each = path if number == 1 else path.with_name(f"{path.name}.{number}")
-        if not each.exists():
-            return
-        yield each
+def _recordings_at(path: Path) -> dict[int, Path]:
+    """Returns the recordings of this name that exist, by number. The first has no number in its name."""
+    numbered = {
+        int(each.suffix[1:]): each
+        for each in path.parent.glob(f"{glob.escape(path.name)}.*")
+        if each.suffix[1:].isdecimal()
+    }
+    return numbered | ({1: path} if path.exists() else {})
 
 
 def replay(parsed: argparse.Namespace) -> int:

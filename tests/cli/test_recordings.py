@@ -86,6 +86,12 @@ def test_files_that_are_there_are_not_written_over(tmp_path: Path, capsys: pytes
     assert (tmp_path / "r").read_text() == "dear"
 
 
+def test_files_of_an_earlier_run_are_not_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.2").write_text("dear")
+    assert record(tmp_path / "r", "0") == 0
+    assert capfd.readouterr().err == f"fusewire: recorded {tmp_path / 'r'}, {tmp_path / 'r.3'}\n"
+
+
 def test_processes_that_record_at_the_same_time_share_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSEWIRE_RECORD", str(tmp_path / "r"))
     processes = [subprocess.Popen([sys.executable, "-c", PROGRAM, "0"], stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -98,7 +104,14 @@ def test_a_program_without_a_session_is_told(tmp_path: Path, capsys: pytest.Capt
     assert "recorded nothing" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("command", "text"), [([], "which program?"), (["--", "/absent"], "cannot run /absent")])
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ([], "which program?"),
+        (["--", "/absent"], "cannot run /absent"),
+        (["--json", "--", sys.executable], "options of `fusewire record` go before FILE"),
+    ],
+)
 def test_a_program_that_is_none_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str
 ) -> None:

@@ -236,7 +236,7 @@ class Replay:
         frame = wire.ServerFrame.FromString(raw)
         with self._changed:
             if frame.HasField("welcome"):
-                self._stream.on_welcome(frame)
+                self._stream.on_welcome(frame.welcome)
                 self._chunk_bytes = frame.welcome.limits.chunk_bytes
                 self._is_welcome = True
             is_new = self._stream.on_frame(frame)

@@ -1,12 +1,9 @@
-"""Makes and reads the frames of one session: numbers them, acknowledges them, and resumes a session.
+"""Makes and reads the frames of one session: numbers them and acknowledges them.
 
-The client numbers its frames 1, 2, 3, … and keeps each frame until the server has acknowledged the frame. If the
-connection is lost, the protocol allows a new connection for the same session. The server begins a connection with a
-welcome, which acknowledges the frames that it has received. The other frames must then be sent again, in order. A
-server that was restarted is another server instance and does not know the session. `Session` does not reconnect: it
-ends when its connection is lost.
-
-The server's numbered frames carry results. The client acknowledges these frames, and drops a frame that arrives twice.
+The client numbers its frames 1, 2, 3, … and the server acknowledges them. The server's numbered frames carry results.
+The client acknowledges these frames, and drops a frame that arrives twice. If the connection is lost, the protocol
+allows a new connection for the same session, in which both send again what the other has not acknowledged. This client
+does not use that: its session ends when the connection is lost.
 
 The server limits how many programs a session may register. The server first registers all new programs of a frame and
 then applies the frame's entries. An entry may make the server forget an older program, but that makes room only for
@@ -18,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from fusewire._errors import ProtocolError, SessionLost
+from fusewire._errors import ProtocolError
 from fusewire_protos import frames
 from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, Loop, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -47,20 +44,18 @@ class ClientStream:
     def __init__(self, client: str) -> None:
         self._client = client
         self._waiting: deque[Outgoing] = deque()
-        self._unacknowledged: deque[tuple[int, bytes]] = deque()
         self._last_number = 0
+        self._arrived = 0  # the highest of our frames that the server has acknowledged
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
         self._most_programs = 0  # the server's limit on known programs
         self._programs = 0  # how many programs the server knows after it has applied all frames made so far
-        self._instance = b""
         self.session_id = b""
-        self.epoch = 0
         self.sent_bytes = 0
 
     @property
     def unacknowledged_frames(self) -> int:
-        return len(self._unacknowledged)
+        return self._last_number - self._arrived
 
     @property
     def waiting_entries(self) -> int:
@@ -71,15 +66,9 @@ class ClientStream:
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:
-        """Returns the first frame of a connection. It asks for a new session, or to resume this session."""
-        hello = wire.Hello(
-            versions=[PROTOCOL_VERSION],
-            client=self._client,
-            session_id=self.session_id,
-            server_instance=self._instance,
-            epoch=self.epoch,
-        )
-        return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
+        """Returns the first frame of a connection, which asks for a new session."""
+        hello = wire.Hello(versions=[PROTOCOL_VERSION], client=self._client)
+        return wire.ClientFrame(hello=hello).SerializeToString()
 
     def goodbye(self) -> bytes:
         """Returns the last frame of a session that the client closes."""
@@ -93,7 +82,6 @@ class ClientStream:
         self._last_number += 1
         self._acknowledged = self._received
         raw = _encode(self._last_number, self._received, taken)
-        self._unacknowledged.append((self._last_number, raw))
         self.sent_bytes += len(raw)
         return raw
 
@@ -106,23 +94,16 @@ class ClientStream:
     def owes_acknowledgement(self) -> bool:
         return self._acknowledged < self._received
 
-    def on_welcome(self, frame: wire.ServerFrame) -> list[bytes]:
-        """Begins or resumes the session; returns the frames that must be sent again."""
-        welcome = frame.welcome
+    def on_welcome(self, welcome: wire.Welcome) -> None:
+        """Begins the session."""
         if welcome.version != PROTOCOL_VERSION:
             raise ProtocolError(f"the server speaks version {welcome.version}; this client {PROTOCOL_VERSION}")
-        if self.session_id and (welcome.server_instance, welcome.session_id) != (self._instance, self.session_id):
-            raise SessionLost("the server was restarted and no longer holds this session")
-        self._instance = welcome.server_instance
         self.session_id = welcome.session_id
-        self.epoch = welcome.epoch
         self._most_programs = welcome.limits.programs
-        self._forget_until(frame.acknowledged)
-        return [raw for _, raw in self._unacknowledged]
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
         """Notes a server frame. Returns whether the frame carries results that have not arrived before."""
-        self._forget_until(frame.acknowledged)
+        self._arrived = max(self._arrived, frame.acknowledged)
         if frame.number == 0:
             return False
         if frame.number <= self._received:
@@ -131,10 +112,6 @@ class ClientStream:
             raise ProtocolError(f"server frame {frame.number} follows {self._received}")
         self._received = frame.number
         return True
-
-    def _forget_until(self, acknowledged: int) -> None:
-        while self._unacknowledged and self._unacknowledged[0][0] <= acknowledged:
-            self._unacknowledged.popleft()
 
     def _take(self) -> list[Outgoing]:
         taken: list[Outgoing] = []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._errors import ProtocolError, SessionLost
+from fusewire._errors import ProtocolError
 from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing
 from fusewire_protos.frames import (
     MAX_HANDLE,
@@ -28,25 +28,10 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-INSTANCE, OTHER_INSTANCE, SESSION = b"a" * 16, b"b" * 16, b"s" * 16
-
-
-def welcome(
-    instance: bytes = INSTANCE,
-    *,
-    acknowledged: int = 0,
-    version: int = PROTOCOL_VERSION,
-    limits: wire.Limits | None = None,
-) -> wire.ServerFrame:
-    return wire.ServerFrame(
-        acknowledged=acknowledged,
-        welcome=wire.Welcome(version=version, server_instance=instance, session_id=SESSION, epoch=1, limits=limits),
-    )
-
 
 def begun(limits: wire.Limits | None = None) -> ClientStream:
     stream = ClientStream("test")
-    stream.on_welcome(welcome(limits=limits))
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, limits=limits))
     return stream
 
 
@@ -139,7 +124,7 @@ def test_no_frame_has_more_programs_numbered_at_once_than_the_server_lets_be(
     assert [entry for frame in frames for entry in decode_entries(frame.bindings)] == posted
 
 
-def test_frames_are_kept_until_they_are_acknowledged() -> None:
+def test_frames_count_as_unacknowledged_until_the_server_acknowledges_them() -> None:
     stream = begun()
     for handle in range(3):
         stream.post(Outgoing(Free((handle,))))
@@ -162,25 +147,9 @@ def test_a_gap_in_the_servers_frames_breaks_the_protocol() -> None:
         begun().on_frame(wire.ServerFrame(number=2))
 
 
-def test_resuming_sends_again_what_the_server_lacks() -> None:
-    stream = begun()
-    sent = []
-    for handle in range(3):
-        stream.post(Outgoing(Free((handle,))))
-        sent.append(stream.next_frame())
-    hello = read(stream.hello()).hello
-    assert (hello.session_id, hello.server_instance, hello.epoch) == (SESSION, INSTANCE, 1)
-    assert stream.on_welcome(welcome(acknowledged=1)) == sent[1:]
-
-
-def test_another_instance_of_the_server_has_lost_the_session() -> None:
-    with pytest.raises(SessionLost, match="restarted"):
-        begun().on_welcome(welcome(OTHER_INSTANCE))
-
-
 def test_a_version_we_do_not_speak_breaks_the_protocol() -> None:
     with pytest.raises(ProtocolError, match="version 99"):
-        ClientStream("test").on_welcome(welcome(version=99))
+        ClientStream("test").on_welcome(wire.Welcome(version=99))
 
 
 def test_a_heartbeat_and_a_goodbye_stand_outside_the_numbering() -> None:
