@@ -65,6 +65,8 @@ class Listen:
         check_section("listen", self)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("set both listen.tls_cert and listen.tls_key, or neither")
+        if self.grpc == self.http and self.grpc.port:
+            raise ConfigurationError(f"listen.grpc and listen.http are both {self.grpc}: give each a port of its own")
 
 
 @dataclass(frozen=True)

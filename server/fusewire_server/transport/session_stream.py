@@ -22,7 +22,7 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
-from fusewire_server.transport.refusal import Context, refuse
+from fusewire_server.transport.refusal import Context, end_with
 from fusewire_server.transport.write_deadline import WriteDeadline
 
 log = logging.getLogger("fusewire.rpc")
@@ -200,7 +200,7 @@ class SessionStream:
         except CaseError as error:
             if self._is_current:
                 self._engine.end(self._session, error.case.name)
-            await refuse(self._context, error.case.name, error.text)
+            end_with(self._context, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:
         if not self._owes_news:

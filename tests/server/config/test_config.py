@@ -155,6 +155,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (lambda: Limits(program_bytes=4 << 20), r"limits\.program_bytes = .* exceed limits\.message_bytes"),
         (lambda: Limits(message_bytes=1 << 31), r"limits\.message_bytes = 2147483648; the most is"),
         (lambda: Listen(tls_key=Path("key.pem")), r"set both listen\.tls_cert and listen\.tls_key, or neither"),
+        (lambda: Listen(grpc=Address("a", 1), http=Address("a", 1)), r"listen\.grpc and listen\.http are both a:1"),
         (lambda: Listen(grpc="127.0.0.1:1"), r"listen\.grpc = '127\.0\.0\.1:1' has the wrong type str"),  # type: ignore[arg-type]
         (lambda: Device(backend="tpu"), r"device\.backend = 'tpu'"),
         (lambda: Planner(deadline_s=0.0), r"planner\.deadline_s = 0\.0"),

@@ -269,6 +269,7 @@ def test_a_client_that_does_not_read_loses_its_session() -> None:
             await until(lambda: session.state is SessionState.CLOSED)
             status, details = await status_of(peer.result(1000))
             assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+            assert not here.engine.counters.refusals  # the session was admitted
 
     run(test())
 
