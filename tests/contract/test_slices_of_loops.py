@@ -26,7 +26,7 @@ from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.unfinished_orders import Line, Progress
+from fusewire_server.scheduling.unfinished_orders import Progress, UnfinishedOrders
 from fusewire_server.sessions.loop_entry import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.contract.harness import Runner
@@ -126,13 +126,13 @@ class Submitting:
     """Runs submissions of one program on a device, and waits for each."""
 
     def __init__(self, runner: Runner, program: Program) -> None:
-        line: Line[Order] = Line()
+        unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
         ready = runner._plan(program, is_fused=True)
         self.entry: ProgramEntry = entry_of(program)
         self.entry.loaded, self.entry.slot_layout = ready.loaded, ready.slot_layout
         self.entry.one_ops.update(runner.one_ops(program))
         self._device: Device = runner.device
-        self._memory = DeviceMemory(self._device, line)
+        self._memory = DeviceMemory(self._device, unfinished)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         reports = JoinedReports(self._reports.put)
         self._completion = Completion(self._device, reports, lambda: True)
@@ -173,8 +173,8 @@ class Submitting:
     def run_op_by_op(self, spans: dict[Row, range]) -> None:
         """Runs iterations of rows as a server does before it has the plan, in slices of an op or a few."""
         order = self._order(spans, None)
-        way, device_time = self._tier0.way(self.entry), DeviceTime(self._device)
-        sliced = SlicedRun(order, way, self._allocation, self._memory, device_time, self._reports.put)
+        op_by_op, device_time = self._tier0.op_by_op(self.entry), DeviceTime(self._device)
+        sliced = SlicedRun(order, op_by_op, self._allocation, self._memory, device_time, self._reports.put)
         while sliced.go_on(0) is Progress.GOES_ON:
             pass
         self._executor.complete_run(order.number, order.submission, sliced.failed, sliced.spare, device_time)

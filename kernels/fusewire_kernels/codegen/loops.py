@@ -29,7 +29,7 @@ from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import LoopKernel, Node
 from fusewire_kernels.codegen.sections import Section, Sections, sections_of
 from fusewire_kernels.codegen.statements import (
-    LoopBody,
+    AnalysedKernel,
     accumulator_type,
     analyse,
     argument_lines,
@@ -69,7 +69,7 @@ def loop_function(kernel: LoopKernel, signature: str) -> str:
     return lines.text()
 
 
-def columns_at_once(body: LoopBody) -> int:
+def columns_at_once(body: AnalysedKernel) -> int:
     """Returns how many neighbouring outer points the columns schedule handles at once.
 
     The number is at most 64, and so small that the partial results of all points fit the stack.
@@ -91,7 +91,7 @@ def _loop(dim: int) -> str:
     return f"for (int64_t i{dim} = 0; i{dim} < n{dim}; i{dim}++)"
 
 
-def _write_pointwise(lines: Lines, body: LoopBody) -> None:
+def _write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
     sections = sections_of(body)
     with ExitStack() as loops:
         for level in range(body.dims):
@@ -108,11 +108,11 @@ def _write_pointwise(lines: Lines, body: LoopBody) -> None:
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
-def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
+def _write_pointwise_values(lines: Lines, body: AnalysedKernel, level: int) -> None:
     lines.add(*(body.declaration(value) for value in body.all_needed if body.levels[value] == level))
 
 
-def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
+def _write_in_blocks(lines: Lines, body: AnalysedKernel, sections: Sections) -> None:
     """Writes the innermost dimension as a loop over blocks of points. Each section is a loop inside it."""
     extent = f"n{body.dims - 1}"
     lines.add(*(f"{element_type} c{array}[FW_POINTS];" for array, element_type in enumerate(sections.arrays)))
@@ -124,7 +124,7 @@ def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
         _write_section(lines, body, last, stores=[body.storing(output) for output in range(len(body.stored))])
 
 
-def _write_section(lines: Lines, body: LoopBody, section: Section, stores: Iterable[str] = ()) -> None:
+def _write_section(lines: Lines, body: AnalysedKernel, section: Section, stores: Iterable[str] = ()) -> None:
     lines.add(INDEPENDENT)
     with lines.block("for (int64_t point = 0; point < width; point++)"):
         lines.add(f"const int64_t i{body.dims - 1} = first + point;")
@@ -138,7 +138,7 @@ def _write_section(lines: Lines, body: LoopBody, section: Section, stores: Itera
 class _Rows:
     """The schedule whose innermost loop runs along the inner dimension."""
 
-    def __init__(self, lines: Lines, body: LoopBody) -> None:
+    def __init__(self, lines: Lines, body: AnalysedKernel) -> None:
         self._lines = lines
         self._body = body
         self._inner = body.kernel.rank
@@ -215,7 +215,7 @@ class _Columns:
     value writes it to an array. Later loops read the value from this array.
     """
 
-    def __init__(self, lines: Lines, body: LoopBody) -> None:
+    def __init__(self, lines: Lines, body: AnalysedKernel) -> None:
         self._lines = lines
         self._body = body
         self._column = body.kernel.rank - 1
@@ -338,7 +338,7 @@ class _Reduction:
     results of chunks.
     """
 
-    def __init__(self, body: LoopBody, value: int, width: str) -> None:
+    def __init__(self, body: AnalysedKernel, value: int, width: str) -> None:
         node = body.node(value)
         assert node is not None
         self._node: Node = node

@@ -28,7 +28,7 @@ from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
 from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import (
-    LoopBody,
+    AnalysedKernel,
     analyse,
     argument_lines,
     count_sizes,
@@ -94,7 +94,7 @@ def instance_lines(sizes: int, arity: int) -> list[str]:
     ]
 
 
-def _write_pointwise(lines: Lines, body: LoopBody) -> None:
+def _write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
     lines.add(f"const int64_t points = {product_of(range(body.dims))};", LET_NEXT_START)
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
@@ -115,7 +115,7 @@ class _Reducing(ABC):
     stride = "FW_LANES"
     is_storing = "own == 0"
 
-    def __init__(self, lines: Lines, body: LoopBody) -> None:
+    def __init__(self, lines: Lines, body: AnalysedKernel) -> None:
         self._lines = lines
         self._body = body
         self._inner = body.kernel.rank
@@ -250,7 +250,7 @@ class _RegisterRows(_Rows):
         "if (warps > 1) r{value} = fw_tree_of_warps_{name}(r{value}, warps, shared);",
     )
 
-    def __init__(self, lines: Lines, body: LoopBody, rows: RegisterRows) -> None:
+    def __init__(self, lines: Lines, body: AnalysedKernel, rows: RegisterRows) -> None:
         super().__init__(lines, body)
         self._rows = rows
 

@@ -29,7 +29,7 @@ from fusewire_kernels.codegen.kernel import (
 )
 from fusewire_kernels.codegen.loops_cuda import product_of, write_positions
 from fusewire_kernels.codegen.product import finished
-from fusewire_kernels.codegen.statements import LoopBody, analyse, argument_lines
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.ops import dtypes
@@ -71,7 +71,7 @@ def _points_text(kernel: PersistentPoints) -> str:
     return _template("persistent.cu") + lines.text()
 
 
-def _write_iterations(lines: Lines, body: LoopBody, carried: Sequence[CarriedInput]) -> None:
+def _write_iterations(lines: Lines, body: AnalysedKernel, carried: Sequence[CarriedInput]) -> None:
     inputs = range(len(body.kernel.inputs))
     lines.add(*(f"{_stored_type(body, number)} e{number} = {_place(body, number)};" for number in inputs))
     lines.add("int64_t t = 0;")
@@ -93,7 +93,7 @@ def _write_iterations(lines: Lines, body: LoopBody, carried: Sequence[CarriedInp
         lines.add(*_carrying(carried))
 
 
-def _write_values(lines: Lines, body: LoopBody) -> None:
+def _write_values(lines: Lines, body: AnalysedKernel) -> None:
     """Writes the statements that compute the values of an iteration, and what its stores write."""
     for value in body.all_needed:
         lines.add(body.declaration(value, f"e{value}"))
@@ -106,18 +106,18 @@ def _carrying(carried: Sequence[CarriedInput]) -> list[str]:
     return [f"e{number} = c{store};" for number, store in carried]
 
 
-def _unrolled(body: LoopBody) -> int:
+def _unrolled(body: AnalysedKernel) -> int:
     """Returns how many iterations are written one after another."""
     nodes = [body.node(value) for value in body.all_needed]
     total = sum(1 if node.op in ("cast", "index") else weight(node.op, node.dtype) for node in nodes if node)
     return min(max(_UNROLLED_WEIGHT // max(total, 1), 1), _MOST_UNROLLED)
 
 
-def _stored_type(body: LoopBody, number: int) -> str:
+def _stored_type(body: AnalysedKernel, number: int) -> str:
     return TYPES[body.kernel.inputs[number].dtype].stored
 
 
-def _place(body: LoopBody, number: int) -> str:
+def _place(body: AnalysedKernel, number: int) -> str:
     return f"*a{number}" if _is_scalar(body.kernel, number) else body.input_place(number)
 
 
@@ -125,7 +125,7 @@ def _is_scalar(kernel: LoopKernel, number: int) -> bool:
     return kernel.inputs[number].kind is ArgumentKind.SCALAR
 
 
-def _pointer(body: LoopBody, number: int, operand: int | None = None, slots: str = "slots") -> str:
+def _pointer(body: AnalysedKernel, number: int, operand: int | None = None, slots: str = "slots") -> str:
     """Returns the statement that lets `a<number>` point to the input that an iteration's slots name."""
     operand = number if operand is None else operand
     stored = _stored_type(body, number)
@@ -134,7 +134,7 @@ def _pointer(body: LoopBody, number: int, operand: int | None = None, slots: str
     return f"a{number} = (const {stored} *)({_address(operand, slots)});"
 
 
-def _output_pointer(body: LoopBody, output: int, operand: int) -> str:
+def _output_pointer(body: AnalysedKernel, output: int, operand: int) -> str:
     stored = TYPES[body.kernel.stores[output].argument.dtype].stored
     return f"o{output} = ({stored} *)({_address(operand, 'slots')});"
 

@@ -25,7 +25,7 @@ from fusewire_kernels.codegen.product import (
     multiply_add,
     product_size_names,
 )
-from fusewire_kernels.codegen.statements import LoopBody, analyse
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops.dtypes import DType
 
@@ -168,7 +168,7 @@ def _write_epilogue_arguments(lines: Lines, kernel: ProductKernel, epilogue: Loo
                 entry += 1
 
 
-def _write_epilogue(lines: Lines, dtype: DType, body: LoopBody) -> None:
+def _write_epilogue(lines: Lines, dtype: DType, body: AnalysedKernel) -> None:
     """Writes the statements that compute and store the values at row i0 and column i1. Value 0 is the product.
 
     The inputs are read by `__ldg`, so that the compiler may begin the reads of several elements before it stores the

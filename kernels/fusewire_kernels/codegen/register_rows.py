@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.bodies import HEAVY_WEIGHT, TYPES, weight
+from fusewire_kernels.codegen.arrays import Arrays
+from fusewire_kernels.codegen.bodies import HEAVY_WEIGHT
 from fusewire_kernels.codegen.geometry import LONGEST_SHORT_ROW
-from fusewire_kernels.codegen.statements import LoopBody
+from fusewire_kernels.codegen.statements import AnalysedKernel
 from fusewire_kernels.ops.order import CHUNK, LANES
 
 ELEMENTS = CHUNK // LANES  # elements of a row that a thread may have
@@ -67,7 +68,7 @@ class RegisterRows(NamedTuple):
         return 2 if self.words == 1 else 1
 
 
-def register_rows(body: LoopBody) -> RegisterRows | None:
+def register_rows(body: AnalysedKernel) -> RegisterRows | None:
     """Returns how a kernel keeps its rows in registers.
 
     Returns None if the kernel does not reduce rows, or if it should read its rows again: if elements are gathered, or
@@ -78,11 +79,11 @@ def register_rows(body: LoopBody) -> RegisterRows | None:
         return None
     passes = _passes(body)
     rows = _with_arrays(body, passes)
-    total_weight = sum(_weight(body, value) for each in passes for value in each.made)
+    total_weight = sum(body.weight(value) for each in passes for value in each.made)
     return rows if rows.words <= _MOST_WORDS and total_weight <= _MOST_WEIGHT else None
 
 
-def _passes(body: LoopBody) -> list[Pass]:
+def _passes(body: AnalysedKernel) -> list[Pass]:
     targets = [_operands_of_reductions(body, phase) for phase in range(body.phases)]
     targets.append(tuple([body.stored[output] for output in body.inner_stores]))
     worth_keeping = _worth_keeping(body, targets)
@@ -100,56 +101,35 @@ def _passes(body: LoopBody) -> list[Pass]:
     return passes
 
 
-def _operands_of_reductions(body: LoopBody, phase: int) -> tuple[int, ...]:
+def _operands_of_reductions(body: AnalysedKernel, phase: int) -> tuple[int, ...]:
     return tuple(_operands(body, body.reductions(phase)))
 
 
-def _operands(body: LoopBody, values: Iterable[int]) -> list[int]:
+def _operands(body: AnalysedKernel, values: Iterable[int]) -> list[int]:
     nodes = [body.node(value) for value in values]
     return [operand for node in nodes if node is not None for operand in node.operands]
 
 
-def _worth_keeping(body: LoopBody, targets: list[tuple[int, ...]]) -> frozenset[int]:
+def _worth_keeping(body: AnalysedKernel, targets: list[tuple[int, ...]]) -> frozenset[int]:
     """Returns the inputs of the first pass, and the inputs and long computations that several passes use."""
     needed = [_inner_values(body, each, set()) for each in targets]
     uses = Counter(value for values in needed for value in values)
     again = [value for value, count in uses.items() if count > 1]
-    heavy = [value for value in again if _weight(body, value) >= HEAVY_WEIGHT]
+    heavy = [value for value in again if body.weight(value) >= HEAVY_WEIGHT]
     return frozenset([*heavy, *[value for value in (*needed[0], *again) if body.node(value) is None]])
 
 
-def _inner_values(body: LoopBody, targets: tuple[int, ...], held: set[int]) -> list[int]:
+def _inner_values(body: AnalysedKernel, targets: tuple[int, ...], held: set[int]) -> list[int]:
     return body.needed(targets, is_at_hand=lambda value: not body.is_inner(value) or value in held)
 
 
-def _weight(body: LoopBody, value: int) -> int:
-    node = body.node(value)
-    if node is None:
-        return 0
-    return 1 if node.op in ("cast", "index") else weight(node.op, node.dtype)
-
-
-def _with_arrays(body: LoopBody, passes: list[Pass]) -> RegisterRows:
+def _with_arrays(body: AnalysedKernel, passes: list[Pass]) -> RegisterRows:
     last_use = {value: number for number, each in enumerate(passes) for value in (*each.held, *each.kept)}
-    array_of: dict[int, int] = {}
-    arrays: list[str] = []
-    free: list[int] = []
+    arrays = Arrays()
     for number, each in enumerate(passes):
         for value in each.loaded:
-            _take(body, value, array_of, arrays, free)
-        # A pass reads the values of an element before it keeps others in their place.
-        free += [array_of[value] for value in each.held if last_use[value] == number]
+            arrays.take(value, body.dtype(value))
+        arrays.give_back([value for value in each.held if last_use[value] == number])
         for value in each.kept:
-            _take(body, value, array_of, arrays, free)
-    return RegisterRows(tuple(passes), array_of, tuple(arrays))
-
-
-def _take(body: LoopBody, value: int, array_of: dict[int, int], arrays: list[str], free: list[int]) -> None:
-    """Gives a value a free array of its type, or a new one."""
-    element_type = TYPES[body.dtype(value)].value
-    fitting = [array for array in free if arrays[array] == element_type]
-    if fitting:
-        free.remove(fitting[0])
-    else:
-        arrays.append(element_type)
-    array_of[value] = fitting[0] if fitting else len(arrays) - 1
+            arrays.take(value, body.dtype(value))
+    return RegisterRows(tuple(passes), arrays.array_of, tuple(arrays.types))

@@ -14,11 +14,10 @@ the last section, because an output may lie in the memory of an input that any s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.bodies import TYPES, weight
-from fusewire_kernels.codegen.statements import LoopBody
+from fusewire_kernels.codegen.arrays import Arrays
+from fusewire_kernels.codegen.statements import AnalysedKernel
 
 _SHORT_WEIGHT = 48  # the greatest weight of a body that stays whole
 _MOST_WEIGHT = 32  # the greatest weight of a section, unless a single node weighs more
@@ -50,28 +49,22 @@ class Sections(NamedTuple):
     arrays: tuple[str, ...]
 
 
-def sections_of(body: LoopBody) -> Sections | None:
+def sections_of(body: AnalysedKernel) -> Sections | None:
     """Cuts a pointwise body into sections, in the order of its nodes. Returns None if it is short or has no loop."""
-    weights = {value: _weight(body, value) for value in body.all_needed if _is_computed(body, value)}
+    weights = {value: body.weight(value) for value in body.all_needed if _is_computed(body, value)}
     if body.dims == 0 or sum(weights.values()) <= _SHORT_WEIGHT:
         return None
     return _connected(body, _cut(weights))
 
 
-def _is_innermost(body: LoopBody, value: int) -> bool:
+def _is_innermost(body: AnalysedKernel, value: int) -> bool:
     return body.levels[value] == body.dims
 
 
-def _is_computed(body: LoopBody, value: int) -> bool:
+def _is_computed(body: AnalysedKernel, value: int) -> bool:
     """Returns whether the innermost loop computes the value; inputs and positions are only read."""
     node = body.node(value)
     return _is_innermost(body, value) and node is not None and node.op != "index"
-
-
-def _weight(body: LoopBody, value: int) -> int:
-    node = body.node(value)
-    assert node is not None
-    return 1 if node.op in ("cast", "gather") else weight(node.op, node.dtype)
 
 
 def _cut(weights: dict[int, int]) -> list[list[int]]:
@@ -87,50 +80,24 @@ def _cut(weights: dict[int, int]) -> list[list[int]]:
     return groups
 
 
-def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
+def _connected(body: AnalysedKernel, groups: list[list[int]]) -> Sections:
     """Makes a section of each group, with arrays for the values that one group computes and a later group uses."""
     uses = [_used(body, group) for group in groups]
     uses[-1] |= {value for value in body.stored if _is_innermost(body, value)}
     last_use = {value: number for number, used in enumerate(uses) for value in used}
-    arrays = _Arrays()
+    arrays = Arrays()
     sections = []
     for number, (group, used) in enumerate(zip(groups, uses, strict=True)):
-        taken = tuple([arrays.held[value] for value in sorted(used) if value in arrays.held])
-        arrays.give_back([held for held in taken if last_use[held.value] == number])
-        put = [arrays.take(value, body) for value in group if last_use.get(value, number) > number]
+        taken = tuple([Held(value, arrays.array_of[value]) for value in sorted(used) if value in arrays.array_of])
+        arrays.give_back([held.value for held in taken if last_use[held.value] == number])
+        later = [value for value in group if last_use.get(value, number) > number]
+        put = [Held(value, arrays.take(value, body.dtype(value))) for value in later]
         read = [value for value in sorted(used) if not _is_computed(body, value)]
         sections.append(Section(taken, (*read, *group), tuple(put)))
     return Sections(tuple(sections), tuple(arrays.types))
 
 
-def _used(body: LoopBody, group: list[int]) -> set[int]:
+def _used(body: AnalysedKernel, group: list[int]) -> set[int]:
     """Returns the operands of a group that are known only in the innermost loop."""
     nodes = [body.node(value) for value in group]
     return {operand for node in nodes if node for operand in node.operands if _is_innermost(body, operand)}
-
-
-class _Arrays:
-    """Assigns values to arrays, and reuses arrays so that there are few.
-
-    A section may write to an array that it reads for the last time. This is safe, because at each point the section
-    reads the array before it writes to the array.
-    """
-
-    def __init__(self) -> None:
-        self.types: list[str] = []
-        self.held: dict[int, Held] = {}
-        self._free: list[int] = []
-
-    def take(self, value: int, body: LoopBody) -> Held:
-        element_type = TYPES[body.dtype(value)].value
-        fitting = [array for array in self._free if self.types[array] == element_type]
-        if fitting:
-            self._free.remove(fitting[0])
-        else:
-            self.types.append(element_type)
-        array = fitting[0] if fitting else len(self.types) - 1
-        self.held[value] = Held(value, array)
-        return self.held[value]
-
-    def give_back(self, ended: Iterable[Held]) -> None:
-        self._free += [held.array for held in ended]

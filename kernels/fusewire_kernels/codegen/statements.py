@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable
+from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable, weight
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
 from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.dtypes import DType
@@ -36,7 +36,7 @@ _SELECTING = frozenset(op.name for op in catalogue.OPS if op.selects)
 
 
 @dataclass(frozen=True)
-class LoopBody:
+class AnalysedKernel:
     """A loop kernel, with the properties of its values that schedules need."""
 
     kernel: LoopKernel
@@ -79,6 +79,13 @@ class LoopBody:
     def dtype(self, value: int) -> DType:
         node = self.node(value)
         return self.kernel.inputs[value].dtype if node is None else node.dtype
+
+    def weight(self, value: int) -> int:
+        """Returns the approximate length of the longest chain of operations that computes a value from its operands."""
+        node = self.node(value)
+        if node is None:
+            return 0
+        return 1 if node.op in ("cast", "gather", "index") else weight(node.op, node.dtype)
 
     def needed(self, targets: Iterable[int], is_at_hand: Callable[[int], bool] = lambda value: False) -> list[int]:
         """Returns `targets` and the values that `targets` depend on, in order.
@@ -177,7 +184,7 @@ class LoopBody:
         return loaded(_place(name, argument, along_axis), argument.dtype)
 
 
-def analyse(kernel: LoopKernel) -> LoopBody:
+def analyse(kernel: LoopKernel) -> AnalysedKernel:
     """Finds the level and stage of every value."""
     levels = [_level_of_argument(argument) for argument in kernel.inputs]
     stages = [0] * len(kernel.inputs)
@@ -185,10 +192,10 @@ def analyse(kernel: LoopKernel) -> LoopBody:
         levels.append(_level_of_node(kernel, node, levels))
         stage = max((stages[operand] for operand in node.operands), default=0)
         stages.append(stage + (node.op == "reduce"))
-    return LoopBody(kernel, tuple(levels), tuple(stages))
+    return AnalysedKernel(kernel, tuple(levels), tuple(stages))
 
 
-def argument_lines(body: LoopBody) -> list[str]:
+def argument_lines(body: AnalysedKernel) -> list[str]:
     """Returns the statements that read extents, strides and operands from the three parameters of a kernel."""
     kernel = body.kernel
     lines = [f"const int64_t n{dim} = sizes[{dim}];" for dim in range(body.dims)]
@@ -201,7 +208,7 @@ def argument_lines(body: LoopBody) -> list[str]:
     return lines
 
 
-def count_sizes(body: LoopBody) -> int:
+def count_sizes(body: AnalysedKernel) -> int:
     """Returns how many entries of `sizes` the statements of `argument_lines` read."""
     return body.dims + sum(len(_size_names(name, argument)) for name, argument in _named_arguments(body.kernel))
 

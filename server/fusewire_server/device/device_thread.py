@@ -28,7 +28,15 @@ from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
 from fusewire_server.scheduling.turns import Turns
-from fusewire_server.scheduling.unfinished_orders import LOOK_S, PAUSE_S, SLICE_NS, Line, Progress, TimeShares, Waiting
+from fusewire_server.scheduling.unfinished_orders import (
+    LOOK_S,
+    PAUSE_S,
+    SLICE_NS,
+    Progress,
+    TimeShares,
+    UnfinishedOrders,
+    Waiting,
+)
 
 
 class DeviceThread:
@@ -38,8 +46,9 @@ class DeviceThread:
         self._device = device
         self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
-        self._line: Line[Order] = Line()  # this field and all that follow belong to the device thread
-        self._memory = DeviceMemory(device, self._line)
+        # This field and all that follow belong to the device thread.
+        self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
+        self._memory = DeviceMemory(device, self._unfinished)
         self._allocation = Allocation(device, self._memory)
         self._tier0 = Tier0(device, self._memory)
         self._completion = Completion(device, self._reports, self._is_idle)
@@ -92,10 +101,10 @@ class DeviceThread:
 
     def _next_order(self) -> Order | None:
         """Waits for the next order of the loop. Runs unfinished orders meanwhile, and when it is their turn."""
-        while not self._line.is_open:
+        while not self._unfinished.is_empty:
             if self._shares.is_turn(time.perf_counter_ns(), self._look()):
                 self._take_turns()
-                if self._is_idle() and not self._line.is_open:
+                if self._is_idle() and not self._unfinished.is_empty:
                     time.sleep(LOOK_S)
             if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
@@ -122,8 +131,8 @@ class DeviceThread:
     def _consider(self, order: Order) -> None:
         """Acts on an order, now or when the unfinished orders that it must wait for have ended."""
         in_slices = goes_in_slices(order)
-        is_alone = self._line.is_open and not in_slices
-        if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
+        is_alone = self._unfinished.is_empty and not in_slices
+        if is_alone or self._unfinished.admit(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
 
     def _act(self, order: Order) -> None:
@@ -145,15 +154,15 @@ class DeviceThread:
 
     def _sliced(self, order: Order) -> SlicedRun | SlicedRead:
         if isinstance(order, Run):
-            way, device_time = self._tier0.way(order.submission.entry), DeviceTime(self._device)
-            return SlicedRun(order, way, self._allocation, self._memory, device_time, self._reports.add)
+            op_by_op, device_time = self._tier0.op_by_op(order.submission.entry), DeviceTime(self._device)
+            return SlicedRun(order, op_by_op, self._allocation, self._memory, device_time, self._reports.add)
         assert isinstance(order, Read), "only runs and reads go in slices"
         return SlicedRead(self._device, order)
 
     def _take_turns(self) -> None:
         """Runs unfinished orders, slice by slice, for as long as their turn lasts."""
         self._shares.begin_turn(time.perf_counter_ns())
-        while self._take_turn() and not self._line.is_open:
+        while self._take_turn() and not self._unfinished.is_empty:
             time.sleep(PAUSE_S)
 
     def _take_turn(self) -> bool:
@@ -188,13 +197,13 @@ class DeviceThread:
         """Acts on the orders that waited for an ended order, and on those that waited for these in turn."""
         all_ended = deque([ended])
         while all_ended:
-            for order in self._line.end(sessions_of(all_ended.popleft())):
+            for order in self._unfinished.end(sessions_of(all_ended.popleft())):
                 self._act(order)
                 if not goes_in_slices(order):
                     all_ended.append(order)
 
     def _finish_unfinished(self) -> None:
         """Runs all unfinished orders to their end, and acts on all orders that were held up."""
-        while not self._line.is_open:
+        while not self._unfinished.is_empty:
             self._take_turn()
             time.sleep(PAUSE_S)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.orders import Order, Release, values_needed
-from fusewire_server.scheduling.unfinished_orders import Line, giving_way
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders, giving_way
 from fusewire_server.sessions.session import Value
 
 MOST_RETREATS = 3  # how often a run gives up its reservation for other orders before the run is refused memory
@@ -51,11 +51,11 @@ class Reservation:
 
 
 class DeviceMemory:
-    """Counts and hands out a device's memory. `line` holds the orders that are unfinished or held up."""
+    """Counts and hands out a device's memory. `unfinished` holds the orders that are unfinished or held up."""
 
-    def __init__(self, device: Device, line: Line[Order]) -> None:
+    def __init__(self, device: Device, unfinished: UnfinishedOrders[Order]) -> None:
         self._device = device
-        self._line = line
+        self._unfinished = unfinished
         self._reservations: list[Reservation] = []
         self._reserved_bytes = 0  # the sum of all reservations
         self._live_bytes = 0  # any thread may read this field and the next three, because each is one int
@@ -105,7 +105,7 @@ class DeviceMemory:
         return block
 
     def _find(self, size_bytes: int, take: Callable[[], Block]) -> Block:
-        if self._line.is_open:
+        if self._unfinished.is_empty:
             return take()
         if not self._fits(size_bytes):
             self._make(size_bytes)
@@ -188,7 +188,7 @@ class DeviceMemory:
 
     def _release_early(self) -> None:
         """Releases the values of held-up releases now, except values that a waiting order needs."""
-        waiting = self._line.orders()
+        waiting = self._unfinished.orders()
         needed = {value for order in waiting for value in values_needed(order)}
         for order in waiting:
             if isinstance(order, Release):

@@ -26,7 +26,7 @@ class SlicedRun:
     def __init__(
         self,
         order: Run,
-        way: OpByOp,
+        op_by_op: OpByOp,
         allocation: Allocation,
         memory: DeviceMemory,
         device_time: DeviceTime,
@@ -38,7 +38,7 @@ class SlicedRun:
         self.device_time = device_time
         self.used_ns = 0
         self._rows = deque(rows)  # rows that have not ended; the first one may be running
-        self._way = way
+        self._op_by_op = op_by_op
         self._memory = memory
         self._report = report
         self._is_reported = False  # whether `Lasts` has been reported
@@ -53,7 +53,7 @@ class SlicedRun:
         if progress is Progress.WAITS or (self.used_ns >= LASTING_NS and progress is Progress.GOES_ON):
             self._tell_that_it_lasts()
         if progress is Progress.ENDED:
-            self._way.leave()
+            self._op_by_op.leave()
         return progress
 
     def _tell_that_it_lasts(self) -> None:
@@ -65,7 +65,7 @@ class SlicedRun:
         """Runs rows until the time is over."""
         while self._rows:
             if not self._go_on_with(self._rows[0], until_ns):
-                return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
+                return Progress.GOES_ON if self._op_by_op.is_under_way else Progress.WAITS
         return Progress.ENDED
 
     def _go_on_with(self, row: Row, until_ns: int) -> bool:
@@ -92,12 +92,12 @@ class SlicedRun:
         return True
 
     def _compute(self, row: Row, until_ns: int) -> bool:
-        if not self._way.is_under_way and not self._way.begin(row, self.order.submission.span(row)):
+        if not self._op_by_op.is_under_way and not self._op_by_op.begin(row, self.order.submission.span(row)):
             return False
-        return self._way.go_on(until_ns)
+        return self._op_by_op.go_on(until_ns)
 
     def _leave_row(self) -> None:
-        self._way.stop()
+        self._op_by_op.stop()
         self._rows.popleft()
 
 

@@ -37,8 +37,8 @@ class Tier0:
         self._op_cache = op_cache_of(device)
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
 
-    def way(self, entry: ProgramEntry) -> OpByOp:
-        """Returns the way in which a run computes rows of this program."""
+    def op_by_op(self, entry: ProgramEntry) -> OpByOp:
+        """Returns what computes the rows of one run of this program."""
         return OpByOp(self, self._device, self._memory, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:

@@ -26,7 +26,7 @@ from fusewire_server.engine.backlog import Backlog, Items
 from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
-from fusewire_server.engine.registry import Ended, Registry
+from fusewire_server.engine.registry import EndedTotals, Registry
 from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
@@ -94,7 +94,7 @@ class Engine:
         return self._registry.instance
 
     @property
-    def ended(self) -> Ended:
+    def ended(self) -> EndedTotals:
         """Totals of the sessions that have ended."""
         return self._registry.ended
 

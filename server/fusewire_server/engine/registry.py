@@ -16,7 +16,7 @@ from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 
 
-class Ended(NamedTuple):
+class EndedTotals(NamedTuple):
     """Totals of the sessions that have ended."""
 
     sessions: int = 0
@@ -25,9 +25,9 @@ class Ended(NamedTuple):
     bytes_out: int = 0
     credit_used_up: int = 0
 
-    def plus(self, session: Session) -> Ended:
+    def plus(self, session: Session) -> EndedTotals:
         """Returns the totals with one more session."""
-        return Ended(
+        return EndedTotals(
             self.sessions + 1,
             self.segments + session.admitted.segments,
             self.bytes_in + session.bytes_in,
@@ -46,7 +46,7 @@ class Registry:
     def __init__(self, limits: Limits, end: Callable[[Session, str], None]) -> None:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether it reconnects to the same server
         self.sessions: dict[bytes, Session] = {}
-        self.ended = Ended()
+        self.ended = EndedTotals()
         self.limits = limits
         self._end = end
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer

@@ -20,7 +20,7 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.programs.slow_log import SLOW_NS, SlowLog, SlowSegment
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
-from fusewire_server.scheduling.lanes import Lanes, Told
+from fusewire_server.scheduling.lanes import Lanes, OutstandingBatch
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_row
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
@@ -105,7 +105,7 @@ class Submissions:
         most = max([batch.iterations(row) for row in batch.rows]) if batch.spans else 1
         batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
 
-    def _note_slow(self, row: Row, told: Told, device_ns: int, now_ns: int) -> None:
+    def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(
             SlowSegment(
                 ended_at_s=time.time(),

@@ -33,7 +33,7 @@ class Lane(Enum):
     __hash__ = object.__hash__  # Enum hashes the name in Python code, and each frame looks into tables keyed by lanes
 
 
-class Told(NamedTuple):
+class OutstandingBatch(NamedTuple):
     """A batch that the device was told to run at the time `at_ns`, with its plan (None at tier 0)."""
 
     batch: Batch
@@ -47,7 +47,7 @@ class Lanes:
 
     def __init__(self) -> None:
         self._submissions = 0
-        self._outstanding: dict[int, Told] = {}
+        self._outstanding: dict[int, OutstandingBatch] = {}
         self._told: Counter[Lane] = Counter()  # lane -> how many outstanding submissions it has
         self._slow: Counter[Session] = Counter()  # session -> how many outstanding rows it has outside the fast lane
         self._last_slow: dict[Session, int] = {}  # session -> number of the last slow submission that has its row
@@ -79,7 +79,7 @@ class Lanes:
     def tell(self, batch: Batch, loaded: LoadedPlan | None, now_ns: int = 0) -> int:
         """Records that the device is told to run a batch. Returns the number of the submission."""
         self._submissions += 1
-        told = Told(batch, loaded, self._lane(batch.rows[0]), now_ns)
+        told = OutstandingBatch(batch, loaded, self._lane(batch.rows[0]), now_ns)
         self._outstanding[self._submissions] = told
         self._count(told, 1)
         if told.lane is Lane.SLOW:
@@ -94,7 +94,7 @@ class Lanes:
         self._told[Lane.LASTING] += 1
         self._lasting.update([row.session for row in told.batch.rows])
 
-    def complete(self, number: int) -> Told:
+    def complete(self, number: int) -> OutstandingBatch:
         """Records that the device has completed a submission, and returns that submission."""
         told = self._outstanding.pop(number)
         self._count(told, -1)
@@ -116,7 +116,7 @@ class Lanes:
     def _lane(self, row: Row) -> Lane:
         return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
 
-    def _count(self, told: Told, change: int) -> None:
+    def _count(self, told: OutstandingBatch, change: int) -> None:
         """Counts a submission. `change` is 1 if the device is told to run it, and −1 if the device has completed it."""
         self._told[told.lane] += change
         if told.lane is Lane.FAST:

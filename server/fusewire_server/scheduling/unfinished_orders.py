@@ -73,7 +73,7 @@ class _Place(Generic[Order]):
     behind: int = 0
 
 
-class Line(Generic[Order]):
+class UnfinishedOrders(Generic[Order]):
     """Unfinished orders, and the orders that wait for them.
 
     Two orders depend on each other if they share a party; a party is a session. The first order in a party's queue is
@@ -81,7 +81,7 @@ class Line(Generic[Order]):
     """
 
     def __init__(self) -> None:
-        self.is_open = True  # whether there is no unfinished order
+        self.is_empty = True  # whether there is no unfinished order
         self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # party -> its queue, which is never empty
 
     def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
@@ -101,7 +101,7 @@ class Line(Generic[Order]):
         Each returned order counts as unfinished until `end` is called for it, whether it goes in slices or not.
         """
         following = [self._leave(party) for party in parties]
-        self.is_open = not self._queues
+        self.is_empty = not self._queues
         return [order for order in following if order is not None]
 
     def orders(self) -> list[Order]:
@@ -114,7 +114,7 @@ class Line(Generic[Order]):
             queue = self._queues.setdefault(party, deque())
             place.behind += bool(queue)
             queue.append(place)
-        self.is_open = not self._queues
+        self.is_empty = not self._queues
 
     def _leave(self, party: Hashable) -> Order | None:
         """Removes the first order of a party's queue. Returns the next order if it is now first in all its queues."""

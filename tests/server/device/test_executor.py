@@ -26,7 +26,7 @@ from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.unfinished_orders import Line
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 from fusewire_server.sessions.loop_entry import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.kernels.loops_of_note import recurrent
@@ -83,8 +83,8 @@ class World:
     reports: list[Report] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        line: Line[Order] = Line()
-        self.memory = DeviceMemory(self.device, line)
+        unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
+        self.memory = DeviceMemory(self.device, unfinished)
         reports = JoinedReports(self.reports.append)
         completion = Completion(self.device, reports, lambda: True)
         allocation = Allocation(self.device, self.memory)

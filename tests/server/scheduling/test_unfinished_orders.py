@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fusewire_server.scheduling.unfinished_orders import (
     MOST_OWED_NS,
     SLICE_NS,
-    Line,
     Progress,
     TimeShares,
+    UnfinishedOrders,
     Waiting,
     giving_way,
 )
@@ -30,23 +30,23 @@ def order(number: int, parties: str, *, goes_in_slices: bool = False) -> Order:
     return Order(number, frozenset(parties), goes_in_slices)
 
 
-def admit(line: Line[Order], one: Order) -> bool:
-    return line.admit(one, one.parties, goes_in_slices=one.goes_in_slices)
+def admit(unfinished: UnfinishedOrders[Order], one: Order) -> bool:
+    return unfinished.admit(one, one.parties, goes_in_slices=one.goes_in_slices)
 
 
-def behind(*parties: str) -> Line[Order]:
-    """A line behind an unfinished run of each of these parties."""
-    line: Line[Order] = Line()
+def behind(*parties: str) -> UnfinishedOrders[Order]:
+    """An unfinished run of each of these parties."""
+    unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
     for number, each in enumerate(parties):
-        assert admit(line, order(-number, each, goes_in_slices=True))
-    return line
+        assert admit(unfinished, order(-number, each, goes_in_slices=True))
+    return unfinished
 
 
 def test_all_are_admitted_while_nothing_is_unfinished() -> None:
-    line: Line[Order] = Line()
-    assert line.is_open
-    assert admit(line, order(1, "a", goes_in_slices=True))
-    assert not line.is_open
+    unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
+    assert unfinished.is_empty
+    assert admit(unfinished, order(1, "a", goes_in_slices=True))
+    assert not unfinished.is_empty
 
 
 def test_others_overtake() -> None:
@@ -60,29 +60,29 @@ def test_what_concerns_nobody_overtakes() -> None:
 @pytest.mark.parametrize("parties", ["a", "ab"])
 @pytest.mark.parametrize("goes_in_slices", [False, True])
 def test_what_concerns_a_party_of_the_run_is_held_up(parties: str, goes_in_slices: bool) -> None:
-    line = behind("a")
+    unfinished = behind("a")
     following = order(1, parties, goes_in_slices=goes_in_slices)
-    assert not admit(line, following)
-    assert line.end("a") == [following]
+    assert not admit(unfinished, following)
+    assert unfinished.end("a") == [following]
 
 
 def test_another_run_in_slices_of_others_is_admitted_and_bars_them() -> None:
-    line = behind("a")
-    assert admit(line, order(1, "b", goes_in_slices=True))
-    assert not admit(line, order(2, "b"))
+    unfinished = behind("a")
+    assert admit(unfinished, order(1, "b", goes_in_slices=True))
+    assert not admit(unfinished, order(2, "b"))
 
 
 def test_what_concerns_two_unfinished_runs_waits_for_both() -> None:
-    line = behind("a", "b", "c")
-    assert not admit(line, order(1, "ab"))
-    assert line.end("c") == []
-    assert line.end("a") == []
-    assert line.end("b") == [order(1, "ab")]
+    unfinished = behind("a", "b", "c")
+    assert not admit(unfinished, order(1, "ab"))
+    assert unfinished.end("c") == []
+    assert unfinished.end("a") == []
+    assert unfinished.end("b") == [order(1, "ab")]
 
 
 def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
-    line = behind("a")
-    assert [admit(line, order(number, parties)) for number, parties in enumerate(["ab", "bc", "c", "d"])] == [
+    unfinished = behind("a")
+    assert [admit(unfinished, order(number, parties)) for number, parties in enumerate(["ab", "bc", "c", "d"])] == [
         False,
         False,
         False,
@@ -91,20 +91,20 @@ def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
 
 
 def test_what_was_held_up_bars_its_parties_until_it_has_ended() -> None:
-    line = behind("a")
-    admit(line, order(1, "ab", goes_in_slices=True))
-    admit(line, order(2, "b"))
-    assert line.end("a") == [order(1, "ab", goes_in_slices=True)]
-    assert line.end("ab") == [order(2, "b")]
+    unfinished = behind("a")
+    admit(unfinished, order(1, "ab", goes_in_slices=True))
+    admit(unfinished, order(2, "b"))
+    assert unfinished.end("a") == [order(1, "ab", goes_in_slices=True)]
+    assert unfinished.end("ab") == [order(2, "b")]
 
 
 def test_nothing_is_held_up_any_more_once_all_have_ended() -> None:
-    line = behind("a")
-    admit(line, order(1, "ab"))
-    line.end("a")
-    line.end("ab")
-    assert line.is_open
-    assert admit(line, order(2, "a"))
+    unfinished = behind("a")
+    admit(unfinished, order(1, "ab"))
+    unfinished.end("a")
+    unfinished.end("ab")
+    assert unfinished.is_empty
+    assert admit(unfinished, order(2, "a"))
 
 
 class Schedule:
@@ -113,10 +113,10 @@ class Schedule:
     def __init__(self) -> None:
         self.events: list[tuple[str, int]] = []
         self.unfinished: list[Order] = []
-        self._line: Line[Order] = Line()
+        self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
 
     def consider(self, one: Order) -> None:
-        if admit(self._line, one):
+        if admit(self._unfinished, one):
             self._act(one)
 
     def finish(self, turn: int) -> None:
@@ -127,7 +127,7 @@ class Schedule:
         self.events.append(("ended", one.number))
         ended = [one]
         while ended:
-            for following in self._line.end(ended.pop().parties):
+            for following in self._unfinished.end(ended.pop().parties):
                 self._act(following)
                 if not following.goes_in_slices:
                     ended.append(following)
@@ -165,9 +165,9 @@ def test_of_two_orders_that_share_a_party_the_first_ends_before_the_second_begin
 
 
 def test_all_that_waits_is_told_once() -> None:
-    line = behind("a", "b")
-    admit(line, order(1, "ab"))
-    assert sorted(one.number for one in line.orders()) == [-1, 0, 1]
+    unfinished = behind("a", "b")
+    admit(unfinished, order(1, "ab"))
+    assert sorted(one.number for one in unfinished.orders()) == [-1, 0, 1]
 
 
 @pytest.mark.parametrize(
