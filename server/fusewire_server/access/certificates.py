@@ -25,15 +25,18 @@ class CertificatePair(NamedTuple):
 
 
 class CertificateFiles:
-    """The files of a certificate and its key. Any thread may call it."""
+    """The files of a certificate and its key. Any thread may call it.
+
+    `pair` is what the files held when they were read last, and `tls` makes servers of Python speak TLS with it.
+    """
 
     def __init__(self, cert: Path, key: Path) -> None:
         """Raises ConfigurationError if the files cannot be read or do not belong together."""
         self.cert, self.key = cert, key
-        self._lock = threading.Lock()  # guards the next two fields
+        self._lock = threading.Lock()  # guards the next fields
         try:
             self._signature = self._sign()
-            self.pair = self._read()
+            self.pair, self.tls = self._read()
         except (OSError, ssl.SSLError) as reason:
             raise ConfigurationError(f"listen.tls_cert = {cert}, listen.tls_key = {key}: {reason}") from None
 
@@ -48,7 +51,7 @@ class CertificateFiles:
                 if signature == self._signature:
                     return None
                 self._signature = signature
-                self.pair = self._read()
+                self.pair, self.tls = self._read()
             except (OSError, ssl.SSLError) as reason:
                 _log.error("the changed certificate cannot be used: %s", reason)
                 return None
@@ -64,9 +67,12 @@ class CertificateFiles:
         statuses = [path.stat() for path in (self.cert, self.key)]
         return tuple((status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses)
 
-    def _read(self) -> CertificatePair:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.cert, self.key)  # gRPC would only log a mismatch
-        return CertificatePair(self.key.read_bytes(), self.cert.read_bytes())
+    def _read(self) -> tuple[CertificatePair, ssl.SSLContext]:
+        # A new context each time, because a context holds a certificate for each type of key, and would go on using an
+        # old certificate of another type.
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(self.cert, self.key)  # gRPC would only log a mismatch
+        return CertificatePair(self.key.read_bytes(), self.cert.read_bytes()), tls
 
 
 def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:

@@ -103,23 +103,19 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 class _Config(uvicorn.Config):
-    """Hides the TLS settings from uvicorn, so that each connection starts TLS itself.
+    """Keeps the certificate from uvicorn, so that each connection starts TLS itself.
 
-    With these settings uvicorn would report a connection only after the TLS handshake.
+    uvicorn would report a connection only after the TLS handshake.
     """
 
-    tls: ssl.SSLContext | None = None
     certificate: CertificateFiles | None = None
-
-    def load(self) -> None:
-        super().load()
-        self.tls, self.ssl = self.ssl, None
 
     def current_tls(self) -> ssl.SSLContext | None:
         """Returns the TLS settings of a new connection, with the certificate that is in its files now."""
-        if self.tls is not None and self.certificate is not None and self.certificate.renew() is not None:
-            self.tls.load_cert_chain(self.certificate.cert, self.certificate.key)
-        return self.tls
+        if self.certificate is None:
+            return None
+        self.certificate.renew()
+        return self.certificate.tls
 
 
 class _BoundedProtocol(H11Protocol):
@@ -244,8 +240,6 @@ def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvico
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST_HEAD_BYTES,
-        ssl_certfile=certificate.cert if certificate is not None else None,
-        ssl_keyfile=certificate.key if certificate is not None else None,
     )
     config.load()
     config.certificate = certificate

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import ssl
+import subprocess
 import threading
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -107,6 +108,19 @@ def test_with_a_certificate_it_speaks_tls_only(certificate: tuple[Path, Path]) -
         assert fetch(f"https://127.0.0.1:{server.port}/livez", context) == "alive"
         with pytest.raises(OSError, match=r"closed|reset|aborted"):
             fetch(f"http://127.0.0.1:{server.port}/livez")
+    finally:
+        server.stop(DEADLINE_S)
+
+
+def test_a_new_certificate_is_presented_though_its_key_is_of_another_type(certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    server = InspectionServer(application(), bind(ANY_PORT), certificate=CertificateFiles(cert, key))
+    server.start()
+    try:
+        new = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost")
+        subprocess.run((*new, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=30)
+        presented = ssl.get_server_certificate(("127.0.0.1", server.port), timeout=DEADLINE_S)
+        assert presented.split() == cert.read_text(encoding="utf-8").split()
     finally:
         server.stop(DEADLINE_S)
 
