@@ -6,7 +6,7 @@ import logging
 import ssl
 import threading
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import grpc
 
@@ -71,8 +71,13 @@ class CertificateFiles:
         # A new context each time, because a context holds a certificate for each type of key, and would go on using an
         # old certificate of another type.
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(self.cert, self.key)  # gRPC would only log a mismatch
+        tls.load_cert_chain(self.cert, self.key, _refuse_encrypted)  # gRPC would only log a mismatch
         return CertificatePair(self.key.read_bytes(), self.cert.read_bytes()), tls
+
+
+def _refuse_encrypted() -> NoReturn:
+    """Answers OpenSSL, which would otherwise ask for a passphrase on the terminal."""
+    raise OSError("the key is encrypted, and the server needs a key without a passphrase")
 
 
 def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:

@@ -114,6 +114,14 @@ def test_files_that_cannot_be_used_are_refused_by_name(
         CertificateFiles(cert, key)
 
 
+def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_passphrase(certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    command = ("openssl", "ec", "-aes256", "-passout", "pass:secret", "-in", key, "-out", key)
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    with pytest.raises(ConfigurationError, match=r"listen\.tls_key = .*: the key is encrypted, and the server needs a"):
+        CertificateFiles(cert, key)
+
+
 def test_a_running_server_uses_a_changed_certificate(certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
     arguments = ("--tls-cert", str(cert), "--tls-key", str(key))
