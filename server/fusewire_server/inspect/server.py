@@ -239,6 +239,8 @@ def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvico
         log_config=None,
         access_log=False,
         server_header=False,
+        # A peer in X-Forwarded-For would be who any local process wants to be, in the audit log and its limits.
+        proxy_headers=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST_HEAD_BYTES,
     )
     config.load()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from fusewire_protos.address import Address
@@ -130,6 +130,25 @@ def connected(server: InspectionServer, head: bytes = b"GET /li") -> socket.sock
     connection = socket.create_connection(("127.0.0.1", server.port), DEADLINE_S)
     connection.sendall(head)
     return connection
+
+
+def test_the_peer_is_who_has_connected_and_not_whom_a_header_names() -> None:
+    app = FastAPI()
+
+    @app.get("/")
+    async def peer(request: Request) -> str:
+        assert request.client is not None
+        return request.client.host
+
+    server = InspectionServer(app, bind(ANY_PORT))
+    server.start()
+    try:
+        with connected(server, b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.9.8.7\r\n\r\n") as connection:
+            answer = HTTPResponse(connection)
+            answer.begin()
+            assert json.loads(answer.read()) == "127.0.0.1"
+    finally:
+        server.stop(DEADLINE_S)
 
 
 def test_health_is_answered_however_many_connections_wait_with_half_a_request(server: InspectionServer) -> None:
