@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from fusewire.testing import serve_subprocess
 from loadtests.measuring.errors import LoadFailed, NotWarm
@@ -66,8 +67,7 @@ class Service:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Returns all sessions, not older than the call."""
-        sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
-        return sessions
+        return list(self._ask_all("/v1/sessions", "sessions"))
 
     def metrics(self) -> bytes:
         """Returns the metrics as Prometheus reads them, not older than the call."""
@@ -82,7 +82,7 @@ class Service:
 
     def programs(self) -> dict[str, Program]:
         """Returns all programs by digest, not older than the call."""
-        return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
+        return {told["digest"]: _program(told) for told in self._ask_all("/v1/programs", "programs")}
 
     def is_planning(self) -> bool:
         """Returns whether any program is being planned or its plan is being loaded, not older than the call."""
@@ -138,6 +138,16 @@ class Service:
             act()
             after = self.programs()
             planned_share, before = _planned_share(before, after), after
+
+    def _ask_all(self, path: str, entries: str) -> Iterator[dict[str, Any]]:
+        """Yields the entries of a list that comes in pages. `entries` is their name in the answer."""
+        after = ""
+        while True:
+            page = self._ask("GET", path + after)
+            yield from page[entries]
+            if page["next"] is None:
+                return
+            after = f"?after={quote(page['next'], safe='')}"
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(self._read(method, path))

@@ -1,11 +1,14 @@
-"""What is read from a server's inspection, without a server."""
+"""What is read from a server's inspection, and from a server of fixed answers in its place."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from loadtests.measuring.errors import NotWarm
 from loadtests.system.service import Program, Service, _planned_share
+from tests.inspected import inspected_server
 
 
 def _program(ops: int, tier: int, hits: int, state: str = "loaded") -> Program:
@@ -83,3 +86,20 @@ def test_a_new_program_that_gets_no_plan_is_told() -> None:
 def test_a_new_program_that_is_planned_for_too_long_is_told() -> None:
     with pytest.raises(TimeoutError, match="still being planned after 0 s"):
         _Told({"new": _body("planning")}).wait_for_plans_beside({}, deadline_s=0)
+
+
+def _page(path: str, _authorization: str | None) -> tuple[int, str]:
+    """One of two pages of one entry each. The second entry is a session, and a program that is being planned."""
+    number = 1 if path.endswith("?after=a%2F0") else 0
+    program = _program(ops=6, tier=0, hits=1, state=("loaded", "planning")[number])._replace(digest=f"d{number}")
+    entries = {"programs": [program._asdict()], "sessions": [{"in_flight_ops": number}]}
+    return 200, json.dumps({**entries, "next": None if number else "a/0"})
+
+
+def test_lists_are_read_to_their_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    with inspected_server() as server:
+        monkeypatch.setattr(server, "answer", _page)
+        service = Service("nowhere", server.address)
+        assert service.is_planning()
+        assert list(service.programs()) == ["d0", "d1"]
+        assert service.in_flight_ops() == (0, 1)
