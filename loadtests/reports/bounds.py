@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,11 +33,17 @@ class Bound(NamedTuple):
 
 
 def read_bound(text: str) -> Bound:
-    """Reads a bound written as NAME=NUMBER. Raises ValueError for another form or for a name without bounds."""
-    field, _, number = text.partition("=")
+    """Reads a bound written as NAME=NUMBER.
+
+    Raises ValueError for another form, for a name without bounds, or for a number that is not finite.
+    """
+    field, _, written = text.partition("=")
     if field not in AT_MOST + AT_LEAST:
         raise ValueError(f"{field!r} cannot be bounded; known are {', '.join(sorted(AT_MOST + AT_LEAST))}")
-    return Bound(field, float(number))
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"the bound of {field} is {written}; expected a finite number")
+    return Bound(field, number)
 
 
 def failures(bounds: Sequence[Bound], document: Mapping[str, Any]) -> list[str]:

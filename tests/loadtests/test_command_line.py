@@ -38,6 +38,7 @@ def test_list_says_what_every_scenario_does_and_shows(capsys: pytest.CaptureFixt
         ["rl", "--rate", "-1"],
         ["rl", "--seconds", "inf"],
         ["rl", "--bound", "speed=1"],
+        ["rl", "--bound", "p99_s=nan"],
         ["rl", "--token-file", "/nowhere/at/all"],
         ["aggressor", "--peer", "numpy"],
         ["compare", "/nowhere/at/all", "/nowhere/at/all"],

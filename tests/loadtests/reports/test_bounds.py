@@ -19,6 +19,12 @@ def test_anything_else_is_refused(text: str) -> None:
         read_bound(text)
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+def test_a_bound_that_is_not_finite_is_refused(number: str) -> None:
+    with pytest.raises(ValueError, match=f"the bound of p99_s is {number}; expected a finite number"):
+        read_bound(f"p99_s={number}")
+
+
 def test_no_number_has_bounds_on_both_sides() -> None:
     assert not set(AT_MOST) & set(AT_LEAST)
 
