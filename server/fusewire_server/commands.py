@@ -12,6 +12,7 @@ import argparse
 import gc
 import json
 import os
+import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -119,6 +120,8 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 
 def _serve(parsed: argparse.Namespace) -> int:
+    # Until the server has started and can load its settings again: the signal would end the process.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     loaded = _loaded(parsed)
     if parsed.until_stdin_ends:
         end_with_stdin()

@@ -22,6 +22,17 @@ from fusewire_server.commands import main
 sys.exit(main(["serve"]))
 """
 
+SERVE_AT_SIGHUP = """
+import os, signal, sys
+from fusewire_server import commands
+load = commands.load
+def load_at_sighup(*arguments):
+    os.kill(os.getpid(), signal.SIGHUP)
+    return load(*arguments)
+commands.load = load_at_sighup
+sys.exit(commands.main(["serve", "--grpc", "nonsense"]))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +204,12 @@ def test_without_the_extra_serve_prints_what_to_type() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (finished.returncode, finished.stdout) == (1, "")
     assert finished.stderr == "fusewire serve needs fastapi: pip install 'fusewire[server]'\n"
+
+
+def test_sighup_does_not_end_a_server_that_has_not_started_yet() -> None:
+    command = [sys.executable, "-c", SERVE_AT_SIGHUP]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert finished.returncode == 2, finished.stderr
 
 
 def test_the_package_runs_as_a_module() -> None:
