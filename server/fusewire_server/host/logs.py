@@ -83,7 +83,9 @@ def configure_logs(level: str, style: str, stream: TextIO = sys.stderr) -> None:
     is_console = style == "console" or (style == "auto" and stream.isatty())
     last: list[Processor] = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     if is_console:
-        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+        # If rich is installed, structlog's default shows the values of variables, such as tokens, in tracebacks.
+        plain = structlog.dev.plain_traceback
+        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

@@ -59,6 +59,18 @@ def test_an_error_is_written_with_its_traceback_in_one_line() -> None:
     assert "ValueError: broken" in json.loads(line)["exception"]
 
 
+def test_an_error_on_a_console_is_written_with_its_traceback_and_no_value_of_a_variable() -> None:
+    stream = io.StringIO()
+    configure_logs("info", "console", stream)
+    token = "a-secret"
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        logging.getLogger("fusewire.test").exception("it failed")
+    assert "ValueError: broken" in stream.getvalue()
+    assert token not in stream.getvalue()
+
+
 def test_records_that_repeat_are_dropped_and_their_number_is_told() -> None:
     now_s = [0.0]
     limit = RateLimit(lambda: now_s[0])
