@@ -25,6 +25,25 @@ def test_a_result_without_a_measured_interval_cannot_be_compared() -> None:
         compare(document(), {**document(), "timeline": []})
 
 
+def test_the_rate_of_a_load_with_few_steps_is_compared() -> None:
+    rate = compare(document([250]), document([500]))[0]
+    assert (rate.field, rate.first, rate.second, rate.ratio) == ("steps_per_s", 8, 4, 0.5)
+    assert 0 < rate.low < rate.ratio < rate.high
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_rate_of_0_is_not_compared(side: int) -> None:
+    sides = [document(), document()]
+    sides[side]["timeline"] = [{**interval, "steps": 0} for interval in sides[side]["timeline"]]
+    with pytest.raises(ValueError, match="steps_per_s is 0 on one side"):
+        compare(*sides)
+
+
+def test_a_load_with_too_few_steps_is_not_compared() -> None:
+    with pytest.raises(ValueError, match="steps_per_s: the first side has steps in too few intervals"):
+        compare(document([3000]), document())
+
+
 def test_the_table_says_whether_the_sides_differ() -> None:
     lines = table(compare(document([9, 11]), document([18, 22]))).splitlines()
     assert len(lines) == 5
