@@ -19,9 +19,9 @@ PROFILES = sorted({profile for service in SERVICES.values() for profile in servi
 
 
 def settings_of(service: str) -> dict[str, str]:
-    """Returns the environment variables of a service that are settings of the server."""
+    """Returns the environment variables of a service that are settings of the server, by the defaults of the file."""
     environment = SERVICES[service].get("environment", {})
-    return {name: text for name, text in environment.items() if name.startswith(ENVIRONMENT_PREFIX)}
+    return {name: filled_in(text, {}) for name, text in environment.items() if name.startswith(ENVIRONMENT_PREFIX)}
 
 
 def filled_in(text: str, variables: Mapping[str, str]) -> str:

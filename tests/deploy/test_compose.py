@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from fusewire_server.config.config import SETTINGS, Limits, load
+from fusewire_server.config.settings import GIB
 from loadtests.scenarios.catalogue import find_scenarios
 from tests.deploy.compose_file import COMPOSE_FILE, PROFILES, SERVICES, TEXT, filled_in, settings_of
 from tests.deploy.setting_up import COMMANDS, certificate_names, set_up
@@ -74,6 +75,14 @@ def test_every_setting_exists_and_is_valid(service: str) -> None:
     named = {name for name, origin in loaded.origins.items() if origin.startswith("environment")}
     assert len(named) == len(settings_of(service))
     assert named <= SETTINGS.keys()
+
+
+def test_the_values_of_a_server_without_a_gpu_need_less_memory_than_its_container_has() -> None:
+    limit = filled_in(SERVICES["cpu"]["mem_limit"], {})
+    assert limit.endswith("g")
+    memory_bytes = load(None, settings_of("cpu"), {}).config.device.memory_bytes
+    assert memory_bytes is not None
+    assert memory_bytes < int(limit.removesuffix("g")) * GIB
 
 
 def test_a_server_without_tokens_is_published_on_loopback_only() -> None:
