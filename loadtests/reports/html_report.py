@@ -40,7 +40,7 @@ svg { width: 100%; height: auto; }
 <h2>Latency over time</h2>
 <figure>$timeline</figure>
 <h2>Latencies</h2>
-<figure>$histogram</figure>
+$histogram
 <h2>Rows a launch, and the device time of each session</h2>
 <figure>$shares</figure>
 <h2>Server and machine</h2>
@@ -60,7 +60,7 @@ def html_of(document: Mapping[str, Any]) -> str:
         outcome=problems or "Everything that was checked is in order.",
         summary=escape(summary(document)),
         timeline=timeline,
-        histogram=histogram,
+        histogram="<p>No step was measured.</p>" if histogram is None else f"<figure>{histogram}</figure>",
         shares=shares,
         rows="".join(_row(name, value) for name, value in {**document["server"], **document["machine"]}.items()),
     )

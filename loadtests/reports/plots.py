@@ -1,4 +1,4 @@
-"""Draws the three plots of the HTML report as SVG."""
+"""Draws the plots of the HTML report as SVG."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ _INK, _SECOND, _PALE = "#1f4e79", "#b3541e", "#d9e2ec"
 Draw = Callable[[Figure, Mapping[str, Any]], None]
 
 
-def plots_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns three SVG plots: latency over time, a histogram of latencies, and rows a launch with session shares."""
-    return tuple(_svg(draw, document) for draw in (_draw_timeline, _draw_histogram, _draw_shares))
+def plots_of(document: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Returns three SVG plots: latency over time, a histogram of latencies, and rows a launch with session shares.
+
+    The histogram is None if no step was measured.
+    """
+    histogram = None if document["histogram"] is None else _svg(_draw_histogram, document)
+    return _svg(_draw_timeline, document), histogram, _svg(_draw_shares, document)
 
 
 def _svg(draw: Draw, document: Mapping[str, Any]) -> str:

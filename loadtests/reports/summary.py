@@ -45,12 +45,12 @@ def _comparison_lines(document: Mapping[str, Any]) -> list[str]:
     lines = []
     if document["undisturbed"] is not None:
         alone = _time(document["undisturbed"]["p99_s"])
-        lines.append(f"  undisturbed p99 {alone}; with the disturber {document['p99_to_undisturbed']:.2f} × that")
+        lines.append(f"  undisturbed p99 {alone}; with the disturber {_ratio(document['p99_to_undisturbed'])} × that")
     if document["peer"] is not None:
         peer = document["peer"]
         lines.append(
             f"  {peer['library']:12}{peer['steps_per_s']:,.1f} steps/s, p50 {_time(peer['p50_s'])};"
-            f" Fusewire does {document['steps_to_peer']:.2f} × its steps"
+            f" Fusewire does {_ratio(document['steps_to_peer'])} × its steps"
         )
     return lines
 
@@ -62,6 +62,10 @@ def _measured(document: Mapping[str, Any]) -> str:
     if share is not None:
         told += f"; the harness took {share:.1%} of the clients' processor time"
     return told if document["settled"] else f"{told}; the load never settled, so these numbers are of its last windows"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.2f}"
 
 
 def _time(seconds: float | None) -> str:

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from loadtests.reports.html_report import html_of
-from tests.loadtests.reports.documents import document
+from tests.loadtests.reports.documents import document, document_without_steps
 
 
 def test_it_holds_three_plots_and_needs_no_other_file() -> None:
@@ -27,3 +27,9 @@ def test_a_server_without_inspection_has_a_report() -> None:
     unknown = {"rows_per_launch": None, "rows_histogram": None, "phases": None, "fairness": None}
     sessions = [{**session, "device_ns": None} for session in document()["by_session"]]
     assert "<svg" in html_of({**document(), **unknown, "by_session": sessions})
+
+
+def test_a_load_without_steps_has_a_report_without_a_histogram() -> None:
+    page = html_of(document_without_steps())
+    assert page.count("<svg") == 2
+    assert "No step was measured." in page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loadtests.load.verification import Verification
 from loadtests.reports.summary import summary
-from tests.loadtests.reports.documents import document
+from tests.loadtests.reports.documents import document, document_without_steps
 
 
 def test_it_tells_rate_latency_server_and_peer() -> None:
@@ -27,3 +27,9 @@ def test_every_problem_has_a_line() -> None:
 
 def test_a_load_that_never_settled_says_so() -> None:
     assert "never settled" in summary({**document(), "settled": False})
+
+
+def test_ratios_of_a_load_without_steps_are_dashes() -> None:
+    told = summary(document_without_steps())
+    assert "with the disturber – × that" in told
+    assert "Fusewire does – × its steps" in told
