@@ -22,6 +22,7 @@ from loadtests.microbenchmarks.limits import held_to_limit
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.microbenchmarks.process import measure_in_process
 from loadtests.reports import figure_table
+from loadtests.reports.output_file import output_file
 
 _RESULTS = Path(__file__).parent / "results"
 _PRINTED = object()  # the value of --json without a path
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="figures to measure; all by default")
     parser.add_argument(
         "--json",
-        type=Path,
+        type=output_file,
         nargs="?",
         const=_PRINTED,
         metavar="PATH",

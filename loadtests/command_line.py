@@ -26,6 +26,7 @@ from loadtests.progress import progress
 from loadtests.reports import bounds, comparing
 from loadtests.reports.document import SCHEMA, VERSION, Document, document_of
 from loadtests.reports.html_report import html_of
+from loadtests.reports.output_file import output_file
 from loadtests.reports.summary import summary
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.scenarios.scenario import Scenario
@@ -99,8 +100,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add("--tls-ca", type=Path, metavar="F", help="certificates to trust; with it connections use TLS")
     add("--backend", choices=("auto", "cpu", "cuda"), default="cpu", help="backend of an own server (%(default)s)")
     add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
-    add("--json", type=Path, metavar="PATH", help="write the result as JSON")
-    add("--html", type=Path, metavar="PATH", help="write a report with plots")
+    add("--json", type=output_file, metavar="PATH", help="write the result as JSON")
+    add("--html", type=output_file, metavar="PATH", help="write a report with plots")
 
 
 def _run(parsed: argparse.Namespace) -> int:
