@@ -7,7 +7,8 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-_NAME = re.compile(r"[A-Za-z0-9._-]+")  # a host name or an IPv4 address
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_NAME = re.compile(rf"({_LABEL}\.)*{_LABEL}\.?")  # a host name, or an IPv4 address
 _MOST_PORT_DIGITS = 5
 
 

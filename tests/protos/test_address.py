@@ -5,7 +5,10 @@ import pytest
 from fusewire_protos.address import Address, read_address
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1:7423", "[::1]:0", "[fe80::1%eth0]:1", "gpu_1.example-a.org:65535"])
+@pytest.mark.parametrize(
+    "text",
+    ["127.0.0.1:7423", "[::1]:0", "[fe80::1%eth0]:1", "gpu_1.example-a.org:65535", "gpu.example.:1", "a" * 63 + ".b:1"],
+)
 def test_an_address_is_written_as_it_was_read(text: str) -> None:
     assert str(read_address(text)) == text
 
@@ -39,6 +42,12 @@ def test_what_has_been_read_may_be_read_again() -> None:
         "[localhost]:7423",
         "[::1:7423",
         "ü:7423",
+        ".:7423",
+        ".gpu:7423",
+        "gpu..example:7423",
+        "gpu.example..:7423",
+        "a" * 64 + ".example:7423",
+        "example." + "a" * 64 + ":7423",
     ],
 )
 def test_anything_else_is_refused_with_what_was_expected(raw: object) -> None:

@@ -24,7 +24,7 @@ from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.token import UNIX_PREFIX
 from fusewire_cli.doctor.facts import Certificate, Handshake, InspectionAnswer, OpenedSession
 from fusewire_protos.address import Address
-from fusewire_protos.errors import ConfigurationError, FusewireError
+from fusewire_protos.errors import ConfigurationError
 
 STEP_S = 5.0
 _ANSWER_S = 4.0  # shorter than a step, so that the step can say what did not answer
@@ -43,7 +43,7 @@ def outcome_of(probe: Callable[[], _Fact], within_s: float = STEP_S) -> _Fact | 
     def run() -> None:
         try:
             outcomes.put(probe())
-        except (OSError, FusewireError) as error:
+        except Exception as error:  # noqa: BLE001 - a defect too would otherwise look like a step without an answer
             outcomes.put(error)
 
     threading.Thread(target=run, daemon=True).start()

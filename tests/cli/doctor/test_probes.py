@@ -101,6 +101,15 @@ def test_a_probe_gives_its_fact_or_its_error() -> None:
     assert isinstance(outcome_of(lambda: connecting_s(Address("127.0.0.1", 1))), ConnectionRefusedError)
 
 
+def test_an_error_that_no_probe_should_raise_is_given_too() -> None:
+    defect = ValueError("a defect")
+
+    def probe() -> None:
+        raise defect
+
+    assert outcome_of(probe) is defect
+
+
 def test_a_probe_that_does_not_end_is_not_waited_for() -> None:
     released = threading.Event()
     assert isinstance(outcome_of(lambda: released.wait(60), within_s=0.05), TimeoutError)
