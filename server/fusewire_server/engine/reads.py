@@ -91,7 +91,6 @@ class Reads:
 
     def _brought(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
-        session.bytes_out += len(data)
         self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
         if _is_unwanted(fetching):
             self._drop(fetching)

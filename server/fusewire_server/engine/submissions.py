@@ -85,7 +85,8 @@ class Submissions:
         if loaded is batch.entry.loaded and not ran.failed:
             self._measure(batch, ran.device_ns)
         self._coalescer.settle(batch, row_ns)
-        self._counters.ran(batch.entry, loaded, len(batch.rows), batch.all_iterations, ran.device_ns)
+        iterations = batch.all_iterations, batch.longest_iterations
+        self._counters.ran(batch.entry, loaded, len(batch.rows), iterations, ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
         now_ns = time.monotonic_ns()
@@ -102,7 +103,7 @@ class Submissions:
 
     def _measure(self, batch: Batch, device_ns: int) -> None:
         """Notes the time of an iteration of all rows. If some rows run fewer iterations than others, a mean counts."""
-        most = max([batch.iterations(row) for row in batch.rows]) if batch.spans else 1
+        most = batch.longest_iterations
         batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
 
     def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
@@ -171,15 +172,15 @@ class Submissions:
         now_ns = time.monotonic_ns()
         number = self.lanes.tell(batch, loaded, now_ns)
         for row in rows:
-            self._counters.queue.add(now_ns - row.queued_at_ns)
-        donated = tuple([self._leave(row, batch, effects) for row in rows])
+            self._counters.queue.add(now_ns - row.waits_since_ns)
+        donated = tuple([self._leave(row, batch, effects, now_ns) for row in rows])
         reads = self.reads.take_carried(effects)
         released, effects.released = tuple(effects.released), []
         self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads, batch.spans)))
         self.reads.order(effects)
         self._release_of_rows(rows, effects)
 
-    def _leave(self, row: Row, batch: Batch, effects: Effects) -> Donations:
+    def _leave(self, row: Row, batch: Batch, effects: Effects, now_ns: int) -> Donations:
         """Notes that a row goes to the device. If iterations are left, they are the next of the session's rows."""
         loop = row.iterations
         if loop is None:
@@ -188,6 +189,7 @@ class Submissions:
             return donated
         loop.begun = batch.spans[row].stop
         if loop.begun < loop.count:
+            row.waits_since_ns = now_ns
             row.session.queue.appendleft(row)
             self._coalescer.update(row.session)
         else:

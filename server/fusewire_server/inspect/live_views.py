@@ -82,7 +82,7 @@ def queue_of(engine: Engine) -> QueueView:
             first = session.queue[0]
             tenants[session.tenant] += len(session.queue)
             programs[first.entry.digest] += 1
-            oldest_ns = min(oldest_ns, first.queued_at_ns)
+            oldest_ns = min(oldest_ns, first.waits_since_ns)
     return QueueView(
         rows=tenants.total(),
         held_back_rows=held_back,

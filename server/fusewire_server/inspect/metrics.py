@@ -81,7 +81,7 @@ def _work(stats: Stats) -> Iterator[Metric]:
     totals = stats.totals
     yield _counter("ops", "Ops that the device has completed.", totals.ops)
     yield _counter("segments", "Segments that have come.", totals.segments)
-    yield _counter("rows", "Segments that the device has completed.", totals.rows)
+    yield _counter("rows", "Rows of the completed submissions; a loop is a row of each of its slices.", totals.rows)
     yield _counter("submissions", "Submissions that the device has completed.", totals.submissions)
     by_tier = {"0": totals.tier0_launches, "1": totals.launches - totals.tier0_launches}
     yield _counters("launches", "Kernel launches, by tier of the program.", "tier", by_tier)

@@ -39,7 +39,7 @@ class Counters:
     """Totals since the process began. A histogram's buckets end at powers of two; the key of a bucket is its end."""
 
     ops: int = 0
-    rows: int = 0
+    rows: int = 0  # of submissions: a loop is a row of each of its slices
     submissions: int = 0
     launches: int = 0
     tier0_launches: int = 0  # those of `launches` that ran one op
@@ -90,10 +90,16 @@ class Counters:
         self.plan.add(planning_ns)
         self.compile.add(compiling_ns)
 
-    def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, iterations: int, device_ns: int) -> None:
-        """Counts a submission. `iterations` are those of all its rows together: one each, unless they are loops."""
-        ops = entry.program.op_count * iterations
-        launches = ops if loaded is None else len(loaded.plan.launches) * -(-iterations // rows)
+    def ran(
+        self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, iterations: tuple[int, int], device_ns: int
+    ) -> None:
+        """Counts a submission.
+
+        `iterations` are those of all its rows together and those of its longest row: one each, unless rows are loops.
+        """
+        in_all, longest = iterations
+        ops = entry.program.op_count * in_all
+        launches = ops if loaded is None else len(loaded.plan.launches) * longest
         self.ops += ops
         self.rows += rows
         self.submissions += 1
@@ -101,5 +107,5 @@ class Counters:
         self.tier0_launches += launches if loaded is None else 0
         self.rows_per_submission[bucket(rows)] += 1
         entry.ran(rows)
-        self.ops_per_launch[bucket(ops // max(launches, 1))] += 1
+        self.ops_per_launch[bucket(ops // max(launches, 1))] += launches
         self.device.add(device_ns)

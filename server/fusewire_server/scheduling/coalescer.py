@@ -139,6 +139,11 @@ class Batch:
         """The number of iterations of all rows together."""
         return len(self.rows) if not self.spans else sum(map(self.iterations, self.rows))
 
+    @property
+    def longest_iterations(self) -> int:
+        """The number of iterations of the row that runs the most of them."""
+        return 1 if not self.spans else max(map(self.iterations, self.rows))
+
 
 class Coalescer:
     """Chooses batches. The loop thread owns this object."""

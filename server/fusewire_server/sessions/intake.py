@@ -102,7 +102,7 @@ def _take_free(frame: Frame, free: frames.Free) -> Item | None:
 
 
 def _take_cancel(frame: Frame, _cancel: frames.Cancel) -> None:
-    cancel_rows(frame.session, frame.effects.released)
+    cancel_rows(frame.session, frame.effects)
 
 
 def _take_forget(frame: Frame, forget: frames.Forget) -> None:

@@ -15,6 +15,7 @@ from functools import cache
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.validation import first_failed
 from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead
@@ -77,7 +78,7 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
     row.session.complete(row.amount)
 
 
-def cancel_rows(session: Session, released: list[Value]) -> None:
+def cancel_rows(session: Session, effects: Effects) -> None:
     """Gives up all rows of a session that have not been submitted."""
     cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
     rows = [*session.queue, *session.held_back]
@@ -87,7 +88,9 @@ def cancel_rows(session: Session, released: list[Value]) -> None:
             value.waiting.pop(row, None)
     session.held_back.clear()
     for row in rows:
-        drop_row(row, cancelled._replace(base=row.base), released)
+        failure = cancelled._replace(base=row.base)
+        effects.failures.append(failure)
+        drop_row(row, failure, effects.released)
 
 
 def fail_from_inputs(row: Row, released: list[Value]) -> None:

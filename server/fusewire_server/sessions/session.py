@@ -127,6 +127,7 @@ class Row:
         "session",
         "starts",
         "waits_for",
+        "waits_since_ns",
     )
 
     def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of a segment
@@ -152,6 +153,7 @@ class Row:
         self.starts = starts
         self.waits_for = 0  # number of inputs that are not yet issued
         self.queued_at_ns = queued_at_ns
+        self.waits_since_ns = queued_at_ns  # later than that if it is a loop, once its first slice has been ordered
 
     def at(self, iteration: int) -> Row:
         """Returns one iteration of this row, as a row that is no loop."""

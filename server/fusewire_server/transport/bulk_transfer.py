@@ -96,7 +96,7 @@ class Bulk:
         is_complete = False
         try:
             with self._engine.carrying(session):
-                await self._send(beside, context)
+                await self._send(session, beside, context)
             is_complete = True
         finally:
             self._engine.downloaded(session, fetch, beside, is_complete=is_complete)
@@ -137,7 +137,7 @@ class Bulk:
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
         session.uploading_bytes += value.size_bytes
         try:
-            staged = await self._gather(chunks, value)
+            staged = await self._gather(session, chunks, value)
         except OutOfMemory as error:
             await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
         except MemoryError:
@@ -160,7 +160,7 @@ class Bulk:
         self._engine.upload_failed(session, value, text, case=case)
         await refuse(context, case, text)
 
-    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
+    async def _gather(self, session: Session, chunks: AsyncIterator[bytes], value: Value) -> Staged:
         """Gathers an upload in one block of host memory.
 
         Raises MemoryError if there is no host memory, and CaseError if the bytes are wrong, too few or too many.
@@ -170,6 +170,7 @@ class Bulk:
         target = np.frombuffer(staged.memory, np.uint8)
         filled = 0
         async for chunk in self._data_of(chunks):
+            session.bytes_in += len(chunk)
             if filled + len(chunk) > size_bytes:
                 raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
             # NumPy lets gRPC's threads run during the copy; an assignment to a memoryview would not.
@@ -202,12 +203,13 @@ class Bulk:
             text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came within limits.upload_stall_s = {stall_s}"
             raise CaseError("upload_failed", text) from None
 
-    async def _send(self, beside: Beside, context: Context) -> None:
+    async def _send(self, session: Session, beside: Beside, context: Context) -> None:
         data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
         for start in range(0, len(data), step):
             try:
                 async with asyncio.timeout(unread_s):
                     await context.write(encode_chunk(start, data[start : start + step]))
+                session.bytes_out += len(data[start : start + step])
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
 

@@ -172,6 +172,7 @@ class SessionStream:
         try:
             with self._write_deadline:
                 await self._context.write(frame)
+            self._session.bytes_out += frame.ByteSize()
         except asyncio.CancelledError:
             if not self._write_deadline.is_over:
                 raise

@@ -180,6 +180,7 @@ def test_cancel_gives_up_what_waits_and_leaves_what_comes_after() -> None:
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 10), Fetch(1, 200))
     effects = world.take(one, Free((10,)), Cancel(), segment(NEGATE, 300, 11), segment(NEGATE, 400, 200))
     assert answers(one)[1][0] == "cancelled"
+    assert [failure.case.name for failure in effects.failures] == ["cancelled", "cancelled"]
     assert [value.handle for value in effects.released] == [10]
     assert bases(one.queue) == [300, 400]
     bring_upload(one, one.values[20], [], [])

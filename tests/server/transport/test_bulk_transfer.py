@@ -34,8 +34,12 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
             assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
             await peer.call.write(pb.ClientFrame(acknowledged=peer.received))
             await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            sent_bytes = session.bytes_out
             assert await peer.download(1) == LARGE_BYTES
-            await until(lambda: not here.engine.sessions[peer.session_id].answers.beside)
+            await until(lambda: not session.answers.beside)
+            assert session.bytes_in > LARGE.size_bytes
+            assert session.bytes_out == sent_bytes + LARGE.size_bytes
 
     run(test())
 

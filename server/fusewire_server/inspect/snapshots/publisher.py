@@ -63,6 +63,7 @@ class Publisher:
         self._process = Process()
         self._process_read_at_ns = 0
         self.snapshot = self._take()
+        self._process_read_at_ns = 0  # read again for the next snapshot, because the server starts its tasks meanwhile
 
     def publish(self) -> Snapshot:
         """Replaces the snapshot by a new snapshot, and returns this."""
@@ -130,7 +131,7 @@ class Publisher:
 
 
 def _queue(sessions: Iterable[Session], now_ns: int) -> Queue:
-    firsts = [session.queue[0].queued_at_ns for session in sessions if session.queue]
+    firsts = [session.queue[0].waits_since_ns for session in sessions if session.queue]
     return Queue(
         ready=sum(len(session.queue) for session in sessions),
         held_back=sum(len(session.held_back) for session in sessions),

@@ -143,8 +143,8 @@ class ProgramCache(Described):
 class Totals(Described):
     """The server's work. `failures` counts failures by the name of their case.
 
-    `segments` counts all segments that came. `rows` counts the segments that the device has completed, failed segments
-    included. `tier0_launches` are those of `launches` that ran one op.
+    `segments` counts all segments that came. `rows` counts the rows of all submissions that the device has completed,
+    failed rows included; a loop is a row of each of its slices. `tier0_launches` are those of `launches` that ran one op.
 
     `credit_used_up` counts segments and uploads after which their session had no credit for another one like them. The
     client then waits until the device completes some of its work; only the client knows whether it had more to send.
@@ -160,7 +160,7 @@ class Totals(Described):
     segments: int = 0
     """Number of segments that came."""
     rows: int = 0
-    """Number of segments that the device has completed, failed ones included."""
+    """Number of rows of completed submissions; a loop is a row of each of its slices."""
     launches: int = 0
     """Number of kernel launches."""
     tier0_launches: int = 0
@@ -194,7 +194,7 @@ class Memory(Described):
     """The memory of the device."""
 
     live_bytes: int = 0
-    """Bytes of all values now."""
+    """Bytes of the blocks of all values now. A block may be larger than its value."""
     peak_bytes: int = 0
     """Most bytes of all values at once."""
     pool_bytes: int = 0
@@ -236,7 +236,7 @@ class SessionBytes(Described):
     """Bytes of all sessions."""
 
     live: int = 0
-    """Bytes of values."""
+    """Bytes of values, failed ones included, as `limits.live_bytes` counts them."""
     in_flight: int = 0
     """Bytes of results and inline uploads for which credit is taken."""
     unread: int = 0
@@ -334,15 +334,15 @@ class SessionView(Described):
     sent_bytes: int
     """Bytes to the client."""
     in_flight_ops: int
-    """Number of ops that the server has and the device has not completed."""
+    """Credit in ops that segments in flight have taken. A loop takes as many ops as it runs, and at most all credit."""
     in_flight_bytes: int
     """Bytes of results and small uploads in flight."""
     in_flight_segments: int
     """Number of segments in flight."""
     live_handles: int
-    """Number of arrays."""
+    """Number of arrays, with those that loops keep while they run."""
     live_bytes: int
-    """Bytes of these arrays."""
+    """Bytes of these arrays, failed ones included, as `limits.live_bytes` counts them."""
     unread_bytes: int
     """Bytes of results that the client has not taken."""
     device_ns: int

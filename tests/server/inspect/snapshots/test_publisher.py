@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +12,7 @@ import pytest
 from fusewire_kernels.devices.base import LaunchCounts
 from fusewire_kernels.devices.null import NullPlan
 from fusewire_kernels.plan.plan import PersistentLaunch, Plan
-from fusewire_protos.frames import Cancel, Fetch
+from fusewire_protos.frames import Cancel, Fetch, Loop
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot import Launching, ProgramDetail, Queue, SessionBytes, SessionTotals
@@ -85,6 +87,36 @@ def test_the_process_and_what_was_coalesced_are_shown() -> None:
             assert stats.process.tasks > 0
             assert stats.process.threads is not None
             assert stats.process.threads > 1
+
+    run(test())
+
+
+def test_what_the_process_uses_is_read_again_once_the_server_has_started() -> None:
+    async def test() -> None:
+        async with world() as here:
+            publisher = publisher_of(here)
+            before = publisher.snapshot.stats.process.tasks
+            tasks = [asyncio.create_task(asyncio.sleep(0)) for _ in range(3)]
+            assert publisher.publish().stats.process.tasks == (before or 0) + len(tasks)
+            await asyncio.gather(*tasks)
+
+    run(test())
+
+
+def test_a_loop_waits_since_its_last_slice() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(Loop(segment(NEGATE, 100, 10), 20_000, 1, (1,)))
+            await until(lambda: here.engine.counters.ops)
+            here.engine.hold()
+            await until(lambda: not here.engine.outstanding_submissions)
+            (row,) = client.session.queue
+            assert row.waits_since_ns > row.queued_at_ns
+            queue = here.engine.counters.queue
+            assert queue.total_ns <= time.monotonic_ns() - row.queued_at_ns
+            here.engine.unhold()
+            await client.idle()
 
     run(test())
 
