@@ -1,6 +1,7 @@
 """Measures every figure, prints one table and writes the raw numbers: `python -m loadtests bench`.
 
 Each figure is told, and written to the file, as soon as it is measured: a bench that is cut off leaves what it has.
+Without `--json` the file is that of the full results in `results`, which a bench of some figures leaves as it is.
 
 The exit status is 0 if all figures could be measured, even if some miss their limits. It is 1 if a figure could not be
 measured or a result was wrong. With `--strict` it is also 1 if a figure misses its limit. It is 2 for a wrong argument.
@@ -52,8 +53,10 @@ def run(parsed: argparse.Namespace) -> int:
         print(reason, file=sys.stderr)
         return 2
     is_printed = parsed.json is _PRINTED
-    default_path = _RESULTS / f"bench-{parsed.backend}.json"
-    results = _Results(parsed.backend, default_path if is_printed or parsed.json is None else parsed.json)
+    path = None if is_printed else parsed.json
+    if parsed.json is None and not parsed.only:
+        path = _RESULTS / f"bench-{parsed.backend}.json"
+    results = _Results(parsed.backend, path)
     for microbenchmark in microbenchmarks:
         _measure(parsed.backend, microbenchmark, results)
     print(results.text() if is_printed else figure_table.table(results.figures))
@@ -64,15 +67,17 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 class _Results:
-    """The figures measured so far, and the errors of those that failed: names -> error. Both are kept in a file."""
+    """The figures measured so far, and the errors of those that failed: names -> error. Both are kept in a file.
 
-    def __init__(self, backend: str, path: Path) -> None:
+    There is no file if `path` is None.
+    """
+
+    def __init__(self, backend: str, path: Path | None) -> None:
         self.figures: list[Figure] = []
         self.failures: dict[str, str] = {}
         self._backend = backend
         self._machine = machine.describe()
         self._path = path
-        path.parent.mkdir(exist_ok=True)
         self._write()
 
     def add(self, figure: Figure) -> None:
@@ -93,7 +98,8 @@ class _Results:
         return json.dumps(told, indent=1, ensure_ascii=False)
 
     def _write(self) -> None:
-        self._path.write_text(self.text() + "\n", encoding="utf-8")
+        if self._path is not None:
+            self._path.write_text(self.text() + "\n", encoding="utf-8")
 
 
 def _measure(backend: str, microbenchmark: Microbenchmark, results: _Results) -> None:

@@ -127,8 +127,25 @@ def test_without_a_path_the_raw_numbers_are_printed_in_place_of_the_table(
     monkeypatch.setattr(bench, "_RESULTS", tmp_path)
     assert main(["bench", "--only", "record_op", "--json"]) == 0
     printed = capsys.readouterr().out
-    assert printed == (tmp_path / "bench-cpu.json").read_text(encoding="utf-8")
     assert json.loads(printed)["figures"][0]["value"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        ([], ["bench-cpu.json"]),
+        (["--only", "record_op"], []),
+        (["--json"], []),
+        (["--only", "record_op", "--json"], []),
+    ],
+)
+def test_only_all_figures_replace_the_full_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], written: list[str]
+) -> None:
+    _hold_to(monkeypatch, None)
+    monkeypatch.setattr(bench, "_RESULTS", tmp_path)
+    assert main(["bench", *arguments]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == written
 
 
 def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
