@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ from loadtests.measuring.errors import LoadFailed, NotWarm
 
 CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 _HTTP_DEADLINE_S = 10.0
+_MOST_REPEATS = 9  # of a request while the server is busy, which it says after a second
 _PLANNING_DEADLINE_S = 30.0
 _PLANNING_LOOK_S = 0.02
 _WARM_SHARE = 0.95
@@ -154,18 +156,26 @@ class Service:
         return told
 
     def _read(self, method: str, path: str) -> bytes:
+        """Returns the body of the answer. Asks a busy server ten times at most. Raises LoadFailed."""
+        status, body = self._answer(method, path)
+        for _ in range(_MOST_REPEATS):
+            if status != HTTPStatus.SERVICE_UNAVAILABLE:
+                break
+            status, body = self._answer(method, path)
+        if status != HTTPStatus.OK:
+            raise LoadFailed(f"{method} {path} at {self._http}: {status} {body.decode(errors='replace')}")
+        return body
+
+    def _answer(self, method: str, path: str) -> tuple[int, bytes]:
         connection = self._connection()
         try:
             connection.request(method, path, headers=self._headers)
             answer = connection.getresponse()
-            body = answer.read()
+            return answer.status, answer.read()
         except (OSError, HTTPException) as reason:
             raise LoadFailed(f"no answer from the inspection at {self._http}: {reason}") from None
         finally:
             connection.close()
-        if answer.status != 200:
-            raise LoadFailed(f"{method} {path} at {self._http}: {answer.status} {body.decode(errors='replace')}")
-        return body
 
     def _connection(self) -> HTTPConnection:
         if self._tls is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
-from loadtests.measuring.errors import NotWarm
+from loadtests.measuring.errors import LoadFailed, NotWarm
 from loadtests.system.service import Program, Service, _planned_share
 from tests.inspected import inspected_server
 
@@ -103,3 +104,23 @@ def test_lists_are_read_to_their_last_page(monkeypatch: pytest.MonkeyPatch) -> N
         assert service.is_planning()
         assert list(service.programs()) == ["d0", "d1"]
         assert service.in_flight_ops() == (0, 1)
+
+
+def _busy(times: int) -> Callable[[str, str | None], tuple[int, str]]:
+    """Answers that say so many times that the server is busy, and are good from then on."""
+    busy = iter([(503, "busy")] * times)
+    return lambda _path, _authorization: next(busy, (200, '{"ops": 1}'))
+
+
+def test_a_busy_server_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with inspected_server() as server:
+        monkeypatch.setattr(server, "answer", _busy(9))
+        assert Service("nowhere", server.address).stats() == {"ops": 1}
+        assert len(server.requests) == 10
+
+
+def test_a_server_that_stays_busy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with inspected_server() as server:
+        monkeypatch.setattr(server, "answer", _busy(10))
+        with pytest.raises(LoadFailed, match=f"GET /v1/stats at {server.address}: 503 busy"):
+            Service("nowhere", server.address).stats()
