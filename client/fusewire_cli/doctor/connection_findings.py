@@ -21,6 +21,8 @@ _MOST_CLOCK_DIFFERENCE_S = 5.0
 # OpenSSL's numbers of reasons not to trust a certificate.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _OTHER_NAME, _OTHER_IP_ADDRESS = 62, 64
+# Refusals of Fusewire: the Host header is not one of a server on loopback, or the loop thread did not answer in time.
+_OTHER_HOST, _BUSY = 421, 503
 
 _MINT = "set FUSEWIRE_TOKEN to a token of scope use; `fusewire token mint` makes one on the server"
 _NO_TLS = "leave out --tls-ca and FUSEWIRE_TLS_CA, or start the server with --tls-cert and --tls-key"
@@ -93,11 +95,20 @@ def inspection_findings(
     if isinstance(answer, Exception):
         text = f"{address}: {_reason(answer)}; so the clocks are not compared"
         return [Finding("inspection", state, text, remedy)]
-    if answer.status not in {200, 401, 403} or answer.date is None:
+    if answer.status not in {200, 401, 403, _OTHER_HOST, _BUSY} or answer.date is None:
         text = f"{address} answers {answer.status} as no Fusewire server does; so the clocks are not compared"
         return [Finding("inspection", state, text, remedy)]
-    may_read = "" if answer.status == 200 else ", and asks for a token of scope inspect"
-    return [Finding("inspection", OK, f"{address} answers{may_read}"), _clock_finding(answer.date, now)]
+    return [_answer_finding(address, answer.status, state), _clock_finding(answer.date, now)]
+
+
+def _answer_finding(address: Address, status: int, state: State) -> Finding:
+    if status == _OTHER_HOST:
+        text = f"{address} answers only to requests for localhost"
+        return Finding("inspection", state, text, f"name it by --http localhost:{address.port}")
+    if status == _BUSY:
+        return Finding("inspection", UNKNOWN, f"{address} answers that the server is busy", "try again later")
+    may_read = "" if status == 200 else ", and asks for a token of scope inspect"
+    return Finding("inspection", OK, f"{address} answers{may_read}")
 
 
 def _clock_finding(there: datetime, now: datetime) -> Finding:

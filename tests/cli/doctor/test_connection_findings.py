@@ -152,6 +152,23 @@ def test_inspection_that_does_not_answer_is_a_fault_if_it_was_named(
     assert "--http" in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("status", "is_named", "state", "text", "remedy"),
+    [
+        (421, True, FAILED, "only to requests for localhost", "name it by --http localhost:7423"),
+        (421, False, UNKNOWN, "only to requests for localhost", "name it by --http localhost:7423"),
+        (503, True, UNKNOWN, "the server is busy", "try again later"),
+    ],
+)
+def test_a_refusal_of_inspection_says_what_to_do(
+    status: int, is_named: bool, state: State, text: str, remedy: str
+) -> None:
+    inspection, clock = inspection_findings(HOST, InspectionAnswer(status, NOW), NOW, is_named=is_named)
+    assert (inspection.name, inspection.state, inspection.remedy) == ("inspection", state, remedy)
+    assert text in inspection.text
+    assert clock.state is OK
+
+
 @pytest.mark.parametrize("status", [200, 401, 403])
 @pytest.mark.parametrize(
     ("ahead_s", "state", "text"),
