@@ -41,7 +41,7 @@ class Load(NamedTuple):
 
     run: Run
     sessions: Mapping[str, int]  # id that inspection shows -> number of the session
-    harness_step_s: float  # processor time that the load test's own code takes for a step
+    harness_step_s: float | None  # processor time that the load test's own code takes for a step; None: not measured
 
 
 class LoadResult(NamedTuple):
@@ -102,7 +102,7 @@ class LoadTest:
         verification = self._verify(run)
         self._tell("waiting until all sessions are forgotten", 0, 0)
         wait_for_sessions_to_end(self._server, before)
-        return LoadResult(Load(run, {}, 0.0), None, None, verification, left_over(self._server, before))
+        return LoadResult(Load(run, {}, None), None, None, verification, left_over(self._server, before))
 
     def _run_peer(self) -> Run | None:
         """Runs the same sessions in the same number of processes, with another library instead of Fusewire."""

@@ -9,12 +9,16 @@ from loadtests.scenarios.scenario import Scenario
 
 
 class Options(NamedTuple):
-    """The options of a load test. `seconds` is the length of the measured time, which is divided in three windows."""
+    """The options of a load test.
+
+    `seconds` is the length of the measured time, which is divided in three windows. It is None if the sessions end by
+    themselves.
+    """
 
     scenario: Scenario
     sessions: int
     processes: int
-    seconds: float = 6.0
+    seconds: float | None = None
     rate_per_s: float | None = None  # steps a second in all sessions together; None for a closed loop (see `pace`)
     verifies: bool = False
     peer: str | None = None  # the name of another array library that is measured too
@@ -22,6 +26,7 @@ class Options(NamedTuple):
 
     @property
     def window_s(self) -> float:
+        assert self.seconds is not None
         return self.seconds / MEASURED_WINDOWS
 
     def shares(self) -> tuple[tuple[int, ...], ...]:

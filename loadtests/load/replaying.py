@@ -71,7 +71,7 @@ def run_replays(path: Path, speed: float, options: Options, server: ServerUnderL
         raise LoadFailed(str(reports[0].error))
     run = Run(began_ns, tuple(edges), spans, samples, reports, memory, has_settled=True)
     wait_for_sessions_to_end(server, before)
-    return LoadResult(Load(run, {}, 0.0), None, None, _verification(replays), left_over(server, before))
+    return LoadResult(Load(run, {}, None), None, None, _verification(replays), left_over(server, before))
 
 
 def _serve(

@@ -156,10 +156,10 @@ def _cost(load: Load) -> Document:
     run = load.run
     processor_s = run.last.processor_s - run.first.processor_s
     steps = len(run.samples.ended_within(run.first.at_ns, run.last.at_ns))
-    return {
-        "client_processor_s": processor_s,
-        "harness_share": load.harness_step_s * steps / processor_s if processor_s > 0 else None,
-    }
+    share = None
+    if load.harness_step_s is not None and processor_s > 0:
+        share = load.harness_step_s * steps / processor_s
+    return {"client_processor_s": processor_s, "harness_share": share}
 
 
 def _memory(run: Run) -> Document:

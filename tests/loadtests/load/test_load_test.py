@@ -10,13 +10,15 @@ from typing import Any
 import psutil
 import pytest
 
+from fusewire.testing import serve_subprocess
 from loadtests.load.load_test import LoadResult, LoadTest
 from loadtests.load.options import Options
-from loadtests.load.server import ServerUnderLoad, own_server
+from loadtests.load.server import Access, ServerUnderLoad, own_server
 from loadtests.load.worker import serve
 from loadtests.measuring.errors import LoadFailed, WrongResult
 from loadtests.reports.document import Document, document_of
 from loadtests.scenarios.catalogue import find_scenarios
+from loadtests.system.service import Service
 from tests.loadtests.load import planted
 
 pytestmark = pytest.mark.slow
@@ -28,7 +30,7 @@ def _server() -> Iterator[ServerUnderLoad]:
         yield server
 
 
-def _options(scenario: str = "rnn", seconds: float = 1.5, **changes: Any) -> Options:
+def _options(scenario: str = "rnn", seconds: float | None = 1.5, **changes: Any) -> Options:
     return Options(find_scenarios()[scenario], 2, 2, seconds)._replace(**changes)
 
 
@@ -102,6 +104,14 @@ def test_a_disturber_is_measured_against_the_load_without_it(server: ServerUnder
 def test_a_disturber_that_stops_its_own_process_is_killed(server: ServerUnderLoad) -> None:
     _run(server, _options("slow-reader", seconds=0.9))
     assert not _workers()
+
+
+def test_sessions_that_vanish_leave_nothing() -> None:
+    with serve_subprocess("cpu", environment={"FUSEWIRE_LIMITS__RESUME_GRACE_S": "0.1"}) as process:
+        server = ServerUnderLoad(Access(process.grpc), Service(process.grpc, process.http), process.pid)
+        _, document = _run(server, _options("churn", seconds=None))
+    assert (document["problems"], document["steps"]) == ([], 2)
+    assert (document["seconds"], document["harness_share"]) == (None, None)
 
 
 def test_a_server_that_dies_ends_the_load_test() -> None:

@@ -43,6 +43,7 @@ def test_every_session_replays_and_every_value_is_compared(server: ServerProcess
     status, document = _replay(server, path)
     assert (status, document["problems"]) == (0, [])
     assert (document["steps"], document["verified"], document["verified_values"]) == (15, True, 15)
+    assert (document["seconds"], document["harness_share"]) == (None, None)
 
 
 def test_a_value_that_differs_from_the_recorded_one_fails(server: ServerProcess, path: Path) -> None:

@@ -46,10 +46,11 @@ def document(
     verification: Verification | None = None,
     after: Held = NOTHING,
     rate_per_s: float | None = None,
+    harness_step_s: float | None = 1e-6,
 ) -> Document:
     """The document of such a run, with a peer that takes twice as long."""
     options = Options(find_scenarios()["rnn"], 2, 1, 3.0, rate_per_s, peer="numpy")
-    load = Load(run_of(latencies_ms, errors=errors), {"aa": 0, "bb": 1}, 1e-6)
+    load = Load(run_of(latencies_ms, errors=errors), {"aa": 0, "bb": 1}, harness_step_s)
     peer = run_of(np.multiply(latencies_ms, 2).tolist())
     result = LoadResult(load, None, peer, verification, LeftOver(NOTHING, after, 0.1))
     return document_of(options, result, {"target": "nowhere:1"}, {"cores": 2})

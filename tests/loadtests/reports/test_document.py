@@ -44,6 +44,7 @@ def test_the_servers_counts_are_those_of_the_measured_windows() -> None:
 
 def test_the_harnesss_own_time_is_a_share_of_the_clients() -> None:
     assert document()["harness_share"] == pytest.approx(600 * 1e-6 / 1.5)
+    assert document(harness_step_s=None)["harness_share"] is None
 
 
 def test_a_peer_does_as_many_ops_a_step() -> None:
