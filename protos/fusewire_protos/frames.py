@@ -34,6 +34,7 @@ from fusewire_protos.unpacking import unpack
 
 PROTOCOL_VERSION = 1
 MAX_HANDLE = 2**63 - 1
+_DIFFERENCES = range(-(2**63), 2**63)  # of a binding that changes by a difference from iteration to iteration
 HANDLES_PER_RECORDER = 2**40
 FIRST_UPLOAD = 2**39  # counted from a recorder's first handle: handles below this are results, others are uploads
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
@@ -326,6 +327,8 @@ def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:
         values = flat[position + 2 : position + 2 + length]
         if length == 0:
             (difference,) = _numbers(flat[position + 2 : position + 3], what)
+            if difference not in _DIFFERENCES:
+                raise CaseError("undecodable_frame", f"{what} {index} steps by {difference}, which takes over 64 bits")
             found.append((index, difference))
         else:
             found.append((index, values))

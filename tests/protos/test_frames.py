@@ -179,6 +179,7 @@ _MALFORMED_LOOPS: dict[str, Any] = {
     "a negative index": (*_FIRST, 2, 2, (), (-1, 1, 5), (), ()),
     "an index twice": (*_FIRST, 2, 2, (), (), (1, 1, 5, 1, 1, 6), ()),
     "descending indices": (*_FIRST, 2, 2, (), (), (2, 1, 5, 1, 1, 6), ()),
+    "a difference of more than 64 bits": (*_FIRST, 1, 2, (), (), (), (0, 0, 2**63)),
     "a difference that is no integer": (*_FIRST, 2, 2, (), (), (0, 0, 0.5), ()),
     "an index that is no integer": (*_FIRST, 2, 2, (), (), (True, 1, 0.5), ()),
     "steps that are no list": (*_FIRST, 2, 2, (), (), 5, ()),

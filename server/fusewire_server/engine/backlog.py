@@ -134,6 +134,7 @@ class Backlog:
         return None
 
     def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
+        session.heard_at_ns = began_ns  # a client whose frame is being applied is not quiet
         left = self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
         if left is not None:
             items.put_back(left)

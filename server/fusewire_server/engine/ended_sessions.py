@@ -42,8 +42,8 @@ class EndedSessions:
         A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
         values = self._values[session]
-        piece = tuple(islice(values.values(), MOST_FREED_AT_ONCE))
-        self._orders.add_release([session], piece)
+        piece = dict(islice(values.items(), MOST_FREED_AT_ONCE))
+        self._orders.add_release([session], tuple(piece.values()))
         self._orders.hand_over()
         forget_ended(values, piece)
         if values:

@@ -63,22 +63,23 @@ class Registry:
         return session
 
     def _make_room(self, tenant: str) -> None:
-        """Ends the tenant's longest-detached session if a limit is reached.
+        """Ends the tenant's longest-detached sessions while a limit is reached.
 
         Raises CaseError if a limit is reached and the tenant has no detached session.
         """
         limits = self.limits
-        own = sum(session.tenant == tenant for session in self.sessions.values())
-        if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
-            return
-        detached = next((one for one in self._grace_timers if self.sessions[one].tenant == tenant), None)
-        if detached is not None:
+        while True:
+            own = sum(session.tenant == tenant for session in self.sessions.values())
+            if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
+                return
+            detached = next((one for one in self._grace_timers if self.sessions[one].tenant == tenant), None)
+            if detached is None:
+                break
             self._end(self.sessions[detached], REPLACED)
-        elif own >= limits.tenant_sessions:
+        if own >= limits.tenant_sessions:
             limit = limits.tenant_sessions
             raise CaseError("too_many_sessions", f"{own} sessions of this tenant; limits.tenant_sessions = {limit}")
-        else:
-            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
+        raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
         """Returns the session of a client that lost its stream.

@@ -204,10 +204,16 @@ class Submissions:
             self._orders.add_release({row.session for row in rows}, released)
 
     def _fail_row(self, failed: FailedRow) -> None:
+        """Fails the results of a row that the device could not run.
+
+        If the cause is an input whose row has failed on the device before, the results carry that row's failure.
+        """
         row = failed.row
-        text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
-        failure = Failure(BY_NAME[failed.case], text, row.base, 0)
-        self._counters.failed(failure.case)
+        failure = next((failure_of(value) for value in row.inputs if value.state is ValueState.FAILED), None)
+        if failure is None:
+            text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
+            failure = Failure(BY_NAME[failed.case], text, row.base, 0)
+            self._counters.failed(failure.case)
         if row.session.state is not SessionState.CLOSED:
             fail_row(row, failure)
 

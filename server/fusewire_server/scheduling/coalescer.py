@@ -27,7 +27,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import cast
 
@@ -39,6 +39,8 @@ OpenLane = Callable[[Row], Hashable | None]
 
 UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
 _OP_NS = 10_000  # assumed for an op that runs by itself
+_MOST_LEAD_NS = 1_000_000_000
+_SPARE_ITEMS = 64  # of a heap, before items that are out of date are dropped
 MOST_ITERATIONS = 8192  # of a row in a submission, because each may have its slots
 NO_SPANS: Mapping[Row, range] = {}
 
@@ -47,7 +49,8 @@ class Accounts:
     """The device time that each key (a tenant, or a session of a tenant) has used, on a clock that all keys share.
 
     The keys that have work are in a heap. A key whose time has changed gets a new item in the heap when `in_order` is
-    called. An older item of the key is dropped when it reaches the top, because it no longer has the key's time.
+    called. An older item of the key is dropped when it reaches the top, because it no longer has the key's time, or
+    when there are many such items.
     """
 
     def __init__(self) -> None:
@@ -73,9 +76,13 @@ class Accounts:
         self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
 
     def charge(self, key: Hashable, device_ns: int) -> None:
-        """Adds device time. A negative amount corrects an estimate."""
+        """Adds device time. A negative amount corrects an estimate.
+
+        A key gets at most `_MOST_LEAD_NS` ahead of the shared clock. It may have got its time by joining submissions of
+        others, who did not wait for that, and shall not have to wait without bound once they run something else.
+        """
         if key in self.used_ns:
-            self.used_ns[key] += device_ns
+            self.used_ns[key] = min(self.used_ns[key] + device_ns, self.served_at_ns + _MOST_LEAD_NS)
             self._changed[key] = None
 
     def drop(self, key: Hashable) -> None:
@@ -92,16 +99,24 @@ class Accounts:
             if key in self._waiting:
                 heappush(self._heap, (self.used_ns[key], next(self._items), key))
         self._changed.clear()
+        if len(self._heap) > 2 * len(self._waiting) + _SPARE_ITEMS:
+            self._heap = [item for item in self._heap if self._is_current(item)]
+            heapify(self._heap)
         seen: dict[Hashable, tuple[int, int, Hashable]] = {}
         try:
             while self._heap:
-                item = used_ns, _, key = heappop(self._heap)
-                if key in self._waiting and key not in seen and self.used_ns[key] == used_ns:
+                item = heappop(self._heap)
+                _, _, key = item
+                if key not in seen and self._is_current(item):
                     seen[key] = item
                     yield key
         finally:
             for item in seen.values():
                 heappush(self._heap, item)
+
+    def _is_current(self, item: tuple[int, int, Hashable]) -> bool:
+        used_ns, _, key = item
+        return key in self._waiting and self.used_ns[key] == used_ns
 
 
 class BatchEnd(Enum):

@@ -59,12 +59,15 @@ class Intake:
     def close(self, session: Session) -> dict[int, Value]:
         """Drops the rows, fetches and programs of an ended session.
 
-        Returns the values that the session held, and the results of its loops of which some iterations have run: these
-        have memory even if the client has freed them. The caller lets these values die.
+        Returns the values that the session held, by handle, and the results of its loops of which some iterations have
+        run: these have memory even if the client has freed them, and has given their handles to other values. The
+        caller lets these values die.
         """
         values, session.values, session.large = session.values, {}, {}
         begun = [row for row in session.queue if row.iterations is not None and row.iterations.begun]
-        values.update({value.handle: value for row in begun for value in row.outputs})
+        for value in [value for row in begun for value in row.outputs]:
+            if values.get(value.handle) is not value:
+                values[session.next_hidden_handle()] = value
         session.queue.clear()
         session.held_back.clear()
         session.forget_answers()

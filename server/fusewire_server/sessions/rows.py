@@ -112,8 +112,8 @@ def failures_of_results(
     """Yields the results of a row that depend on failed inputs, each with its failure.
 
     `failed` are the positions of these inputs among the row's inputs. If a result depends on several of them, its
-    failure is that of the first. In a loop, the results before the first iteration that takes a failed input do not
-    depend on it.
+    failure is that of the first. In a loop, the results of iterations before the first that depends on a failed input
+    are computed.
     """
     program, iterations = row.entry.program, row.iterations
     if iterations is None:
@@ -122,11 +122,13 @@ def failures_of_results(
     else:
         results = iterations.results()
         first_of = iterations.first_failed(failed)
-    causes = first_failed(program, first_of, is_loop=iterations is not None)
+    taken_first = {number: first for number, (first, _) in first_of.items()}
+    causes = first_failed(program, taken_first, is_loop=iterations is not None)
     for output, iteration in results:
         if output.op_index in causes and output.state is not ValueState.FAILED:
-            first, position = first_of[causes[output.op_index]]
+            first, number = causes[output.op_index]
             if first <= iteration:
+                _, position = first_of[number]
                 yield output, failure_of_input(position).of_result(program, row.base, output.op_index)
 
 

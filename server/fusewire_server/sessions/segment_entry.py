@@ -185,11 +185,11 @@ def _take_misfits(frame: Frame, use: _Use, misfits: Misfits) -> FailedResults | 
     failure_of_input = cache(partial(_failure_of_input, use, misfits))
     frame.effects.failures.append(failure_of_input(min(misfits)))
     if use.loop is None:
-        causes = first_failed(program, misfits)
+        causes = first_failed(program, dict.fromkeys(misfits, 0))
         if causes.keys() >= set(program.live):
             base = row.base
             failures = (
-                (base + index, failure_of_input(causes[index]).of_result(program, base, index))
+                (base + index, failure_of_input(causes[index][1]).of_result(program, base, index))
                 for index in program.live
             )
             return refuse_results(frame, failures, _dying(use.dying, use.handles), row.amount)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
@@ -50,10 +50,10 @@ def free_handles(session: Session, handles: Iterable[int], released: list[Value]
             release_if_dead(session, value, released)
 
 
-def forget_ended(values: dict[int, Value], dying: Iterable[Value]) -> None:
+def forget_ended(values: dict[int, Value], dying: Mapping[int, Value]) -> None:
     """Removes `dying` from the values that an ended session held, and clears their links to rows and fetches."""
-    for value in dying:
-        del values[value.handle]
+    for handle, value in dying.items():
+        del values[handle]
         value.is_named = False
         value.readers = 0
         value.fetches.clear()

@@ -48,6 +48,19 @@ async def turns_until_applied(here: World, client: Client) -> int:
     return turns
 
 
+def test_a_session_is_heard_as_long_as_its_frame_is_applied() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            assert not begin(client, *failing(1000))
+            heard_at_ns = client.session.heard_at_ns
+            await turns_until_applied(here, client)
+            assert client.session.heard_at_ns > heard_at_ns
+
+    run(test())
+
+
 def test_others_have_turns_while_a_frame_of_many_failing_segments_is_applied() -> None:
     async def test() -> None:
         async with world() as here:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.ops.interpreter import PreparedProgram
 from fusewire_protos import frames
 from fusewire_protos.frames import Fetch
+from fusewire_server.device import op_by_op
 from fusewire_server.device.orders import Brought, Unloadable
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
-from fusewire_server.sessions.session import Fetching
+from fusewire_server.sessions.session import Fetching, Row
 from tests.server.parts import chain, new, segment
 from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 
@@ -224,6 +228,28 @@ def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest
             client.send(segment(NEGATE, 200, 10), Fetch(2, 200))
             assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
             assert not here.broken
+
+    run(test())
+
+
+def test_rows_that_are_ordered_before_their_input_has_failed_carry_its_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_op_by_op = op_by_op.run_op_by_op
+
+    def fail_the_first(device: Device, prepared: PreparedProgram, row: Row) -> Any:
+        if row.base == 100:
+            raise ValueError("unexpected")
+        return run_op_by_op(device, prepared, row)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", fail_the_first)
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 100), Fetch(1, 100), Fetch(2, 200))
+            failures = [(await client.fetched(fetch)).failure for fetch in (1, 2)]
+            assert failures[0] == failures[1]
+            assert here.engine.counters.failures == {"server_fault": 1}
 
     run(test())
 

@@ -11,9 +11,10 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Loop, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
-from tests.server.parts import segment, upload_beside
+from tests.server.parts import segment, upload, upload_beside
 from tests.server.world import NEGATE, PAIR, World, run, until, world
 
 # ---- the lives of sessions ----
@@ -101,6 +102,25 @@ def test_results_of_a_loop_that_the_client_has_freed_end_with_its_session_betwee
     run(test())
 
 
+def test_a_value_that_has_the_handle_of_a_freed_result_of_a_loop_ends_with_its_session() -> None:
+    async def test() -> None:
+        async with world() as here:  # which holds nothing in the end
+            client = here.client()
+            await client.idle()
+            client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
+            await until(lambda: here.engine.counters.ops)
+            here.engine.hold()
+            await until(lambda: not here.engine.outstanding_submissions)
+            last = 1000 + 19_999 * 3
+            client.send(Free((last + 1, last + 2)))
+            client.send(upload(last + 1), upload(last + 2))
+            await until(lambda: not client.session.writes)
+            assert client.session.queue
+            here.engine.end(client.session)
+
+    run(test())
+
+
 def test_a_dismissed_session_ends_when_its_stream_breaks_first() -> None:
     async def test() -> None:
         async with world() as here:
@@ -142,6 +162,19 @@ def test_a_session_is_resumed_by_its_own_tenant_at_its_own_server_only() -> None
             for instance, tenant in ((b"another", "lab"), (None, "others")):
                 with pytest.raises(CaseError, match="session_lost"):
                     resume(here, client.session, instance=instance, tenant=tenant)
+
+    run(test())
+
+
+def test_detached_sessions_end_until_a_limit_that_was_lowered_has_room() -> None:
+    async def test() -> None:
+        async with world() as here:
+            for _ in range(8):
+                client = here.client()
+                here.engine.detach(client.session, client.session.epoch)
+            here.engine.reconfigure(replace(here.engine.config, limits=Limits(tenant_sessions=2)))
+            here.client()
+            assert len(here.engine.sessions) == 2
 
     run(test())
 

@@ -12,10 +12,10 @@ from fusewire_kernels.plan.plan import Cost
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Accounts, Batch, BatchEnd, Coalescer
 from fusewire_server.sessions.session import Row, Session
-from tests.server.parts import addition, chain, entry_of, queued_row, session
+from tests.server.parts import addition, chain, entry_of, pair, queued_row, session
 from tests.server.world import planned
 
-SHORT, LONG = entry_of(chain()), entry_of(addition())
+SHORT, LONG, OTHER = entry_of(chain()), entry_of(addition()), entry_of(pair())
 LANE = "the only one"
 
 
@@ -278,6 +278,32 @@ def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
     assert [next(order), next(order)] == [4, 3]
     order.close()
     assert list(accounts.in_order()) == [4, 3, 2, 1, 0]
+
+
+def test_who_has_joined_submissions_of_others_waits_a_second_at_most() -> None:
+    one, cost_ns = coalescer(), {SHORT: 10**8, LONG: 10**8, OTHER: 10**8}
+    alone, many = session("a", tenant="A"), [session(name, tenant="B") for name in "bcdefghi"]
+    for who in (alone, *many):
+        load(one, who, *[SHORT] * 100)
+    served(one, cost_ns, 100)
+    load(one, alone, *[LONG] * 100)
+    for who in many:
+        load(one, who, OTHER)
+    used = served(one, cost_ns, 12)
+    assert used["a"] <= 1.1e9
+    assert used["b"] == 1e8
+
+
+def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> None:
+    accounts = Accounts()
+    accounts.enter("first")
+    accounts.enter("ahead")
+    for _ in range(1000):
+        accounts.charge("ahead", 1)
+        order = accounts.in_order()
+        assert next(order) == "first"
+        order.close()
+    assert len(accounts._heap) <= 2 * 2 + 64 + 1
 
 
 def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pyte
     passes: list[object] = []
     follow = validation.first_failed
 
-    def counted(program: Program, failed: Iterable[int]) -> dict[int, int]:
+    def counted(program: Program, failed: Mapping[int, int]) -> dict[int, tuple[int, int]]:
         passes.append(program)
         return follow(program, failed)
 

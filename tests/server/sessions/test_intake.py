@@ -225,7 +225,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         values = world.intake.close(one)
-        forget_ended(values, [*values.values()])
+        forget_ended(values, dict(values))
         del one
         assert held() is None
     finally:

@@ -200,8 +200,21 @@ def test_a_failed_stepped_value_fails_the_results_from_its_iteration_on() -> Non
         loop(4, kept=(4, 4))._replace(inputs=((1, (STEP, STEP, 77, STEP)),)),
         *[Fetch(number, 100 + number) for number in range(8)],
     )
-    assert {fetch for fetch, (case, _) in answers(one).items() if case == "unknown_handle"} == {4, 5, 6, 7}
+    assert {fetch for fetch, (case, _) in answers(one).items() if case == "unknown_handle"} == {5, 6, 7}
     assert len(one.queue) == 1
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_a_value_that_fails_in_the_last_iteration_leaves_what_takes_it_an_iteration_later(iterations: int) -> None:
+    world, one = opened()
+    ops = [op("subtract", 0, 2), op("negative", 1)]  # x = x − (the y before), and −y
+    world.take(one, new(OLDER, build([VECTOR] * 3, [], ops, (0, 1), [(0, 3), (2, 1)])))
+    first = Segment(OLDER, 100, (X, 77 if iterations == 1 else STEP, STEP), (), (), ())
+    stepped = () if iterations == 1 else ((1, (STEP,) * (iterations - 1) + (77,)),)
+    world.take(one, Loop(first, iterations, 2, (1, 1), inputs=stepped))
+    last = 100 + 2 * (iterations - 1)
+    assert one.values[last].state is not ValueState.FAILED
+    assert one.values[last + 1].state is ValueState.FAILED
 
 
 def test_an_upload_that_fails_before_the_loop_runs_fails_its_results() -> None:

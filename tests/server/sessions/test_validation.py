@@ -106,12 +106,21 @@ def test_many_dying_positions_are_told_in_few_words() -> None:
 def test_only_what_depends_on_a_failed_operand_fails_and_by_the_first_of_them(
     failed: list[int], results: dict[int, int]
 ) -> None:
-    assert validate.first_failed(pair(), failed) == results
+    found = validate.first_failed(pair(), dict.fromkeys(failed, 0))
+    assert found == {index: (0, operand) for index, operand in results.items()}
 
 
 def test_failure_passes_through_results() -> None:
     program = build([VECTOR], [], [op("negative", 0), op("negative", 1), op("add", 2, 2)], (2,))
-    assert validate.first_failed(program, [0]) == {0: 0, 1: 0, 2: 0}
+    assert validate.first_failed(program, {0: 0}) == dict.fromkeys(range(3), (0, 0))
+
+
+def test_failure_passes_to_the_next_iteration_with_what_is_carried() -> None:
+    ops = [op("subtract", 0, 2), op("negative", 1)]  # x = x − (the y before), and −y
+    program = build([VECTOR] * 3, [], ops, (0, 1), [(0, 3), (2, 1)])
+    assert validate.first_failed(program, {1: 5}, is_loop=True) == {0: (6, 1), 1: (5, 1)}
+    assert validate.first_failed(program, {1: 5}) == {1: (5, 1)}
+    assert validate.first_failed(program, {1: 5, 0: 2}, is_loop=True) == {0: (2, 0), 1: (5, 1)}
 
 
 @pytest.mark.parametrize("data", [b"", bytes([0, 1, 1, 0])])

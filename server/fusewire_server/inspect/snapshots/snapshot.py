@@ -144,7 +144,8 @@ class Totals(Described):
     """The server's work. `failures` counts failures by the name of their case.
 
     `segments` counts all segments that came. `rows` counts the rows of all submissions that the device has completed,
-    failed rows included; a loop is a row of each of its slices. `tier0_launches` are those of `launches` that ran one op.
+    failed rows included; a loop is a row of each of its slices. `tier0_launches` are those of `launches` that ran one
+    op.
 
     `credit_used_up` counts segments and uploads after which their session had no credit for another one like them. The
     client then waits until the device completes some of its work; only the client knows whether it had more to send.
