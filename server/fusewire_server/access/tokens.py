@@ -33,6 +33,7 @@ OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
 
 _HASH_DIGITS = 64
+_ENCODING = "utf-8-sig"  # with or without the byte-order mark that some editors write first
 _UNREAD = (-1, -1, -1)  # the signature of no file
 
 
@@ -195,7 +196,7 @@ def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = No
         old_text = ""
         if path.exists():
             read_tokens(path)
-            old_text = path.read_text(encoding="utf-8")
+            old_text = path.read_text(_ENCODING)
         new_file.write(old_text if old_text.endswith("\n") or not old_text else old_text + "\n")
         new_file.write(TokenRecord(token_id, _hash(token), tenant, scope, expires).line())
     return token
@@ -206,7 +207,7 @@ def revoke(path: Path, token_id: str) -> None:
     with _rewriting(path) as new_file:
         if token_id not in _by_id(read_tokens(path)):
             raise ArgumentError(f"{path} has no token {token_id}")
-        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        for line in path.read_text(_ENCODING).splitlines(keepends=True):
             if line.split()[:1] != [token_id]:
                 new_file.write(line)
 
@@ -229,7 +230,7 @@ def _content(path: Path) -> bytes:
 
 def _parsed(content: bytes, path: Path) -> tuple[TokenRecord, ...]:
     try:
-        lines = content.decode().splitlines()
+        lines = content.decode(_ENCODING).splitlines()
     except UnicodeDecodeError as reason:
         raise ConfigurationError(f"cannot read the token file {path}: {reason}") from None
     numbered = ((number, line.split()) for number, line in enumerate(lines, 1))

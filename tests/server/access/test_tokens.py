@@ -60,6 +60,17 @@ def test_a_mint_keeps_comments_and_ends_an_unended_line(path: Path) -> None:
     assert [record.scope for record in read_tokens(path)] == [Scope.USE, Scope.ADMIN]
 
 
+def test_a_byte_order_mark_at_the_start_of_the_file_is_no_part_of_a_token(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert Authenticator(path).identify(token).tenant == "lab"
+    mint(path, tenant="other", scope=Scope.USE)
+    assert [record.tenant for record in read_tokens(path)] == ["lab", "other"]
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    revoke(path, token.partition(".")[0])
+    assert [record.tenant for record in read_tokens(path)] == ["other"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"\xff\xfe", "cannot read the token file"), (b"[limits]\n", "tokens, line 1: expected id")],
@@ -524,7 +535,7 @@ def test_a_bearer_header_carries_the_token(header: str | None, token: str | None
     [
         Listen(),
         Listen(grpc=OUTSIDE, token_file=Path("tokens"), tls_cert=CERT, tls_key=KEY),
-        Listen(grpc=OUTSIDE, http=OUTSIDE, insecure_allow_remote=True),
+        Listen(grpc=OUTSIDE, http=OUTSIDE._replace(port=7424), insecure_allow_remote=True),
     ],
 )
 def test_a_guarded_or_local_server_may_listen(listen: Listen) -> None:
