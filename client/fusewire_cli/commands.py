@@ -6,6 +6,7 @@ The functions are named and not imported, so that help is fast and is complete i
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -91,7 +92,10 @@ def _inspected(parser: argparse.ArgumentParser) -> None:
         "--http", default=HTTP, metavar="HOST:PORT", help="address of the server's HTTP inspection (%(default)s)"
     )
     parser.add_argument(
-        "--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE; system: those of the system"
+        "--tls-ca",
+        default=os.environ.get("FUSEWIRE_TLS_CA") or None,
+        metavar="FILE",
+        help="use TLS and trust the certificates in FILE; system: those of the system (FUSEWIRE_TLS_CA)",
     )
     _json(parser)
     parser.epilog = TOKEN_HELP
@@ -208,8 +212,8 @@ COMMANDS = (
         "find out why a connection fails, and what this machine has",
         _doctor,
         "fusewire_cli.doctor.command:run",
-        "Checks one after another: name, port, TLS, token, version, session, inspection, clock; each within 5 s. Then "
-        "tells what this machine has.",
+        "Checks one after another: name, port, TLS, token, version, session, inspection, clock; each within 5 s, and "
+        "all but the session without a proxy. Then tells what this machine has.",
     ),
     Command(
         ("record",),

@@ -97,7 +97,9 @@ def _register_config(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
     _add_settings(show)
     show.set_defaults(run=_show_config)
-    check = actions.add_parser("check", help="exit with 0 if a server would start with these settings, else with 2")
+    check = actions.add_parser(
+        "check", help="exit with 0 if the settings and the files that they name are valid, else with 2"
+    )
     check.add_argument("--json", action="store_true", help="print JSON")
     _add_settings(check)
     check.set_defaults(run=_check_config)
@@ -202,7 +204,10 @@ def _show_config(parsed: argparse.Namespace) -> int:
 
 
 def _check_config(parsed: argparse.Namespace) -> int:
-    """Reads every file that the settings name, as `serve` does. Raises ConfigurationError."""
+    """Reads every file that the settings name, as `serve` does, and leaves the device alone.
+
+    Raises ConfigurationError.
+    """
     listen = _loaded(parsed).config.listen
     check_protected_mode(listen)
     if listen.token_file is not None:

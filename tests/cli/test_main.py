@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fusewire._connect import TLS_CA_VARIABLE
 from fusewire._recording.implementation import RECORDER
 from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
@@ -355,3 +356,11 @@ def test_certificates_that_are_none_are_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(ssl.SSLError):
         ssl.create_default_context(cafile=str(broken))
     assert main(["status", "--tls-ca", str(broken)]) == 2
+
+
+def test_the_certificates_to_trust_may_be_named_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(TLS_CA_VARIABLE, "absent.pem")
+    assert main(["status"]) == 2
+    assert "--tls-ca absent.pem: " in capsys.readouterr().err
