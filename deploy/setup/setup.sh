@@ -1,8 +1,11 @@
 #!/bin/sh
 # Makes what a server that other machines can reach needs: a certificate authority, the server's certificate, tokens,
-# and a password for Grafana. Does nothing that is done already. To rotate one of them, delete its file and run it again.
+# and a password for Grafana. Does nothing that is done already. To make one of them anew, delete its file and run this
+# again. With ca.pem delete server.pem too, which it has signed; with the file `tokens` delete all files *.token. The
+# token of a deleted file *.token stays valid until `fusewire token revoke` removes it from `tokens`.
 #
-# NAMES: the names and addresses of the server, as clients write them: "DNS:gpu.example,IP:10.0.0.5"
+# NAMES: the names and addresses of the server, as clients write them: "DNS:gpu.example,IP:10.0.0.5". To change them,
+# delete server.pem.
 set -eu
 umask 077
 server=${SERVER_DIR:-/etc/fusewire/server}       # for the server and its operator
