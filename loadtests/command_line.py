@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import re
+import ssl
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +34,8 @@ from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.scenarios.scenario import Scenario
 
 _MOST_PROCESSES = 4  # unless the command says another number
+_OF_A_GIVEN_SERVER = ("http", "token_file", "http_token_file", "tls_ca")
+_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,8 +83,12 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     parser.description = f"Each session: {scenario.what}. Shows {scenario.shows}."
     add = parser.add_argument
     add("--sessions", type=_count, default=scenario.sessions, metavar="N", help="sessions in all (%(default)s)")
-    add("--seconds", type=_positive, default=6.0, metavar="S", help="time to measure, in three windows (%(default)g)")
-    add("--rate", type=_positive, metavar="R", help="steps a second of all sessions together; else as fast as they can")
+    if scenario.sessions_vanish:
+        for name in ("--seconds", "--rate"):
+            add(name, type=_refuse_for_vanishing, help=argparse.SUPPRESS)
+    else:
+        add("--seconds", type=_positive, default=6.0, metavar="S", help="measured time, in three windows (%(default)g)")
+        add("--rate", type=_positive, metavar="R", help="steps a second of all sessions; else as fast as they can")
     add("--verify", action="store_true", help="run every session alone afterwards and compare each value's bytes")
     if scenario.peers:
         add("--peer", choices=scenario.peers, help="run the same steps in another library as well")
@@ -92,16 +100,17 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that all load tests have."""
     add = parser.add_argument
     add("--processes", type=_count, default=_MOST_PROCESSES, metavar="N", help="client processes at most (%(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="seed of all data (%(default)s)")
+    add("--seed", type=_seed, default=0, metavar="N", help="seed of all data (%(default)s)")
     add("--target", metavar="T", help="server to use, as for fusewire.connect; else one is started and stopped")
-    add("--http", metavar="HOST:PORT", help="address of that server's inspection, for the numbers of the server")
+    add("--http", type=_address, metavar="HOST:PORT", help="address of that server's inspection, for its numbers")
     add("--token-file", type=_text, metavar="F", help="file that holds the token for that server")
     add("--http-token-file", type=_text, metavar="F", help="file that holds another token for its inspection")
-    add("--tls-ca", type=Path, metavar="F", help="certificates to trust; with it connections use TLS")
+    add("--tls-ca", type=_certificates, metavar="F", help="certificates to trust; with it connections use TLS")
     add("--backend", choices=("auto", "cpu", "cuda"), default="cpu", help="backend of an own server (%(default)s)")
     add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
     add("--json", type=output_file, metavar="PATH", help="write the result as JSON")
     add("--html", type=output_file, metavar="PATH", help="write a report with plots")
+    parser.set_defaults(refuse=parser.error)
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -123,6 +132,10 @@ def _options(parsed: argparse.Namespace, scenario: Scenario) -> Options:
 
 def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnderLoad, Tell], LoadResult]) -> int:
     """Runs a load test, prints and writes its result, and returns the exit status."""
+    for name in _OF_A_GIVEN_SERVER:
+        if parsed.target is None and getattr(parsed, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            parsed.refuse(f"{option} says how to reach a given server: name that server with --target")
     described = machine.describe()
     with progress() as tell, _server(parsed) as server:
         result = run(server, tell)
@@ -178,6 +191,32 @@ def _positive(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return number
+
+
+def _refuse_for_vanishing(_text: str) -> float:
+    raise argparse.ArgumentTypeError("each session vanishes after one step, so there is no rate and no time to choose")
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 0")
+    return number
+
+
+def _address(text: str) -> str:
+    found = _HOST_AND_PORT.fullmatch(text)
+    if found is None or not 0 < int(found[1]) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT with a port from 1 to 65535")
+    return text
+
+
+def _certificates(path: str) -> Path:
+    try:
+        ssl.create_default_context(cafile=Path(path))
+    except OSError as reason:  # ssl.SSLError is a subclass of OSError
+        raise argparse.ArgumentTypeError(f"{path} holds no certificates that can be read: {reason}") from None
+    return Path(path)
 
 
 def _text(path: str) -> str:

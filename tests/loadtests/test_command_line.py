@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from fusewire.testing import serve_subprocess
-from loadtests.command_line import main
+from loadtests.command_line import _address, main
 from loadtests.scenarios.catalogue import find_scenarios
 from tests.loadtests.reports.documents import document
 
@@ -39,6 +39,12 @@ def test_list_says_what_every_scenario_does_and_shows(capsys: pytest.CaptureFixt
         ["rl", "--seconds", "inf"],
         ["rl", "--bound", "speed=1"],
         ["rl", "--bound", "p99_s=nan"],
+        ["rl", "--seed", "-1"],
+        ["rl", "--target", "localhost:1", "--http", "localhost:abc"],
+        ["rl", "--target", "localhost:1", "--http", "localhost:65536"],
+        ["rl", "--target", "localhost:1", "--http", "localhost"],
+        ["rl", "--target", "localhost:1", "--tls-ca", "/nowhere/at/all"],
+        ["rl", "--target", "localhost:1", "--tls-ca", __file__],
         ["rl", "--json", "/nowhere/a.json"],
         ["rl", "--html", "/nowhere/a.html"],
         ["bench", "--json", "/nowhere/a.json"],
@@ -52,6 +58,31 @@ def test_a_wrong_argument_has_the_status_2(arguments: list[str], capsys: pytest.
         main(arguments)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argument", ["--seconds", "--rate"])
+def test_sessions_that_vanish_have_no_rate_and_no_time(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["churn", argument, "5"])
+    assert ended.value.code == 2
+    assert f"argument {argument}: each session vanishes after one step" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argument", ["--http", "--token-file", "--http-token-file", "--tls-ca"])
+@pytest.mark.parametrize("command", [["rl"], ["replay", "a.fwr"]], ids=" ".join)
+def test_what_is_said_about_a_given_server_needs_its_target(
+    command: list[str], argument: str, certificate: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = "localhost:7424" if argument == "--http" else str(certificate[0])  # any text may be a token
+    with pytest.raises(SystemExit) as ended:
+        main([*command, argument, value])
+    assert ended.value.code == 2
+    assert f"{argument} says how to reach a given server: name that server with --target" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["gpu.example:7424", "127.0.0.1:1", "[::1]:65535"])
+def test_an_address_of_inspection_is_taken(address: str) -> None:
+    assert _address(address) == address
 
 
 def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
