@@ -161,7 +161,7 @@ def _told_of(server: ServerUnderLoad) -> Document:
     told: Document = {"target": server.access.target, "is_own": server.pid is not None}
     if server.service is not None:
         stats = server.service.stats()
-        told |= {"version": stats["version"], "backend": stats["backend"]["name"], "device": stats["backend"]["detail"]}
+        told |= {"version": stats["version"], "backend": stats["backend"]["name"], "device": stats["backend"]["device"]}
     return told
 
 

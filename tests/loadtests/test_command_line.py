@@ -14,8 +14,11 @@ import psutil
 import pytest
 
 from fusewire.testing import serve_subprocess
-from loadtests.command_line import _address, main
+from loadtests.command_line import _address, _told_of, main
+from loadtests.load.server import Access, ServerUnderLoad
 from loadtests.scenarios.catalogue import find_scenarios
+from loadtests.system.service import Service
+from tests.inspected import inspected_server
 from tests.loadtests.reports.documents import document
 
 _ROOT = Path(__file__).parents[2]
@@ -83,6 +86,12 @@ def test_what_is_said_about_a_given_server_needs_its_target(
 @pytest.mark.parametrize("address", ["gpu.example:7424", "127.0.0.1:1", "[::1]:65535"])
 def test_an_address_of_inspection_is_taken(address: str) -> None:
     assert _address(address) == address
+
+
+def test_the_result_names_the_servers_device() -> None:
+    with inspected_server() as inspected:
+        server = ServerUnderLoad(Access("nowhere"), Service("nowhere", inspected.address), None)
+        assert _told_of(server)["device"] == "2 cores"
 
 
 def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
