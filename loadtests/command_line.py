@@ -35,7 +35,9 @@ from loadtests.scenarios.scenario import Scenario
 
 _MOST_PROCESSES = 4  # unless the command says another number
 _OF_A_GIVEN_SERVER = ("http", "token_file", "http_token_file", "tls_ca")
-_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_NAME = rf"(?:{_LABEL}\.)*{_LABEL}\.?"  # a host name, or an IPv4 address
+_HOST_AND_PORT = re.compile(rf"(?:{_NAME}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

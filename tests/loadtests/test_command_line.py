@@ -46,6 +46,7 @@ def test_list_says_what_every_scenario_does_and_shows(capsys: pytest.CaptureFixt
         ["rl", "--target", "localhost:1", "--http", "localhost:abc"],
         ["rl", "--target", "localhost:1", "--http", "localhost:65536"],
         ["rl", "--target", "localhost:1", "--http", "localhost"],
+        ["rl", "--target", "localhost:1", "--http", "gpu..example:1"],
         ["rl", "--target", "localhost:1", "--tls-ca", "/nowhere/at/all"],
         ["rl", "--target", "localhost:1", "--tls-ca", __file__],
         ["rl", "--json", "/nowhere/a.json"],
