@@ -326,8 +326,8 @@ class Engine:
             self.counters.failed(failure.case)
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
-        for entry in effects.to_prepare:
-            self._plans.prepare_tier0(entry, session)
+        for row in effects.to_prepare:
+            self._plans.prepare_tier0(row.entry, session, row.op_count)
         self._reads.order(effects)
         self._orders.add_release([session], effects.released)
         self._reads.go_on(session)

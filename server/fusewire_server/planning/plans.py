@@ -4,6 +4,9 @@ Each program has one plan for tier 1, and one plan for each of its one-op calls 
 programs share one request and one plan. A program without a plan for tier 1 stays at tier 0. If the plan of a one-op
 call cannot be made, the program cannot run at tier 0. Its rows then fail, because any replacement of the missing kernel
 would give results with other bits. If a client sends the program again, the server asks for the plan of the call again.
+
+A row of very many ops would take longer op by op than its plan takes to come, and compiling the one-op plans delays the
+plan. So they are asked for only if the plan has not come within `PLAN_FIRST_S`.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import BY_NAME, bounded_text
 from fusewire_server.device.orders import Load, Loaded
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlanRequest
-from fusewire_server.planning.preparations import Preparations
+from fusewire_server.planning.preparations import NOT_LISTED, Preparations
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
@@ -34,6 +37,8 @@ MOST_PROGRAMS_WAITING = 64  # of a session; the server asks for a further progra
 MOST_CALLS_WAITING = 4096  # of a session; a session that has no calls waiting may exceed it with one program
 
 ASK_AGAIN_S = 10.0
+PLAN_FIRST_S = 1.0
+_VERY_MANY_OPS = 50_000  # take half a second at tier 0 on a GPU
 
 Key = ProgramEntry | OneOpCall  # a plan is made for each key
 
@@ -72,6 +77,7 @@ class Plans:
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
+        self._plan_first: dict[ProgramEntry, set[Session]] = {}  # sessions whose rows wait for the program's plan first
         self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
@@ -88,20 +94,41 @@ class Plans:
             request.answer.add_done_callback(partial(self._answered, entry))
             self._planning[entry] = request
 
-    def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the one-op plans that `entry` needs at tier 0 and that are missing.
+    def prepare_tier0(self, entry: ProgramEntry, session: Session, ops: int = 1) -> None:
+        """Asks for the one-op plans that `entry` needs at tier 0 and that are missing. The row runs `ops` ops.
 
         If a program needs many plans, asks for the first plans now and for the others in later turns of the event loop.
         """
         if self._planner is None:
             return
+        if not entry.has_begun_preparing:
+            if ops >= _VERY_MANY_OPS and (entry in self._planning or entry.state is PlanState.LOADING):
+                self._wait_for_plan(entry, session)
+            else:
+                self._prepare(entry, {session, *self._plan_first.pop(entry, ())})
+        elif entry.missing_calls:
+            self._preparations.begin(entry, session)
+
+    def _wait_for_plan(self, entry: ProgramEntry, session: Session) -> None:
+        sessions = self._plan_first.get(entry)
+        if sessions is None:
+            sessions = self._plan_first[entry] = set()
+            entry.missing_calls.add(NOT_LISTED)  # its rows wait
+            asyncio.get_running_loop().call_later(PLAN_FIRST_S, self._wait_no_longer, entry)
+        sessions.add(session)
+
+    def _wait_no_longer(self, entry: ProgramEntry) -> None:
+        sessions = self._plan_first.pop(entry, None)
+        if sessions and entry.loaded is None:
+            self._prepare(entry, sessions)
+            self._retry()
+
+    def _prepare(self, entry: ProgramEntry, sessions: set[Session]) -> None:
         if entry.calls is None:
             entry.calls = OneOpCalls(entry.program, is_library_exact=self._device.info.is_library_exact)
-        if not entry.has_begun_preparing:
-            entry.has_begun_preparing = True
-            entry.fault = None
-            self._preparations.begin(entry, session)
-        elif entry.missing_calls:
+        entry.has_begun_preparing = True
+        entry.fault = None
+        for session in sessions:
             self._preparations.begin(entry, session)
 
     def leave(self, session: Session) -> None:
@@ -109,6 +136,8 @@ class Plans:
         if self._planner is not None:
             self._planner.leave(session)
             self._preparations.leave(session)
+            for sessions in self._plan_first.values():
+                sessions.discard(session)
 
     def loaded(self, report: Loaded) -> None:
         """Gives a plan that the device has loaded to its programs."""

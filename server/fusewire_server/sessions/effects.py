@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.session import Fetching, Value
+from fusewire_server.sessions.session import Fetching, Row, Value
 
 
 class Effects:
@@ -20,5 +20,5 @@ class Effects:
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.
         self.to_plan: list[ProgramEntry] = []
-        self.to_prepare: list[ProgramEntry] = []  # programs of rows that run at tier 0 and need one-op plans now
+        self.to_prepare: list[Row] = []  # rows whose programs run at tier 0 until they have their plans
         self.failures: list[Failure] = []  # failures to count

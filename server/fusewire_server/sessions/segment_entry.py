@@ -99,7 +99,7 @@ def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | No
     """Fails the next results of a row. Returns `failing` if results are left to fail; otherwise queues the row."""
     if not fail_some(frame, failing):
         return failing
-    _count_use(frame, failing.row.entry)
+    _count_use(frame, failing.row)
     queue_row(failing.row)
     return None
 
@@ -120,7 +120,7 @@ def _take(frame: Frame, use: _Use) -> FailedResults | PartlyFailed | None:
     if misfits:
         return _take_misfits(frame, use, misfits)
     _admit(frame, use)
-    _count_use(frame, row.entry)
+    _count_use(frame, row)
     queue_row(row)
     return None
 
@@ -168,10 +168,11 @@ def _admit(frame: Frame, use: _Use) -> None:
         free_handles(session, _dying(use.dying, use.handles), frame.effects.released)
 
 
-def _count_use(frame: Frame, entry: ProgramEntry) -> None:
+def _count_use(frame: Frame, row: Row) -> None:
+    entry = row.entry
     is_due = frame.programs.use(entry)
     if entry.loaded is None:
-        frame.effects.to_prepare.append(entry)
+        frame.effects.to_prepare.append(row)
         if is_due or entry.state is PlanState.PLANNING:
             frame.effects.to_plan.append(entry)
 

@@ -123,6 +123,58 @@ def test_a_call_whose_plan_finds_no_arena_names_the_setting() -> None:
     in_world(test)
 
 
+MANY = 1_000_000  # ops of a row
+
+
+def test_a_row_of_very_many_ops_waits_for_its_plan_and_for_no_kernels_of_single_ops() -> None:
+    async def test(here: World) -> None:
+        entry, one = held("exp"), session()
+        here.plans.plan(entry, one)
+        here.plans.prepare_tier0(entry, one, MANY)
+        assert (len(here.asked), bool(entry.missing_calls)) == (1, True)
+        await here.answer(0)
+        assert entry.loaded is not None
+
+    in_world(test)
+
+
+def test_a_plan_that_does_not_come_soon_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusewire_server.planning.plans.PLAN_FIRST_S", 0.0)
+
+    async def test(here: World) -> None:
+        entry, one = held("exp"), session()
+        here.plans.plan(entry, one)
+        here.plans.prepare_tier0(entry, one, MANY)
+        await until(lambda: len(here.asked) == 2)
+        await here.answer(1)
+        assert (len(entry.missing_calls), len(entry.one_ops), here.retries) == (0, 1, [True])
+
+    in_world(test)
+
+
+def test_a_short_row_of_the_program_ends_the_wait_of_all_its_sessions() -> None:
+    async def test(here: World) -> None:
+        entry, one, other = held("exp"), session("a"), session("b")
+        here.plans.plan(entry, one)
+        here.plans.prepare_tier0(entry, one, MANY)
+        here.plans.prepare_tier0(entry, other)
+        assert len(here.asked) == 2
+        here.plans.leave(other)
+        await here.answer(1)
+        assert (len(entry.missing_calls), entry.fault) == (0, None)
+
+    in_world(test)
+
+
+def test_a_row_of_very_many_ops_is_prepared_at_once_if_no_plan_is_on_its_way() -> None:
+    async def test(here: World) -> None:
+        entry = held("exp")
+        here.plans.prepare_tier0(entry, session(), MANY)
+        assert len(here.asked) == 1
+
+    in_world(test)
+
+
 def test_a_program_whose_plan_is_refused_stays_at_tier_0() -> None:
     async def test(here: World) -> None:
         entry = held("negative")
