@@ -26,7 +26,8 @@ from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.fusion.persistent import TURNED_LAUNCHES, Persistent, left_operand_of, persistent_of
+from fusewire_kernels.fusion.rotation import turned
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph
@@ -152,29 +153,83 @@ def _launched(
 def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
     found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
+    if not isinstance(found, str):
+        return _with_launch(written, found, plan.instances[found.group], written.launches[0].instances[0])
+    after_first = _with_turned_body(plan, written)
+    if after_first is not None:
+        return after_first
+    reason = (f"each iteration is launched: {found}",) if found else ()
+    return replace(written, explanation=written.explanation + reason)
+
+
+def _with_turned_body(plan: Design, written: Plan) -> Plan | None:
+    """Adds the persistent kernel of the turned body to a plan, if the first of two launches computes its left operand.
+
+    That launch comes before the kernel, once, and writes what the kernel reads first.
+    """
+    if len(plan.launches) != TURNED_LAUNCHES or not plan.program.carried:
+        return None
+    loop = turned(plan.program)
+    left = left_operand_of(plan.instances, plan.launches)
+    if loop is None or left is None:
+        return None
+    made = design(loop.program)
+    found = persistent_of(made.program, made.graph, made.instances, made.launches)
     if isinstance(found, str):
-        reason = (f"each iteration is launched: {found}",) if found else ()
-        return replace(written, explanation=written.explanation + reason)
-    kernel, group, carried = found
-    instance = plan.instances[group]
-    blocks, threads, shared_bytes, most_rows = persistent_grid(kernel, instance.lowered.sizes)
+        return None
+    instance, columns = made.instances[found.group], _Columns(made)
+    # Columns of different types may be equal as tuples.
+    in_written = {(type(column), column): index for index, column in enumerate(written.columns)}
+    of_left = OperandRef(ARENA_COLUMN, plan.arena.offset_of[left])
+    operands = []
+    for index, byte_offset in columns.refs(instance):
+        match columns.columns[index]:
+            case InputColumn(number) if number == len(plan.program.inputs):
+                operands.append(of_left)
+            case OutputColumn(position) if position == len(plan.program.live):
+                operands.append(of_left)
+            case column if (type(column), column) in in_written and not isinstance(column, ViewColumn | ArenaColumn):
+                operands.append(OperandRef(in_written[type(column), column], byte_offset))
+            case _:
+                return None
+    read_ahead = tuple([index for index, (value, _) in enumerate(instance.read()) if value in loop.read_ahead])
+    return _with_launch(written, found, instance, tuple(operands), read_ahead, launches_before=1)
+
+
+def _with_launch(
+    written: Plan,
+    found: Persistent,
+    instance: Instance,
+    operands: tuple[OperandRef, ...],
+    read_ahead: tuple[int, ...] = (),
+    *,
+    launches_before: int = 0,
+) -> Plan:
+    """Adds a persistent kernel, and the launch of it, to a plan. Operands that are `read_ahead` must keep still."""
+    kernel, _, carried = found
+    is_product = isinstance(kernel, PersistentProduct)
+    sizes = instance.lowered.sizes
+    blocks, threads, shared_bytes, most_rows = persistent_grid(kernel, sizes)
+    fixed = tuple(sorted({*read_ahead, *((1,) if is_product else ())}))
     launch = PersistentLaunch(
         len(written.kernels),
-        instance.lowered.sizes,
-        written.launches[0].instances[0],
+        sizes,
+        operands,
         instance.outputs,
         carried,
-        (1,) if isinstance(kernel, PersistentProduct) else (),
+        fixed,
         blocks,
         threads,
         shared_bytes,
         most_rows,
-        isinstance(kernel, PersistentProduct),
+        is_product,
+        launches_before,
     )
+    told = "one launch runs many iterations"
     return replace(
         written,
         kernels=(*written.kernels, persistent_source(kernel)),
-        explanation=(*written.explanation, "one launch runs many iterations"),
+        explanation=(*written.explanation, f"{told}, behind the first launch" if launches_before else told),
         persistent=launch,
     )
 

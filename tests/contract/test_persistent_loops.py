@@ -62,6 +62,11 @@ def with_a_cell(data: Data, _: int, state: State) -> State:
     return fw.tanh(cell) * 0.5, cell, (cell > 0.0) | positive
 
 
+def leaky(data: Data, _: int, state: State) -> State:
+    (x,) = state
+    return (x + (fw.tanh(x * 0.9 + data.shift) @ data.weights - x + data.rest) * 0.2,)
+
+
 def pointwise(data: Data, step: int, state: State) -> State:
     h, count, half = state
     h = fw.tanh(h * 0.9 + data.shift) + data.rest * step
@@ -76,7 +81,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
     return (data.start,)
 
 
-BODIES = (recurrent, transposed, driven, with_a_cell, pointwise)
+BODIES = (recurrent, transposed, driven, with_a_cell, leaky, pointwise)
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
 
@@ -133,7 +138,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
             hasty.wait_until_planned()
 
 
-@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven])
+@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky])
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]
 ) -> None:

@@ -17,6 +17,17 @@ def recurrent(rows: int, width: int) -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
+def leaky(rows: int, width: int) -> Program:
+    """x = x + (tanh(x · k) @ w − x + u) · s, with x of (rows, width): what is multiplied is computed from x."""
+    writer = Writer()
+    x, w, u = writer.input(rows, width), writer.input(width, width), writer.input(width)
+    k, s = writer.scalar(), writer.scalar()
+    rate = writer.tanh(writer.multiply(x, k))
+    pushed = writer.add(writer.subtract(writer.matmul(rate, w), x), u)
+    following = writer.add(x, writer.multiply(pushed, s))
+    return writer.program(following, carried=[(x, following)])
+
+
 def pointwise() -> Program:
     """h = tanh(h · s + x), n = n + (h > 0), with half-precision h and integers n of (1000,)."""
     writer = Writer()

@@ -42,6 +42,22 @@ class Persistent(NamedTuple):
     carried: tuple[int, ...]
 
 
+TURNED_LAUNCHES = 2  # of a body that may be turned (see `rotation`): the left operand, then the product
+
+
+def left_operand_of(instances: list[Instance], launches: list[GroupedLaunch]) -> int | None:
+    """Returns the value that the first of two launches computes as the left operand of the second, a product.
+
+    Returns None if the launches are others.
+    """
+    first, second = launches
+    if len(first.groups) != 1 or len(second.groups) != 1 or not isinstance(second.lowered.kernel, ProductKernel):
+        return None
+    value, layout = instances[second.groups[0]].operands[_LEFT]
+    written = [operand.value for operand in instances[first.groups[0]].written()]
+    return value if value in written and layout.is_dense else None
+
+
 class _Obstacle(Exception):
     """Says why there is no persistent kernel."""
 

@@ -105,10 +105,11 @@ class Launch(NamedTuple):
 
 
 class PersistentLaunch(NamedTuple):
-    """Runs all iterations of a loop in one launch of one kernel, for a program whose body is a single launch.
+    """Runs all iterations of a loop in one launch of one kernel.
 
-    `kernel` is an index into `Plan.kernels`. The kernel has the operands of the body; the last `outputs` of them are
-    written, and those with the indices `carried` are read in the first iteration only. The operands `fixed` must be the
+    `kernel` is an index into `Plan.kernels`. The last `outputs` of its operands are written, and those with the indices
+    `carried` are read in the first iteration only. The first `launches_before` launches of the plan come before it,
+    once; they compute what it reads first. The operands `fixed` must be the
     same in all iterations. A row takes `blocks` blocks of `threads` threads; if `is_cluster`, they need a device with
     clusters. With more than `most_rows` rows, launches for each iteration are faster, or the grid is too large.
     """
@@ -124,6 +125,7 @@ class PersistentLaunch(NamedTuple):
     shared_bytes: int
     most_rows: int
     is_cluster: bool
+    launches_before: int
 
 
 class Donation(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import Plan, ScalarColumn
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import pointwise, recurrent
+from tests.kernels.loops_of_note import leaky, pointwise, recurrent
 from tests.kernels.programs import Writer
 
 
@@ -121,3 +121,18 @@ def test_what_is_carried_is_read_once_and_the_weights_must_keep_still() -> None:
     columns = [operand.column for operand in persistent.operands]
     assert [columns[index] for index in persistent.carried] == [1, 1]  # h, for the product and for the sum
     assert [columns[index] for index in persistent.fixed] == [2]  # w
+
+
+def test_a_body_whose_left_operand_is_computed_first_has_the_kernel_of_the_turned_body() -> None:
+    plan = in_cuda(leaky(1, 256))
+    persistent = plan.persistent
+    assert persistent is not None
+    assert (len(plan.launches), persistent.launches_before) == (2, 1)
+    written = plan.launches[0].instances[0]
+    left = persistent.operands[0]
+    assert left in written  # the first launch writes what the kernel reads first
+    assert persistent.operands.count(left) == 2  # and the kernel writes what an iteration leaves to the next one
+    scalars = [index for index, column in enumerate(plan.columns) if isinstance(column, ScalarColumn)]
+    fixed = [persistent.operands[index].column for index in persistent.fixed]
+    assert fixed == [2, scalars[0]]  # w, and the scalar that an iteration reads for the one that follows
+    assert "behind the first launch" in plan.explanation[-1]

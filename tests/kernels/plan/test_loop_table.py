@@ -23,6 +23,7 @@ LAUNCH = PersistentLaunch(
     shared_bytes=0,
     most_rows=60,
     is_cluster=True,
+    launches_before=0,
 )
 
 

@@ -34,7 +34,7 @@ from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda import page_locked
 from fusewire_kernels.devices.cuda.driver import Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda.graphs import LaunchGraphs
-from fusewire_kernels.devices.cuda.launches import PlanLaunches, integers_of
+from fusewire_kernels.devices.cuda.launches import PlanLaunches, addresses_of, integers_of
 from fusewire_kernels.devices.cuda.modules import load_module
 from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
@@ -206,7 +206,7 @@ class CudaDevice:
         modules = [self._modules[path] for path in binaries]
         launches = PlanLaunches(plan, modules, places, memory.ptr, self._stream)
         loaded = CudaPlan(plan, memory, launches, PlanGraphs(len(launches)))
-        loaded.persistent = self._persistent(loaded)
+        loaded.persistent = self._persistent(loaded, places[-1])
         self._modules.hold(loaded, binaries)
         return loaded
 
@@ -333,15 +333,18 @@ class CudaDevice:
         loaded.launches.point_at(self._table.ptr, 1)
         self._stream.launch(calls)
 
-    def _persistent(self, loaded: CudaPlan) -> PersistentCall | None:
-        """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run."""
+    def _persistent(self, loaded: CudaPlan, place: int) -> PersistentCall | None:
+        """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run.
+
+        `place` is the index of its integers among those of the plan.
+        """
         launch = loaded.plan.persistent
         if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
             return None
         if launch.shared_bytes > cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]:
             return None
-        launches = loaded.launches
-        return persistent_call(launch, launches.kernel(launch.kernel), launches.addresses_of_body, self._stream)
+        addresses = addresses_of(place, launch.sizes, loaded.integers.ptr)
+        return persistent_call(launch, loaded.launches.kernel(launch.kernel), addresses, self._stream)
 
     @property
     def _has_clusters_and_early_starts(self) -> bool:

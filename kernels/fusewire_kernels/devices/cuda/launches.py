@@ -26,7 +26,10 @@ _OPERAND_BYTES = 16
 
 
 class PlanIntegers(NamedTuple):
-    """The sizes and operands of all launches of a plan, and for each launch its first index in `integers`."""
+    """The sizes and operands of all launches of a plan, and for each launch its first index in `integers`.
+
+    A persistent launch comes last.
+    """
 
     integers: npt.NDArray[np.int64]  # never empty
     places: Sequence[int]
@@ -89,12 +92,6 @@ class PlanLaunches:
     def __len__(self) -> int:
         return len(self._parts)
 
-    @property
-    def addresses_of_body(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """The addresses of the first launch's sizes and operands."""
-        body = self._parts[0]
-        return body.sizes_address, body.operands_address
-
     def kernel(self, number: int) -> ctypes.c_void_p:
         """Returns a kernel of the plan. Raises ServerFault or OutOfMemory."""
         return kernel_in(self._modules[number], self._sources[number].key)
@@ -148,13 +145,22 @@ def integers_of(plan: Plan) -> PlanIntegers:
         places.append(len(integers))
         integers.extend(launch.sizes)
         integers.extend(number for instance in launch.instances for operand in instance for number in operand)
+    if plan.persistent is not None:
+        places.append(len(integers))
+        integers.extend(plan.persistent.sizes)
+        integers.extend(number for operand in plan.persistent.operands for number in operand)
     return PlanIntegers(np.array(integers, np.int64), places)
 
 
+def addresses_of(place: int, sizes: Sequence[int], address: int) -> tuple[int, int]:
+    """Returns the addresses of a launch's sizes and operands. The integers of the plan lie at `address`."""
+    sizes_address = address + place * _INTEGER_BYTES
+    return sizes_address, sizes_address + len(sizes) * _INTEGER_BYTES
+
+
 def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
-    for launch, place in zip(plan.launches, places, strict=True):
-        sizes_address = address + place * _INTEGER_BYTES
-        operands_address = sizes_address + len(launch.sizes) * _INTEGER_BYTES
+    for launch, place in zip(plan.launches, places[: len(plan.launches)], strict=True):
+        sizes_address, operands_address = addresses_of(place, launch.sizes, address)
         for first in range(0, len(launch.instances), _MOST_INSTANCES):
             count = min(len(launch.instances) - first, _MOST_INSTANCES)
             first_operand = first * len(launch.instances[first])

@@ -7,7 +7,7 @@ one another. So the launch may have more clusters than run at once; the others f
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,27 +37,29 @@ class _Loop(ctypes.Structure):
 
 
 class PersistentCall(NamedTuple):
-    """A prepared launch. `loop` and `rows` differ between launches; `call` has pointers to them."""
+    """A prepared launch. `call` has pointers to `integers`, and to `loop` and `rows`, which differ between launches."""
 
     launch: PersistentLaunch
+    integers: tuple[ctypes.c_void_p, ...]
     loop: _Loop
     rows: ctypes.c_uint
     call: Call
 
 
 def persistent_call(
-    launch: PersistentLaunch, function: ctypes.c_void_p, integers: tuple[Any, Any], stream: Stream
+    launch: PersistentLaunch, function: ctypes.c_void_p, addresses: Sequence[int], stream: Stream
 ) -> PersistentCall:
-    """Prepares a launch. `integers` are the addresses of the sizes and of the operands in device memory."""
+    """Prepares a launch. `addresses` are those of the sizes and of the operands in device memory."""
     if launch.shared_bytes:
         stream.allow_shared_memory(function, launch.shared_bytes)
+    integers = tuple(map(ctypes.c_void_p, addresses))
     loop, rows = _Loop(), ctypes.c_uint()
     pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (*integers, loop)))
     blocks_xyz = (ctypes.c_uint(launch.blocks), ctypes.c_uint(1), rows)
     threads_xyz = (ctypes.c_uint(launch.threads), ctypes.c_uint(1), ctypes.c_uint(1))
     shared_bytes = ctypes.c_uint(launch.shared_bytes)
     call = (function, *blocks_xyz, *threads_xyz, shared_bytes, stream.pointer, pointers, None)
-    return PersistentCall(launch, loop, rows, call)
+    return PersistentCall(launch, integers, loop, rows, call)
 
 
 class CudaPersistentKernels:
@@ -84,6 +86,9 @@ class CudaPersistentKernels:
         loop.first, loop.entries, loop.tail = table.first, entries, table.tail
         loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
+        if call.launch.launches_before:
+            loaded.launches.point_at(slots_address, rows)
+            self._stream.launch(loaded.launches.calls(rows)[: call.launch.launches_before])
         self._stream.launch([call.call])
         loaded.persistent_launches += 1
         self.launches += 1

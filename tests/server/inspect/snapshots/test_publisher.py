@@ -46,6 +46,7 @@ PERSISTENT = PersistentLaunch(
     shared_bytes=0,
     most_rows=1,
     is_cluster=True,
+    launches_before=0,
 )
 
 
