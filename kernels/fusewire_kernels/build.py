@@ -5,7 +5,7 @@ fusion     decides which values share a kernel                                  
 instances  turns each group into a kernel with its sizes                               (fusion.lowering)
 launches   joins equal independent instances to one launch                             (fusion.horizontal)
 arena      decides where intermediate buffers lie in the arena                         (memory)
-persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent)
+persistent decides whether one kernel can run all iterations of a loop       (fusion.persistent, fusion.rotation)
 plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
 `after_pass` lets tests check the output of each pass before the next begins.
