@@ -153,7 +153,10 @@ class SettingView(BaseModel):
     """The value of a setting, and where it was set."""
 
     value: str | int | float | bool | None = Field(description="in the unit that ends the setting's name; null: unset")
-    origin: str = Field(description="default, or the file, environment variable or flag that gave it", examples=["default", "flag --grpc"])
+    origin: str = Field(
+        description="default, or the file, environment variable or flag that gave it",
+        examples=["default", "flag --grpc"],
+    )
 
 
 class Settings(BaseModel):
