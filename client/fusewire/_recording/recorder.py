@@ -481,7 +481,7 @@ class Recorder(ThreadTape):
     def _trim(self) -> None:
         """Drops sent records that no search for a loop needs. Called in the recording thread."""
         if self.records_kept >= _TRIMMED_AT_RECORDS:
-            self.trim(min(self.next_number - HISTORY_OPS, self.sent), self.sent)
+            self.trim(self.sent - HISTORY_OPS, self.sent)
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Sets the op at which `on_checkpoint` acts next: the first op of a segment, or one that settles a piece."""

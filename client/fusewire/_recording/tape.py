@@ -44,8 +44,10 @@ class Tape:
         return self.origin + len(self.records) + 1
 
     def between(self, first: int, end: int) -> list[Record]:
-        """Returns the records of the ops numbered first..end−1."""
+        """Returns the records of the ops numbered first..end−1. Raises IndexError if not all are on the tape."""
         offset = self.origin + 1
+        if not offset <= first <= end <= self.end:
+            raise IndexError(f"ops {first} to {end} are not all on the tape")
         return self.records[first - offset : end - offset]
 
     def values_of(self, operands: Integers) -> list[Scalar]:

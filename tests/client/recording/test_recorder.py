@@ -9,6 +9,7 @@ import pytest
 
 import fusewire as fw
 from fusewire._recording.cutting import drafts
+from fusewire._recording.cutting.cutter import HISTORY_OPS, LARGEST_LOOP_OPS
 from fusewire._recording.cutting.rolling import roll
 from fusewire._recording.recorder import _TRIMMED_AT_RECORDS
 from fusewire_protos.credit import Amount
@@ -54,6 +55,21 @@ def test_a_tape_stays_short_if_every_op_takes_an_array_of_another_thread(step: A
     thread.start()
     thread.join(60)
     assert lengths[0] < _TRIMMED_AT_RECORDS
+
+
+def test_a_tape_keeps_the_history_before_the_unsent_ops_however_many_wait_for_a_busy_device() -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    x, recorder = session.array(H), session.recorder()
+    for _ in range(4):  # segments in flight, so that the next ones are as long as they may be
+        x = x + 2.0
+        x.future()
+    most_unsent = 0
+    for _ in range(3 * OPS):
+        x = x + 1.0
+        unsent = recorder.next_number - recorder.sent
+        assert recorder.records_kept - unsent >= min(HISTORY_OPS, recorder.sent - recorder.first)
+        most_unsent = max(most_unsent, unsent)
+    assert most_unsent > LARGEST_LOOP_OPS
 
 
 def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.MonkeyPatch) -> None:

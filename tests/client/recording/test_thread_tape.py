@@ -34,6 +34,14 @@ def test_records_stand_one_behind_the_other(tape: ThreadTape) -> None:
     assert tape.between(first, first).tolist() == []
 
 
+def test_ops_that_are_not_on_the_tape_are_refused(tape: ThreadTape) -> None:
+    first, end = first_of(tape), tape.next_number
+    tape.trim(first + 1, first + 1)
+    for absent in [(first, end), (first + 1, end + 1), (first + 2, first + 1)]:
+        with pytest.raises(IndexError, match="not all on the tape"):
+            tape.between(*absent)
+
+
 def test_values_are_found_by_the_integers_that_refer_to_them(tape: ThreadTape) -> None:
     first = first_of(tape)
     assert tape.values_of(tape.between(first, tape.next_number)) == [2.0, 0.5]
