@@ -233,7 +233,9 @@ class Cutter:
 
             self._search(unsent[:end], look_back_from_end, longest=LARGEST_SEGMENT_OPS)
             if self._body is not None:
-                return True
+                if self._is_broken(unsent):  # its next body would begin where other ops stand already
+                    self._body = None
+                return self._body is not None
         return False
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:

@@ -368,6 +368,16 @@ def test_as_a_loop_is_left_for_none_one_search_tells_that_there_is_none(searches
     assert len(searches) == 1
 
 
+def test_a_loop_that_ends_within_its_body_before_a_known_loop_is_not_searched_at_every_op(searches: list[int]) -> None:
+    feed, known, body = Feed(), [40, 41] * 100, list(range(50, 178))
+    feed.run(known + list(range(200, 600)))
+    feed.cut(Reach.EVERYTHING)
+    feed.run(body * 20, LARGEST_SEGMENT_OPS)
+    searches.clear()
+    feed.run(body[:100] + known + list(range(600, 1600)), LARGEST_SEGMENT_OPS)
+    assert len(searches) < 10
+
+
 @given(
     prologue=st.integers(0, 100),
     looks=st.lists(st.tuples(st.integers(1, 100), st.sampled_from([Reach.SETTLED, Reach.PAUSED])), max_size=30),
