@@ -172,8 +172,8 @@ class _RecordsAsItDies:
 
 @pytest.mark.parametrize("threshold", range(3, 30))
 def test_an_op_that_the_collector_records_within_another_has_a_handle_of_its_own(threshold: int) -> None:
-    session = connect().session
-    x = session.array(H)
+    peer = connect(is_manual=True)  # no other thread's allocations make the collector run
+    x = peer.session.array(H)
     of_finalisers: list[fw.Array] = []
     results: list[fw.Array] = []
     thresholds = gc.get_threshold()
@@ -185,8 +185,11 @@ def test_an_op_that_the_collector_records_within_another_has_a_handle_of_its_own
             results += [x + float(step), -x]
     finally:
         gc.set_threshold(*thresholds)
+    gc.collect()
     handles = [result._handle for result in (*results, *of_finalisers)]
     assert len(set(handles)) == len(handles)
-    for step in range(40):
-        np.testing.assert_array_equal(results[2 * step].numpy(timeout=10), H + step)
-        np.testing.assert_array_equal(results[2 * step + 1].numpy(timeout=10), -H)
+    futures = [result.future() for result in (*results, *of_finalisers)]
+    peer.transport.run_once()
+    expected = [value for step in range(40) for value in (H + step, -H)]
+    for future, value in zip(futures, expected + [H * 1000] * len(of_finalisers), strict=True):
+        np.testing.assert_array_equal(future.result(0), value)

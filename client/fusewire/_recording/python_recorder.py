@@ -60,7 +60,10 @@ class ThreadTape:
         return len(self._buried)
 
     def between(self, first: int, end: int) -> Integers:
-        """Returns the records of the ops numbered first..end−1, one behind the other (see `tape`)."""
+        """Returns the records of the ops numbered first..end−1, one behind the other (see `tape`).
+
+        Raises IndexError if not all of them are on the tape.
+        """
         return flatten(self._tape.between(first, end))
 
     def values_of(self, flat: Integers) -> list[Scalar]:
@@ -224,8 +227,9 @@ def _record(kind: type[R], recorder: Recorder, record: Record, spec: ArraySpec, 
     """Adds a record, which ends with `values`, to the tape. Returns an object for the op's result."""
     tape, result = recorder._tape, object.__new__(kind)
     for value in values:
-        tape.values.append(value)
-        record = (*record, -tape.value_origin - len(tape.values))
+        tape.values.append(value)  # no finaliser or signal handler can run between this and `len(values)`
+        operand = -tape.value_origin - len(tape.values)
+        record = (*record, operand)  # allocates, so that a finaliser may run
     tape.records.append(record)  # no finaliser or signal handler can run between this and `len(records)`
     result._handle = number = tape.origin + len(tape.records)
     result._spec = spec
