@@ -123,8 +123,9 @@ class Session:
     def cancel(self) -> None:
         """Cancels all work that the device has not begun. Reading a value that depends on this work raises Cancelled.
 
-        May wait for credit. Ops that other threads record before this call returns may be cancelled too. A call in the
-        callback of a future cannot wait, so it does not cancel ops for which there is no credit yet.
+        May wait for credit. Ops that other threads record before this call returns may be cancelled too. The body of a
+        loop or function that is being recorded is not cancelled. A call in the callback of a future cannot wait, so it
+        does not cancel ops for which there is no credit yet.
         """
         self.check_open()
         self._sender.give_up()

@@ -26,7 +26,7 @@ from fusewire._transport.interface import Peer
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
+from fusewire_protos.frames import Abandon, Cancel, Fetch, Loop, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
@@ -174,6 +174,31 @@ def test_cancelling_the_session_sends_what_was_recorded_before_it() -> None:
     peer.transport.run_once()
     kinds = [type(entry) for entry in peer.server.entries]
     assert kinds == [Upload, Segment, Cancel]
+    del y
+
+
+def test_cancelling_the_session_leaves_a_body_that_another_thread_is_recording() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    is_recorded, may_end = threading.Event(), threading.Event()
+
+    def body(_: fw.Array, carry: fw.Array) -> fw.Array:
+        carry = carry + 1
+        is_recorded.set()
+        may_end.wait(10)
+        return carry
+
+    with ThreadPoolExecutor(1) as pool:
+        looping = pool.submit(fw.fori_loop, 3, body, x)
+        is_recorded.wait(10)
+        y = x * 2
+        try:
+            peer.session.cancel()
+        finally:
+            may_end.set()
+        looping.result(10)
+    peer.transport.run_once()
+    assert [type(entry) for entry in peer.server.entries][:4] == [Upload, Segment, Cancel, Loop]
     del y
 
 

@@ -98,7 +98,7 @@ class Sender:
             self._state.transport.wake()
 
     def give_up(self) -> None:
-        """Cancels all ops that have been recorded so far.
+        """Cancels all ops that have been recorded so far, except those of a body that is being recorded.
 
         The server can cancel only ops that were sent. Ops that have no credit yet are sent and cancelled later, when
         the cancelled ops have returned their credit. The I/O thread cannot wait for this credit. So a call in the
@@ -110,7 +110,7 @@ class Sender:
                 (recorder, cost)
                 for recorder, end in recorded
                 if recorder.sent < end
-                and (cost := self.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=False)) is not None
+                and (cost := self.flush(recorder, Reach.AGED, Trigger.DEMAND, may_wait=False)) is not None
             ]
             self._state.post(Outgoing(Cancel()))
             self._state.transport.wake()

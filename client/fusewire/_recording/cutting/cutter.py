@@ -56,7 +56,7 @@ class Reach(Enum):
 
     SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments of FRAGMENT_OPS
     PAUSED = "paused"  # all but an incomplete body at the end: recording has paused
-    AGED = "aged"  # all: the ops have waited for long
+    AGED = "aged"  # all: the ops have waited for long, or are to be cancelled
     EVERYTHING = "everything"  # all: the user has asked for a value
 
 
