@@ -25,6 +25,7 @@ from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=1 << 16, bytes=256 << 20, segments=64)
+_MOST_KEPT = 1 << 16  # entries or programs, so that a long test needs no more and more memory
 _NOTHING = np.empty(0)  # stands for an input that was not made, because the segment that makes it failed
 LIMITS = wire.Limits(
     message_bytes=4 << 20,
@@ -71,12 +72,13 @@ class MemoryServer:
         self.values: dict[int, Host] = {}  # handle -> a value that the client holds
         self.awaited: dict[int, Spec] = {}  # handle -> spec of a declared upload that has not arrived
         self.beside: dict[int, bytes] = {}  # number of a fetch -> a large answer that waits for its download
-        self.entries: list[Entry] = []  # all entries received, in order
-        self.new_programs: list[NewProgram] = []  # all programs received, in order
+        self.entries: list[Entry] = []  # the last 65,536 entries received, in order
+        self.new_programs: list[NewProgram] = []  # the last 65,536 programs received, in order
         self.failing: dict[int, str] = {}  # base handle of a segment that must fail -> name of the error case
 
     def receive(self, raw: bytes) -> list[bytes]:
         """Applies a frame of the client and returns the frames to be sent back."""
+        assert len(raw) <= self._limits.message_bytes, "the client sends no longer frame than the server takes"
         frame = wire.ClientFrame.FromString(raw)
         if frame.HasField("hello"):
             return [self._welcome().SerializeToString()]
@@ -96,6 +98,7 @@ class MemoryServer:
                 self._numbered.remove(entry.program)
             if isinstance(entry, frames.Upload) and entry.tensor is not None:
                 self.values[entry.handle] = _host(frame.tensors[entry.tensor], entry.spec)
+        del self.entries[:-_MOST_KEPT], self.new_programs[:-_MOST_KEPT]
         return self._work()
 
     def upload(self, handle: int, raw: bytes) -> list[bytes]:

@@ -20,7 +20,6 @@ class MemoryTransport:
         self._awake = threading.Event()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="fusewire-memory", daemon=True)
-        self.frames: list[bytes] = []
 
     def open(self, peer: Peer) -> None:
         self._peer = peer
@@ -41,7 +40,6 @@ class MemoryTransport:
         """Calls the peer's `on_tick` and sends all frames that wait. Returns the seconds until the next tick."""
         delay_s = self._peer.on_tick()
         while (frame := self._peer.next_frame()) is not None:
-            self.frames.append(frame)
             self._exchange(lambda frame=frame: self._server.receive(frame))  # type: ignore[misc]  # bound at once
         return delay_s
 
