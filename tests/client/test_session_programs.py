@@ -450,7 +450,7 @@ def test_however_many_arrays_die_at_once_a_frame_is_no_longer_than_the_server_ta
     uploads = range(x._handle + 1, x._handle + 1 + LIMITS.message_bytes // 8)
     peer.server.values.update(dict.fromkeys(uploads, H))
     for handle in uploads:
-        recorder.bury(handle)
+        recorder.note_death(handle)
     future = (x + 1 if goes_with_a_segment else x).future()
     peer.session._sender.send_frees()
     peer.transport.run_once()  # raises if a frame is too long

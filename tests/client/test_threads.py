@@ -120,13 +120,13 @@ def test_few_ops_of_a_segment_pin_what_they_take_from_another_thread() -> None:
     assert in_another_thread(multiply, x) == 1
 
 
-def test_an_array_of_another_session_is_refused_even_if_it_has_the_handle_of_a_guest() -> None:
+def test_an_array_of_another_session_is_refused_even_if_it_has_the_handle_of_a_foreign_one() -> None:
     one, other = connect(is_manual=True), connect(is_manual=True)
-    guest, stranger = one.session.array(H), other.session.array(H)
-    assert guest._handle == stranger._handle
+    foreign, stranger = one.session.array(H), other.session.array(H)
+    assert foreign._handle == stranger._handle
 
     def multiply() -> None:
-        own = one.session.array(H) * guest
+        own = one.session.array(H) * foreign
         with pytest.raises(fw.ArgumentError, match="different sessions"):
             own * stranger
         with pytest.raises(fw.ArgumentError, match="different sessions"):

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memmove, memset
 from numpy import empty, int64
 
 from fusewire._recording.op_rules import learn, learn_beside
-from fusewire._recording.pinned_handles import Guests
+from fusewire._recording.pinned_handles import ForeignHandles
 
 # Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
 # nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
@@ -117,7 +117,7 @@ cdef class ThreadTape:
 
     cdef readonly unsigned long thread
     cdef public int64_t checkpoint
-    cdef public object guests
+    cdef public object foreign
     cdef int64_t first  # the number of the first record
     cdef int64_t first_value  # the index of the first value
     cdef Numbers integers  # the records, one behind the other
@@ -130,7 +130,7 @@ cdef class ThreadTape:
         self.first = first
         self.checkpoint = checkpoint
         self.values = []
-        self.guests = Guests()
+        self.foreign = ForeignHandles()
 
     def __dealloc__(self):
         free(self.integers.items)
@@ -175,9 +175,9 @@ cdef class ThreadTape:
             PyBuffer_Release(&view)
         return found
 
-    def bury(self, int64_t handle):
+    def note_death(self, int64_t handle):
         make_room(&self.dead, 1)
-        self.bury_in_room(handle)
+        self.add_death(handle)
 
     def take_deaths(self, Py_ssize_t count):
         array = empty(count, int64)
@@ -214,7 +214,7 @@ cdef class ThreadTape:
         cdef Py_ssize_t record = number - self.first
         return self.starts.items[record] if record < self.starts.count else self.integers.count
 
-    cdef inline void bury_in_room(self, int64_t handle) noexcept:
+    cdef inline void add_death(self, int64_t handle) noexcept:
         self.dead.items[self.dead.count] = handle
         self.dead.count += 1
 
@@ -253,7 +253,7 @@ cdef class Recorded:
 
     def __dealloc__(self):
         if self._recorder is not None:
-            bury_in(self._recorder, self._handle)
+            note_death_on(self._recorder, self._handle)
 
     def __add__(left, right): return record_operator(ADD, RADD, left, right)
     def __sub__(left, right): return record_operator(SUBTRACT, RSUBTRACT, left, right)
@@ -347,7 +347,7 @@ cdef void deallocate(PyObject* dead) noexcept:
     if (<PyObject**>(<char*>dead + kind.tp_weaklistoffset))[0] != NULL:
         PyObject_ClearWeakRefs(dead)
     if <PyObject*>(<Recorded>dead)._recorder != <PyObject*>None:
-        bury_in((<Recorded>dead)._recorder, (<Recorded>dead)._handle)
+        note_death_on((<Recorded>dead)._recorder, (<Recorded>dead)._handle)
     (<Recorded>dead)._handle = 0
     (<Recorded>dead)._spec = None
     (<Recorded>dead)._recorder = None
@@ -359,10 +359,10 @@ cdef void deallocate(PyObject* dead) noexcept:
     free_count += 1
 
 
-cdef inline void bury_in(ThreadTape tape, int64_t handle) noexcept:
+cdef inline void note_death_on(ThreadTape tape, int64_t handle) noexcept:
     """Notes the death of a handle; 0 is none. Without memory for the note, the value lives as long as its session."""
     if handle != 0 and (tape.dead.count < tape.dead.room or has_grown(&tape.dead)):
-        tape.bury_in_room(handle)
+        tape.add_death(handle)
 
 
 cdef inline Recorded new_array(PyTypeObject* kind):
@@ -513,7 +513,7 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
     cdef Known known
     cdef Known* slot
     cdef Recorded result
-    cdef Recorded guest = None
+    cdef Recorded foreign = None
     cdef int64_t* items
     if Py_TYPE(other) != kind:
         if tape is None or tape.thread != PyThread_get_thread_ident():
@@ -523,7 +523,7 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
         tape = tape_of_either(x, <Recorded>other)
         if tape is None:
             return op.slow_path(x, other)
-        guest = <Recorded>other if x._recorder is tape else x
+        foreign = <Recorded>other if x._recorder is tape else x
     slot = slot_of(op.table, left, <PyObject*>(<Recorded>other)._spec)
     if slot.left == left and slot.right == <PyObject*>(<Recorded>other)._spec:
         known = slot[0]
@@ -531,8 +531,8 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
         known = learn_binary(op, x._spec, (<Recorded>other)._spec)
     result = new_array(kind)
     tape.make_room_for_record(3)
-    # From here on, no Python code runs that might let the lock's holder replace the guests.
-    if guest is not None and tape.guests.get(guest._handle) is not guest._recorder:
+    # From here on, no Python code runs that might let the lock's holder replace these handles.
+    if foreign is not None and tape.foreign.get(foreign._handle) is not foreign._recorder:
         return op.slow_path(x, other)
     items = tape.integers.items + tape.integers.count
     items[0] = known.signature

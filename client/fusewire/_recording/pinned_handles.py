@@ -4,7 +4,7 @@ The array object alone does not keep its handle alive: `x[i] = v` may give it an
 keeps a pin. The pin is listed by the recorder that minted the handle, which checks its pins before it reports deaths.
 
 A recorder keeps some pins longer than the op that made them: until all that it had recorded at its next segment is
-sent. Further ops may take these *guests* without a pin of their own.
+sent. Further ops may take these *foreign handles* without a pin of their own.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class HandlePin:
             pass  # a signal handler raised before the pin was listed
 
 
-class Guests(dict[int, Any]):
-    """Handles that are pinned for ops that are yet to be recorded, each with the recorder that minted it."""
+class ForeignHandles(dict[int, Any]):
+    """Handles of other threads that are pinned for ops yet to be recorded, each with the recorder that minted it."""
 
     __slots__ = ("pins",)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fusewire._recording.op_rules import PYTHON_SCALARS, Checked, Learnt, LearntBeside, learn, learn_beside
-from fusewire._recording.pinned_handles import Guests
+from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
 from fusewire_protos.frames import Scalar
@@ -31,14 +31,14 @@ class ThreadTape:
     `trim` and `take_deaths` are called by the holder of the recorder's lock.
     """
 
-    __slots__ = ("_buried", "_tape", "checkpoint", "guests", "thread")
+    __slots__ = ("_dead_handles", "_tape", "checkpoint", "foreign", "thread")
 
     def __init__(self, thread: int, first: int, checkpoint: int) -> None:
         self.thread = thread  # its identifier
         self.checkpoint = checkpoint  # every op with this number or a higher one calls `on_checkpoint`
-        self.guests = Guests()  # only the compiled recorder finds them here
+        self.foreign = ForeignHandles()  # only the compiled recorder finds them here
         self._tape = Tape(first - 1, [], 0, [])
-        self._buried: list[int] = []
+        self._dead_handles: list[int] = []
 
     def on_checkpoint(self, number: int) -> None:
         """Is called when op `number` is on the tape and its result exists, if `number` is `checkpoint` or more."""
@@ -57,7 +57,7 @@ class ThreadTape:
     @property
     def deaths(self) -> int:
         """Returns how many handles of dead objects wait to be taken."""
-        return len(self._buried)
+        return len(self._dead_handles)
 
     def between(self, first: int, end: int) -> Integers:
         """Returns the records of the ops numbered first..end−1, one behind the other (see `tape`).
@@ -70,14 +70,14 @@ class ThreadTape:
         """Returns the values to which the negative integers of `flat` refer, in order. `flat` holds unsent records."""
         return self._tape.values_of(flat)
 
-    def bury(self, handle: int) -> None:
+    def note_death(self, handle: int) -> None:
         """Notes that no object has `handle` any more."""
-        self._buried.append(handle)
+        self._dead_handles.append(handle)
 
     def take_deaths(self, count: int) -> Integers:
         """Removes the first `count` handles of dead objects, and returns them."""
-        taken = np.array(self._buried[:count], np.int64)
-        del self._buried[:count]
+        taken = np.array(self._dead_handles[:count], np.int64)
+        del self._dead_handles[:count]
         return taken
 
     def trim(self, first: int, unsent: int) -> None:
@@ -113,7 +113,7 @@ class Recorded:
 
     def __del__(self) -> None:
         try:  # noqa: SIM105  # `suppress` runs Python code, in which a signal handler may raise
-            self._recorder._buried.append(self._handle)
+            self._recorder._dead_handles.append(self._handle)
         except AttributeError:
             pass  # a signal handler raised before the fields were set
 

@@ -129,5 +129,5 @@ def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
         producer.owner.publish(producer, handle)
         # If the handles differ, `x[i] = v` gave the array another handle before the pin, and `handle` may be dead.
         if array._handle == handle:
-            recorder.guests.add(handle, producer, pin)
+            recorder.foreign.add(handle, producer, pin)
             return handle

@@ -6,7 +6,7 @@ Which thread may use which field:
     the deaths                    finalisers of any thread append; the holder of the lock removes
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
-    guests                        the owning thread adds and finds; the holder of the lock replaces
+    foreign                       the owning thread adds and finds; the holder of the lock replaces
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
     all others                    the holder of the lock, which is taken once a segment, never for an op
 
@@ -39,7 +39,7 @@ from fusewire._recording.cutting.cutter import (
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
 from fusewire._recording.cutting.segments import INSIDE, Liveness, liveness_of, structure_of
 from fusewire._recording.implementation import ThreadTape, places_of_signatures
-from fusewire._recording.pinned_handles import Guests, HandlePin, PinnedHandles
+from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.tape import Integers, split
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
@@ -189,17 +189,17 @@ class Recorder(ThreadTape):
         if number < self.sent:  # then there may be no later commit to drop the pins
             self._drop_sent_pins()
 
-    def _part_with_guests(self) -> None:
-        """Keeps the pins of guests until all ops recorded so far are sent. Under the lock.
+    def _keep_foreign_pins(self) -> None:
+        """Keeps the pins of foreign handles until all ops recorded so far are sent. Under the lock.
 
-        The recording thread may take a guest until there are new ones. Only after that, the ops are counted.
+        The recording thread may take such a handle until `foreign` is replaced. Only after that, the ops are counted.
         """
-        if self.guests:
-            guests = self.guests
-            self._kept[_NEVER, id(guests)] = guests.pins
-            self.guests = Guests()
-            self._kept[self.next_number - 1, id(guests)] = guests.pins
-            del self._kept[_NEVER, id(guests)]
+        if self.foreign:
+            foreign = self.foreign
+            self._kept[_NEVER, id(foreign)] = foreign.pins
+            self.foreign = ForeignHandles()
+            self._kept[self.next_number - 1, id(foreign)] = foreign.pins
+            del self._kept[_NEVER, id(foreign)]
 
     def mint_upload(self) -> int:
         """Returns a new handle for an upload. Called in the recording thread only."""
@@ -380,7 +380,7 @@ class Recorder(ThreadTape):
         May be called again after an interruption.
         """
         if draft.is_again:
-            self._part_with_guests()
+            self._keep_foreign_pins()
             self._drop_sent_pins()
             return
         self._dead = draft.liveness.waiting
@@ -391,7 +391,7 @@ class Recorder(ThreadTape):
             else:
                 self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
-        self._part_with_guests()
+        self._keep_foreign_pins()
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
         self._set_marks()
@@ -455,7 +455,7 @@ class Recorder(ThreadTape):
         """Returns the dead handles that are not pinned for an op of another thread. Puts the pinned handles back."""
         is_pinned = np.isin(dead, list(self.pinned.copy().values()))
         for handle in dead[is_pinned].tolist():
-            self.bury(handle)
+            self.note_death(handle)
         return dead[~is_pinned]
 
     def _without_unknown(self, dead: Integers) -> Integers:

@@ -73,7 +73,7 @@ def test_ops_are_passed_over(tape: ThreadTape) -> None:
 def test_deaths_are_taken_in_order(tape: ThreadTape) -> None:
     tape.take_deaths(tape.deaths)
     for handle in (7, 5, 6):
-        tape.bury(handle)
+        tape.note_death(handle)
     assert tape.take_deaths(2).tolist() == [7, 5]
     assert tape.deaths == 1
     assert tape.take_deaths(1).tolist() == [6]
