@@ -26,8 +26,8 @@ from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_kernels.fusion.persistent import TURNED_LAUNCHES, Persistent, left_operand_of, persistent_of
-from fusewire_kernels.fusion.rotation import turned
+from fusewire_kernels.fusion.persistent import ROTATED_LAUNCHES, Persistent, left_operand_of, persistent_of
+from fusewire_kernels.fusion.rotation import rotated
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph
@@ -155,21 +155,21 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
     found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
     if not isinstance(found, str):
         return _with_launch(written, found, plan.instances[found.group], written.launches[0].instances[0])
-    after_first = _with_turned_body(plan, written)
+    after_first = _with_rotated_body(plan, written)
     if after_first is not None:
         return after_first
     reason = (f"each iteration is launched: {found}",) if found else ()
     return replace(written, explanation=written.explanation + reason)
 
 
-def _with_turned_body(plan: Design, written: Plan) -> Plan | None:
-    """Adds the persistent kernel of the turned body to a plan, if the first of two launches computes its left operand.
+def _with_rotated_body(plan: Design, written: Plan) -> Plan | None:
+    """Adds the persistent kernel of the rotated body to a plan, if the first of two launches computes its left operand.
 
     That launch comes before the kernel, once, and writes what the kernel reads first.
     """
-    if len(plan.launches) != TURNED_LAUNCHES or not plan.program.carried:
+    if len(plan.launches) != ROTATED_LAUNCHES or not plan.program.carried:
         return None
-    loop = turned(plan.program)
+    loop = rotated(plan.program)
     left = left_operand_of(plan.instances, plan.launches)
     if loop is None or left is None:
         return None
@@ -229,7 +229,10 @@ def _with_launch(
     return replace(
         written,
         kernels=(*written.kernels, persistent_source(kernel)),
-        explanation=(*written.explanation, f"{told}, behind the first launch" if launches_before else told),
+        explanation=(
+            *written.explanation,
+            f"{told}, after one that computes the left operand" if launches_before else told,
+        ),
         persistent=launch,
     )
 

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import multiprocessing
 import os
-import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
+from fusewire_kernels.compile.machine_faults import MachineFault
+from fusewire_kernels.compile.process_copies import call_in_copies
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
 OPTIONS = ("--fmad=false", "--disable-warnings")
 
-# The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of memory.
+# The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of memory. It
+# has a process, because threads of one process that compile hold each other up: two of them take a quarter longer than
+# one, and four take 1.7 times as long. A copy of this process has loaded and warmed up NVRTC already.
 _MOST_UNITS = 8
 _LEAST_KERNELS_A_UNIT = 1
-# Each unit has a process, because threads of one process that compile hold each other up: two of them take a quarter
-# longer than one, and four take 1.7 times as long. A copy of this process has loaded and warmed up NVRTC already.
-_COPIES = multiprocessing.get_context("fork")
 
 
 class CudaCompiler:
@@ -45,22 +45,20 @@ class CudaCompiler:
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         """Returns the files that hold the kernels.
 
-        Compiles the kernels that the cache lacks, several units at a time. Raises ServerFault if NVRTC fails.
+        Compiles the kernels that the cache lacks, several units at a time. Raises ServerFault if NVRTC fails;
+        MachineFault, if the machine is to blame.
         """
         missing = self._cache.missing(sources)
         units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
-        copies = [_COPIES.Process(target=self._compile_quietly, args=(unit, missing)) for unit in units[1:]]
-        for copy in copies:
-            copy.start()
         try:
-            for unit in units[:1]:
-                self._compile_unit(unit, missing)
-        finally:
-            for copy in copies:
-                copy.join()
-        for unit, copy in zip(units[1:], copies, strict=True):
-            if copy.exitcode:
-                self._compile_unit(unit, missing)  # which raises the error here
+            statuses = call_in_copies([partial(self._compile_unit, unit, missing) for unit in units])
+        except OSError as error:
+            raise MachineFault(f"a process that compiles cannot be started: {error}") from error
+        for unit, status in zip(units[1:], statuses, strict=True):
+            if status < 0:
+                raise MachineFault(f"a process that compiled was ended by signal {-status}")
+            if status > 0:
+                self._compile_unit(unit, missing)  # to raise the error here
         return Compiled(self._cache.paths(sources), len(missing))
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
@@ -70,13 +68,6 @@ class CudaCompiler:
         """
         for source in sources:
             self._machine_code([source])
-
-    def _compile_quietly(self, unit: Sequence[Path], sources: Mapping[Path, KernelSource]) -> None:
-        """Compiles a unit in a copy of the process. An error becomes the copy's exit status."""
-        try:
-            self._compile_unit(unit, sources)
-        except Exception:  # noqa: BLE001 - the process that made the copy compiles the unit again
-            sys.exit(1)
 
     def _compile_unit(self, unit: Sequence[Path], sources: Mapping[Path, KernelSource]) -> None:
         binary = self._machine_code([sources[entry] for entry in unit])

@@ -131,7 +131,7 @@ class LoadedPlan(Protocol):
 
 
 class PersistentKernels(Protocol):
-    """The way in which a device runs many iterations of a loop in one launch."""
+    """The way in which a device runs many iterations of a loop in one launch, after those that come before it once."""
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
         """Returns whether the plan has a persistent kernel for such a table, and such a launch pays.

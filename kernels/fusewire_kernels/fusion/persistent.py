@@ -1,7 +1,7 @@
 """Decides whether one persistent kernel can run all iterations of a loop. Pure.
 
-It can if the body of the loop is a single launch of a single group, and each value that an iteration takes from the one
-before is known where it is needed:
+It can if the body of the loop, or its rotated body (see `rotation`), is a single launch of a single group, and each
+value that an iteration takes from the one before is known where it is needed:
 
 - The body is pointwise, and each carried value is needed at the point at which it is computed. Then it stays in a
   register.
@@ -42,7 +42,7 @@ class Persistent(NamedTuple):
     carried: tuple[int, ...]
 
 
-TURNED_LAUNCHES = 2  # of a body that may be turned (see `rotation`): the left operand, then the product
+ROTATED_LAUNCHES = 2  # of a body that may be rotated (see `rotation`): the left operand, then the product
 
 
 def left_operand_of(instances: list[Instance], launches: list[GroupedLaunch]) -> int | None:

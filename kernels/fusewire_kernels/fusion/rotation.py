@@ -1,6 +1,6 @@
-"""Turns the body of a loop, so that the left operand of its matrix product is a carried value. Pure.
+"""Rotates the body of a loop, so that the left operand of its matrix product is a carried value. Pure.
 
-In `x = x + (tanh(x) @ w - x) * s` the left operand is computed from a carried value by pointwise ops. The turned body
+In `x = x + (tanh(x) @ w - x) * s` the left operand is computed from a carried value by pointwise ops. The rotated body
 computes it at the end of the iteration before:
 
     once          t = tanh(x)
@@ -18,8 +18,8 @@ from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.programs.program import Program, ProgramOp, build
 
 
-class TurnedLoop(NamedTuple):
-    """A turned body. Its last input is the left operand of the product, and its last live result is the next one.
+class RotatedLoop(NamedTuple):
+    """A rotated body. Its last input is the left operand of the product, and its last live result is the next one.
 
     The other inputs, scalars and live results are those of the body. The operands `read_ahead` are inputs and scalars
     that the ops of the left operand read: an iteration reads them for the iteration that follows.
@@ -29,11 +29,12 @@ class TurnedLoop(NamedTuple):
     read_ahead: frozenset[int]
 
 
-def turned(program: Program) -> TurnedLoop | None:
-    """Returns the turned body of a loop, or None if there is no such body.
+def rotated(program: Program) -> RotatedLoop | None:
+    """Returns the rotated body of a loop, or None if there is no such body.
 
-    There is one if the body has one product, of which the left operand is computed by pointwise ops, and if nothing
-    else needs the other results of these ops.
+    There is one if the body has one product, of which pointwise ops compute the left operand from carried values. These
+    values must be computed by the other ops of the body, and nothing else may need the results of the pointwise ops:
+    neither the client nor, but for the left operand, the other ops.
     """
     products = [index for index, each in enumerate(program.signatures) if each.op.category is Category.PRODUCT]
     if len(products) != 1:
@@ -70,13 +71,13 @@ def _can_be_last(program: Program, left: int, ahead: set[int]) -> bool:
     )
 
 
-def _built(program: Program, left: int, ahead: set[int]) -> TurnedLoop:
+def _built(program: Program, left: int, ahead: set[int]) -> RotatedLoop:
     first, new_input, source_of = program.first_result, len(program.inputs), dict(program.carried)
     order = [op for op in range(program.op_count) if op not in ahead] + sorted(ahead)
     place_of = {op: place for place, op in enumerate(order)}
 
     def number_of(operand: int) -> int:
-        """Returns the operand's number in the turned body."""
+        """Returns the operand's number in the rotated body."""
         if operand < new_input:
             return operand
         return operand + 1 if operand < first else first + 1 + place_of[operand - first]
@@ -96,4 +97,4 @@ def _built(program: Program, left: int, ahead: set[int]) -> TurnedLoop:
     live = (*[place_of[index] for index in program.live], place_of[left])
     made = build(inputs, program.scalars, ops, live, [*carried, (new_input, number_of(first + left))])
     read = {each for op in ahead for each in program.operands[op] if each < first and each not in source_of}
-    return TurnedLoop(made, frozenset(map(number_of, read)))
+    return RotatedLoop(made, frozenset(map(number_of, read)))

@@ -35,9 +35,9 @@ class LoopTable(NamedTuple):
         if self.counts[0] < _LEAST_ITERATIONS:
             return f"{self.counts[0]} iterations; a persistent kernel pays from {_LEAST_ITERATIONS} on"
         if len(self.counts) > launch.most_rows:
-            return f"{len(self.counts)} rows; its launch pays, or is possible, with at most {launch.most_rows}"
+            return f"{len(self.counts)} rows; with more than {launch.most_rows}, launches of each iteration are faster"
         if any(launch.operands[index].column in self.moving for index in launch.fixed):
-            return "an operand that the kernel keeps in shared memory changes from iteration to iteration"
+            return "an operand that the kernel needs to be the same in all iterations is not"
         return ""
 
 

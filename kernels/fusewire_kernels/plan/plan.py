@@ -109,9 +109,10 @@ class PersistentLaunch(NamedTuple):
 
     `kernel` is an index into `Plan.kernels`. The last `outputs` of its operands are written, and those with the indices
     `carried` are read in the first iteration only. The first `launches_before` launches of the plan come before it,
-    once; they compute what it reads first. The operands `fixed` must be the
-    same in all iterations. A row takes `blocks` blocks of `threads` threads; if `is_cluster`, they need a device with
-    clusters. With more than `most_rows` rows, launches for each iteration are faster, or the grid is too large.
+    once; they compute what it reads first. The operands `fixed` must be the same in all iterations: the right operand
+    of a product, and what is read for the next iteration. A row takes `blocks` blocks of `threads` threads; if
+    `is_cluster`, they need a device with clusters. With more than `most_rows` rows, launches for each iteration are
+    faster, or the grid is too large.
     """
 
     kernel: int

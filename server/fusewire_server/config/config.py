@@ -137,7 +137,9 @@ class Planner:
     """The worker processes that turn programs into plans."""
 
     deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
-    memory_bytes: Annotated[Bytes, "most memory a worker may take"] = 2 * GIB
+    memory_bytes: Annotated[
+        Bytes, "most memory of each process of a worker; on NVIDIA GPUs up to eight of them compile at a time"
+    ] = 2 * GIB
     cached_plans: Annotated[
         Count, "programs kept, with their plans, that no session has numbered; the least recently used goes first"
     ] = 1024

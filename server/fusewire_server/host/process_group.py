@@ -6,21 +6,11 @@ its own, waits for the end of the worker and then kills the processes that are l
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
 from contextlib import suppress
 from pathlib import Path
-
-_PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent() -> None:
-    """Has the kernel kill this process when the thread that started it ends. Works on Linux only."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def guard_group(temporary: Path | None) -> None:

@@ -169,6 +169,7 @@ class Plans:
         if isinstance(key, ProgramEntry):
             key.enter(PlanState.REFUSED)
             key.refusal = text
+            self._wait_no_longer(key)
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
             for entry in self._no_longer_awaited(key):
@@ -245,6 +246,7 @@ class Plans:
         """Notes that no session waits for the plan any more. The next session that needs the plan asks again."""
         if isinstance(key, ProgramEntry):
             key.enter(PlanState.UNPLANNED)
+            self._wait_no_longer(key)
             return
         awaited = self._awaited.get(key)
         if awaited is None or awaited.request.answer is not answer:

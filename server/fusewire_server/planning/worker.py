@@ -32,6 +32,7 @@ from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, default_cache_f
 from fusewire_kernels.compile.cache_eviction import tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
 from fusewire_kernels.compile.machine_faults import MachineFault
+from fusewire_kernels.compile.process_copies import end_with_parent
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
@@ -43,7 +44,7 @@ from fusewire_protos.programs.codec import decode, digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import ProgramOp
 from fusewire_server.host.priority import lower_priority
-from fusewire_server.host.process_group import end_with_parent, guard_group
+from fusewire_server.host.process_group import guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"

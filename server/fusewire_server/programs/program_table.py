@@ -79,7 +79,7 @@ class ProgramEntry:
     compiling_ns: int = 0
     refusal: str = ""
     has_begun_preparing: bool = False  # whether the one-op plans of tier 0 have been asked for
-    calls: OneOpCalls | None = None  # its calls that need one-op plans, found so far; None before the first use
+    calls: OneOpCalls | None = None  # its calls that need one-op plans, found so far; None until it is prepared
     missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # its one-op plans, kept as long as this entry

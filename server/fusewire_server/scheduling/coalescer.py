@@ -76,14 +76,20 @@ class Accounts:
         self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
 
     def charge(self, key: Hashable, device_ns: int) -> None:
-        """Adds device time. A negative amount corrects an estimate.
-
-        A key gets at most `_MOST_LEAD_NS` ahead of the shared clock. It may have got its time by joining submissions of
-        others, who did not wait for that, and shall not have to wait without bound once they run something else.
-        """
+        """Adds device time. A negative amount corrects an estimate."""
         if key in self.used_ns:
-            self.used_ns[key] = min(self.used_ns[key] + device_ns, self.served_at_ns + _MOST_LEAD_NS)
+            self.used_ns[key] += device_ns
             self._changed[key] = None
+
+    def bound_lead(self, key: Hashable, device_ns: int) -> None:
+        """Takes back of the added time `device_ns` what leads a key by more than `_MOST_LEAD_NS` over the clock.
+
+        The key has joined a submission of others, who did not wait for that. It shall not have to wait for all of that
+        time once they run something else.
+        """
+        lead_ns = self.used_ns.get(key, 0) - self.served_at_ns
+        if lead_ns > _MOST_LEAD_NS:
+            self.charge(key, -min(lead_ns - _MOST_LEAD_NS, device_ns))
 
     def drop(self, key: Hashable) -> None:
         self.leave(key)
@@ -314,6 +320,12 @@ class Coalescer:
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
         self._correct(batch, batch.rows, measured_row_ns - batch.row_ns)
+        chosen = batch.rows[0].session.tenant
+        for row in batch.rows[1:]:
+            session, row_ns = row.session, measured_row_ns * batch.iterations(row)
+            self._sessions[session.tenant].bound_lead(session.session_id, row_ns)
+            if session.tenant != chosen:
+                self._tenants.bound_lead(session.tenant, row_ns)
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
         """Takes back the advance charge for the rows of a batch that do not run."""

@@ -220,6 +220,11 @@ class DeviceConformance:
         machine.device.launch(loaded, np.zeros((1, 3), np.int64))
         machine.device.fence().wait()
 
+    def test_a_plan_without_launches_is_no_work(self, machine: Machine) -> None:
+        loaded = _load(machine, [], [], [ArenaColumn()])
+        machine.device.launch(loaded, np.zeros((1, 1), np.int64))
+        machine.device.fence().wait()
+
     def test_more_rows_than_a_grid_holds(self, machine: Machine) -> None:
         device, rows = machine.device, 70_000
         x = _integers((rows,), seed=4)

@@ -51,7 +51,7 @@ def carried_on_the_right() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def turned() -> Program:
+def rotated() -> Program:
     writer = Writer()
     h = writer.input(8, 8)
     following = writer.tanh(writer.transpose(h, permutation=(1, 0)))
@@ -88,7 +88,7 @@ def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(prog
         (of_two_products(), "an iteration takes several groups"),
         (of_doubles(), "not of float32"),
         (carried_on_the_right(), "left operand of the product is not carried"),
-        (turned(), "other points"),
+        (rotated(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
         (recurrent(64, 1024), "does not fit clusters"),
@@ -135,4 +135,4 @@ def test_a_body_whose_left_operand_is_computed_first_has_the_kernel_of_the_turne
     scalars = [index for index, column in enumerate(plan.columns) if isinstance(column, ScalarColumn)]
     fixed = [persistent.operands[index].column for index in persistent.fixed]
     assert fixed == [2, scalars[0]]  # w, and the scalar that an iteration reads for the one that follows
-    assert "behind the first launch" in plan.explanation[-1]
+    assert "after one that computes the left operand" in plan.explanation[-1]

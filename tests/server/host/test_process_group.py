@@ -16,7 +16,8 @@ DEADLINE_S = 20.0
 WORKER = """
 import os, subprocess, sys
 from pathlib import Path
-from fusewire_server.host.process_group import end_with_parent, guard_group
+from fusewire_kernels.compile.process_copies import end_with_parent
+from fusewire_server.host.process_group import guard_group
 end_with_parent()
 guard_group(Path(sys.argv[1]))
 started = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -152,6 +152,17 @@ def test_a_plan_that_does_not_come_soon_is_not_waited_for(monkeypatch: pytest.Mo
     in_world(test)
 
 
+def test_a_plan_that_is_refused_is_not_waited_for() -> None:
+    async def test(here: World) -> None:
+        entry, one = held("exp"), session()
+        here.plans.plan(entry, one)
+        here.plans.prepare_tier0(entry, one, MANY)
+        await here.answer(0, refusal="too long")
+        assert len(here.asked) == 2
+
+    in_world(test)
+
+
 def test_a_short_row_of_the_program_ends_the_wait_of_all_its_sessions() -> None:
     async def test(here: World) -> None:
         entry, one, other = held("exp"), session("a"), session("b")

@@ -294,6 +294,26 @@ def test_who_has_joined_submissions_of_others_waits_a_second_at_most() -> None:
     assert used["b"] == 1e8
 
 
+def test_who_was_chosen_leads_by_all_the_time_that_it_took() -> None:
+    one, cost_ns = coalescer(), {SHORT: 10**8, LONG: 5 * 10**9}
+    load(one, session("a", tenant="A"), LONG)
+    load(one, session("b", tenant="B"), *[SHORT] * 100)
+    used = served(one, cost_ns, 2)
+    assert used == {"a": 5e9, "b": 1e8}
+    load(one, session("a", tenant="A"), LONG)
+    assert served(one, cost_ns, 40)["a"] == 0
+
+
+def test_the_advance_charge_of_a_row_that_does_not_run_is_taken_back_in_full() -> None:
+    one, entry = coalescer(), entry_of(chain())
+    entry.cost.measured(1, 3 * 10**9)
+    for name in "ab":
+        load(one, session(name, tenant=name), entry)
+    batch = take(one)
+    one.refund(batch, batch.rows)
+    assert one._tenants.used_ns == {"a": 0, "b": 0}
+
+
 def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> None:
     accounts = Accounts()
     accounts.enter("first")

@@ -206,7 +206,7 @@ class CudaDevice:
         modules = [self._modules[path] for path in binaries]
         launches = PlanLaunches(plan, modules, places, memory.ptr, self._stream)
         loaded = CudaPlan(plan, memory, launches, PlanGraphs(len(launches)))
-        loaded.persistent = self._persistent(loaded, places[-1])
+        loaded.persistent = self._persistent(loaded, places)
         self._modules.hold(loaded, binaries)
         return loaded
 
@@ -333,17 +333,17 @@ class CudaDevice:
         loaded.launches.point_at(self._table.ptr, 1)
         self._stream.launch(calls)
 
-    def _persistent(self, loaded: CudaPlan, place: int) -> PersistentCall | None:
+    def _persistent(self, loaded: CudaPlan, places: Sequence[int]) -> PersistentCall | None:
         """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run.
 
-        `place` is the index of its integers among those of the plan.
+        `places` are as in `PlanIntegers`.
         """
         launch = loaded.plan.persistent
         if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
             return None
         if launch.shared_bytes > cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]:
             return None
-        addresses = addresses_of(place, launch.sizes, loaded.integers.ptr)
+        addresses = addresses_of(places[-1], launch.sizes, loaded.integers.ptr)
         return persistent_call(launch, loaded.launches.kernel(launch.kernel), addresses, self._stream)
 
     @property

@@ -17,7 +17,7 @@ from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 
-_LACKS_HARDWARE = "this device has no thread-block clusters, or too little shared memory for this one"
+_LACKS_HARDWARE = "this device has no thread-block clusters, or too little shared memory for this kernel"
 
 
 class _Loop(ctypes.Structure):
