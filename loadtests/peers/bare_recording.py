@@ -17,11 +17,11 @@ Record = tuple[int, int, int]
 class BareTape:
     """The recorded ops, and the handles of deleted arrays."""
 
-    __slots__ = ("buried", "records")
+    __slots__ = ("dead_handles", "records")
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.buried: list[int] = []
+        self.dead_handles: list[int] = []
 
 
 class BareArray:
@@ -39,7 +39,7 @@ class BareArray:
         return BareArray(len(records), self._tape)
 
     def __del__(self) -> None:
-        self._tape.buried.append(self._handle)
+        self._tape.dead_handles.append(self._handle)
 
 
 def serve(connection: Connection) -> None:

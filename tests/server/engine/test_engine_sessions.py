@@ -15,7 +15,7 @@ from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.parts import segment, upload, upload_beside
-from tests.server.world import NEGATE, PAIR, World, run, until, world
+from tests.server.world import NEGATE, PAIR, Client, World, run, until, world
 
 # ---- the lives of sessions ----
 
@@ -85,17 +85,23 @@ def test_what_a_resuming_client_acknowledges_makes_room_for_its_other_answers() 
     run(test())
 
 
+async def freed_results_of_a_loop(here: World) -> tuple[Client, tuple[int, int]]:
+    """A client between two slices of its loop, and the handles of two results that have failed and are freed."""
+    client = here.client()
+    await client.idle()
+    client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
+    await until(lambda: here.engine.counters.ops)
+    here.engine.hold()
+    await until(lambda: not here.engine.outstanding_submissions)
+    last = 1000 + 19_999 * 3
+    client.send(Free((last + 1, last + 2)))
+    return client, (last + 1, last + 2)
+
+
 def test_results_of_a_loop_that_the_client_has_freed_end_with_its_session_between_two_slices() -> None:
     async def test() -> None:
         async with world() as here:  # which holds nothing in the end
-            client = here.client()
-            await client.idle()
-            client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
-            await until(lambda: here.engine.counters.ops)
-            here.engine.hold()
-            await until(lambda: not here.engine.outstanding_submissions)
-            last = 1000 + 19_999 * 3
-            client.send(Free((last + 1, last + 2)))
+            client, _ = await freed_results_of_a_loop(here)
             assert client.session.queue
             here.engine.end(client.session)
 
@@ -105,15 +111,8 @@ def test_results_of_a_loop_that_the_client_has_freed_end_with_its_session_betwee
 def test_a_value_that_has_the_handle_of_a_freed_result_of_a_loop_ends_with_its_session() -> None:
     async def test() -> None:
         async with world() as here:  # which holds nothing in the end
-            client = here.client()
-            await client.idle()
-            client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
-            await until(lambda: here.engine.counters.ops)
-            here.engine.hold()
-            await until(lambda: not here.engine.outstanding_submissions)
-            last = 1000 + 19_999 * 3
-            client.send(Free((last + 1, last + 2)))
-            client.send(upload(last + 1), upload(last + 2))
+            client, freed = await freed_results_of_a_loop(here)
+            client.send(*map(upload, freed))
             await until(lambda: not client.session.writes)
             assert client.session.queue
             here.engine.end(client.session)
