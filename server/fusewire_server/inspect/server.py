@@ -146,6 +146,9 @@ class _BoundedProtocol(H11Protocol):
             return  # uvicorn has been told already, by TLS or after the failed handshake
         self._deadline.cancel()
         super().connection_lost(exc)
+        # uvicorn leaves this timer if the client has broken the connection off. It would keep all objects of the
+        # connection for seconds, and Python's collector would set them apart meanwhile (see `garbage_collector`).
+        self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
         if self._early is None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import queue
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import urllib.request
@@ -63,6 +65,28 @@ def test_it_stops_with_its_thread_and_socket() -> None:
     assert threads() == []
     with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), DEADLINE_S):
         pass
+
+
+def test_a_connection_that_is_broken_off_leaves_no_timer(
+    server: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: queue.SimpleQueue[tuple[Exception | None, object]] = queue.SimpleQueue()
+    lose = http_server._BoundedProtocol.connection_lost
+
+    def lose_and_tell(self: http_server._BoundedProtocol, exc: Exception | None) -> None:
+        lose(self, exc)
+        told.put((exc, self.timeout_keep_alive_task))
+
+    monkeypatch.setattr(http_server._BoundedProtocol, "connection_lost", lose_and_tell)
+    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"alive"):
+            answer += connection.recv(4096)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # sends a reset at the end
+    error, timer = told.get(timeout=DEADLINE_S)
+    assert isinstance(error, ConnectionResetError)
+    assert timer is None
 
 
 def test_it_stops_although_a_request_never_ends() -> None:
