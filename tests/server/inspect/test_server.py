@@ -82,7 +82,9 @@ def test_a_connection_that_is_broken_off_leaves_no_timer(
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         answer = b""
         while not answer.endswith(b"alive"):
-            answer += connection.recv(4096)
+            received = connection.recv(4096)
+            assert received
+            answer += received
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # sends a reset at the end
     error, timer = told.get(timeout=DEADLINE_S)
     assert isinstance(error, ConnectionResetError)
