@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import re
 import ssl
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fusewire import FusewireError
 from loadtests import bench, machine
@@ -35,9 +35,6 @@ from loadtests.scenarios.scenario import Scenario
 
 _MOST_PROCESSES = 4  # unless the command says another number
 _OF_A_GIVEN_SERVER = ("http", "token_file", "http_token_file", "tls_ca")
-_LABEL = "[A-Za-z0-9_-]{1,63}"
-_NAME = rf"(?:{_LABEL}\.)*{_LABEL}\.?"  # a host name, or an IPv4 address
-_HOST_AND_PORT = re.compile(rf"(?:{_NAME}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -207,8 +204,12 @@ def _seed(text: str) -> int:
 
 
 def _address(text: str) -> str:
-    found = _HOST_AND_PORT.fullmatch(text)
-    if found is None or not 0 < int(found[1]) < 1 << 16:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = (parts.hostname or "").encode("idna"), parts.port  # encoded as for the look-up of the name
+    except ValueError:  # UnicodeError is a subclass of ValueError
+        host, port = b"", None
+    if not (host and port):
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT with a port from 1 to 65535")
     return text
 
