@@ -1,13 +1,14 @@
 """On a GPU: a persistent kernel gives the same bytes however long its threads wait before each step.
 
 The blocks of a cluster send elements to one another. A kernel that let a thread read an element too early, or write one
-too early, would give other bytes when some threads wait.
+too early, would give other bytes when some threads wait. The kernel of a rotated body comes behind a launch that
+computes what its first iteration multiplies.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
-from tests.kernels.loops_of_note import recurrent
+from fusewire_protos.programs.program import Program
+from tests.kernels.loops_of_note import leaky, recurrent
 from tests.kernels.programs import random_inputs
 from tests.kernels.random_waits import plan_with_random_waits
 
@@ -31,6 +33,20 @@ RUNS = 1000
 WIDTH = 256
 COUNTS = [(count, count // 2 + 2, 3) for count in range(3, 41)]  # of three rows, each of which has clusters of its own
 _WITHIN_S = 30.0
+
+
+class Body(NamedTuple):
+    """The body of a loop: its program by rows and width, and its scalars, of which the last may change in each step.
+
+    So many launches of its plan come before the persistent one.
+    """
+
+    program: Callable[[int, int], Program]
+    scalars: tuple[float, ...]
+    launches_before: int
+
+
+BODIES = {"recurrent": Body(recurrent, (0.5,), 0), "rotated": Body(leaky, (0.9, 0.2), 1)}
 
 
 class Case(NamedTuple):
@@ -54,11 +70,11 @@ def loaded(device: Device, plan: Plan, cache_folder: Path) -> Any:
     return device.load(plan, [compiler.compile([source]).paths[0] for source in plan.kernels])
 
 
-def inputs_of_rows(device: Device, batch: int) -> list[list[int]]:
+def inputs_of_rows(device: Device, program: Program) -> list[list[int]]:
     """The addresses of the inputs of each row: its state, its weights and its shift."""
     rows = []
     for seed in range(3):
-        arrays = random_inputs(recurrent(batch, WIDTH), seed)
+        arrays = random_inputs(program, seed)
         blocks = [device.allocate(array.nbytes) for array in arrays]
         for block, array in zip(blocks, arrays, strict=True):
             device.write(block, memoryview((array / WIDTH**0.5).tobytes()))
@@ -66,31 +82,38 @@ def inputs_of_rows(device: Device, batch: int) -> list[list[int]]:
     return rows
 
 
-def last_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], counts: Sequence[int]) -> Case:
+def last_results(
+    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
+) -> Case:
     """Nothing moves but what is carried, and the last results are stored."""
     results = [device.allocate(state_bytes(plan)) for _ in counts]
     slots = np.empty((2, len(counts), len(plan.columns)), np.int64)
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [block.address], [0.5], [])
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [block.address], scalars, [])
     return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
 
 
-def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], counts: Sequence[int]) -> Case:
-    """Each iteration has a scalar and a result of its own."""
+def all_results(
+    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
+) -> Case:
+    """Each iteration has a last scalar and a result of its own."""
+    *same, last = scalars
     results = [device.allocate(count * state_bytes(plan)) for count in counts]
     slots = np.empty((counts[0], len(counts), len(plan.columns)), np.int64)
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
         numbers = np.minimum(np.arange(counts[0]), counts[row] - 1)
-        addresses, scalars = block.address + numbers * state_bytes(plan), (0.5 - numbers / 100).tolist()
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [addresses], [scalars], [])
-    moving = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
-    return Case(LoopTable(slots, counts, counts[0], 1, frozenset({0}), frozenset(moving)), results)
+        addresses, moving = block.address + numbers * state_bytes(plan), (last * (1 - numbers / 100)).tolist()
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [addresses], [*same, moving], [])
+    moving_columns = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
+    return Case(LoopTable(slots, counts, counts[0], 1, frozenset({0}), frozenset(moving_columns)), results)
 
 
 def state_bytes(plan: Plan) -> int:
-    rows, width, *_ = plan.launches[0].sizes
+    """The size of the state in float32, from the rows and columns of the product."""
+    assert plan.persistent is not None
+    rows, width, *_ = plan.persistent.sizes
     return rows * width * 4
 
 
@@ -113,13 +136,17 @@ def run(device: Device, plan: Any, case: Case) -> list[bytes]:
 
 @pytest.mark.parametrize("case_of", [last_results, all_results])
 @pytest.mark.parametrize("batch", [1, 4, 64])
+@pytest.mark.parametrize("name", BODIES)
 def test_random_waits_change_no_byte_in_a_thousand_runs(
-    batch: int, case_of: Any, device: Device, tmp_path: Path
+    name: str, batch: int, case_of: Any, device: Device, tmp_path: Path
 ) -> None:
-    plan = build_plan(recurrent(batch, WIDTH), "cuda")
+    program = BODIES[name].program(batch, WIDTH)
+    plan = build_plan(program, "cuda")
+    assert plan.persistent is not None
+    assert plan.persistent.launches_before == BODIES[name].launches_before
     without, waiting = loaded(device, plan, tmp_path), loaded(device, plan_with_random_waits(plan), tmp_path)
-    inputs = inputs_of_rows(device, batch)
-    cases = [case_of(device, plan, inputs, counts) for counts in COUNTS]
+    inputs = inputs_of_rows(device, program)
+    cases = [case_of(device, plan, inputs, BODIES[name].scalars, counts) for counts in COUNTS]
     expected = [run(device, without, case) for case in cases]
     assert all(any(result) for results in expected for result in results)
     for number in range(RUNS):
