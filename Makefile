@@ -8,6 +8,9 @@ BASE_PYTHON ?= python3
 CUDA ?= cuda13
 # Compiling a thousand kernels is what takes the time.
 GPU_TEST_PROCESSES ?= 8
+# It makes kernels so slow that few runs with random waits have to do.
+SANITIZER = $(shell command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+SANITIZED_RUNS ?= 6
 
 ifdef PYTHON
 export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -35,7 +38,7 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench recorder protos stubs test-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench recorder protos stubs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
@@ -89,6 +92,20 @@ stubs: $(INSTALLED_DEV)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark tests/kernels tests/contract
+
+# Checks the tests of some files by a tool. Each sanitizer has four of them, and as many run at once as there are cores.
+define sanitize
+@tests=$$($(PYTHON) -m pytest -q -m gpu --collect-only $(2)) && printf '%s\n' "$$tests" | grep '^tests/' | \
+	FUSEWIRE_RANDOM_WAITS_RUNS=$(SANITIZED_RUNS) xargs -d '\n' -n 4 -P "$$(nproc)" \
+	$(SANITIZER) --tool $(1) --error-exitcode 1 --max-connections 64 \
+	$(PYTHON) -m pytest -q -m gpu --timeout 600 -p no:benchmark -p no:cacheprovider
+endef
+
+# Padding stands between blocks of memory, so that the sanitizer sees what is written behind one.
+sanitize-gpu: cuda-device $(INSTALLED_GPU)
+	$(call sanitize,racecheck,tests/kernels/devices/test_random_waits.py tests/kernels/codegen/test_product_cuda.py)
+	$(call sanitize,memcheck --padding 512,tests/kernels/devices/test_random_waits.py \
+		tests/contract/test_persistent_loops.py tests/contract/test_slices_of_loops.py)
 
 bench-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m loadtests bench --backend cuda
