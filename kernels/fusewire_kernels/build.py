@@ -209,7 +209,7 @@ def _with_launch(
     kernel, _, carried = found
     is_product = isinstance(kernel, PersistentProduct)
     sizes = instance.lowered.sizes
-    blocks, threads, shared_bytes, most_rows = persistent_grid(kernel, sizes)
+    grid = persistent_grid(kernel, sizes)
     fixed = tuple(sorted({*read_ahead, *((1,) if is_product else ())}))
     launch = PersistentLaunch(
         len(written.kernels),
@@ -218,11 +218,7 @@ def _with_launch(
         instance.outputs,
         carried,
         fixed,
-        blocks,
-        threads,
-        shared_bytes,
-        most_rows,
-        is_product,
+        *grid,
         launches_before,
     )
     told = "one launch runs many iterations"

@@ -24,7 +24,7 @@ _FEW_MULTIPLICATIONS = 2_000_000
 # Two rows use each element of a column twice. With more rows a thread, or more groups, an iteration takes longer.
 _ROWS_A_THREAD = 2
 _MOST_GROUPS = 3
-_CLUSTERS = 15  # of `_MOST_BLOCKS` that run at once, if each block has a multiprocessor of its own
+_CLUSTERS = 15  # of `_MOST_BLOCKS` that an H100 or H200 runs at once, each block on a multiprocessor of its own
 DEPTH_STEP = 32  # elements of k that a thread adds in two turns
 _WARP = 32
 _GAP = 4  # elements between columns in shared memory, so that neighbouring threads use different banks
@@ -49,11 +49,6 @@ class ClusterShape(NamedTuple):
     def height(self) -> int:
         """The rows of a cluster."""
         return self.groups * self.rows_a_thread
-
-    @property
-    def clusters_at_once(self) -> int:
-        """The clusters that run at once; the others follow them."""
-        return _CLUSTERS * _MOST_BLOCKS // self.blocks
 
     @property
     def threads_a_group(self) -> int:
@@ -93,21 +88,21 @@ def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
     groups = max(min(-(-wanted // rows_a_thread), _MOST_GROUPS, THREADS // _in_warps(width)), 1)
     depth = -(-inner // DEPTH_STEP) * DEPTH_STEP
     shape = ClusterShape(-(-rows // (groups * rows_a_thread)), blocks, groups, rows_a_thread, width, depth)
-    in_turn = -(-shape.clusters // shape.clusters_at_once)
+    in_turn = -(-shape.clusters // (_CLUSTERS * _MOST_BLOCKS // blocks))
     pays = rows <= _MOST_ROWS and in_turn * width * inner <= _MOST_ELEMENTS
     fits = width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if pays and fits else None
 
 
-def most_products(shape: ClusterShape, rows: int, inner: int) -> int | None:
-    """Returns how many products with operands of their own a launch should compute, or None if it is any number.
+def most_in_turn(shape: ClusterShape, rows: int, inner: int) -> int:
+    """Returns how many clusters of a launch should follow one another, or 0 if it is any number.
 
-    With more of them a captured graph is faster. `rows` and `inner` are those of one product.
+    With more of them a captured graph is faster. The launch computes products of (rows, inner) and (inner, inner), each
+    with operands of its own.
     """
     if rows * inner * inner <= _FEW_MULTIPLICATIONS:
-        return None
-    in_turn = _MOST_ELEMENTS // (shape.width * inner)
-    return max(1, in_turn * shape.clusters_at_once // shape.clusters)
+        return 0
+    return _MOST_ELEMENTS // (shape.width * inner)
 
 
 def _in_warps(threads: int) -> int:

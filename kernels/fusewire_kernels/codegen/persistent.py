@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded, weight
-from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape, most_products
+from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape, most_in_turn
 from fusewire_kernels.codegen.kernel import (
     ArgumentKind,
     CarriedInput,
@@ -39,7 +39,6 @@ _POINT_THREADS = 256
 _UNROLLED_WEIGHT = 200  # of the iterations that are written one after another. Much longer code runs slower.
 _MOST_UNROLLED = 16
 _MOST_POINT_BLOCKS = 1 << 16
-_MOST_ROWS = 65535  # of a launch: the limit of a grid's z dimension
 _MOST_WRITTEN_OUT = 512  # multiply-adds of a thread in an iteration that are written one after another
 _BLOCKS_AT_ONCE = 4  # on a multiprocessor. With more registers for each, the assembler's order takes a third longer.
 
@@ -376,20 +375,21 @@ def _template(name: str) -> str:
 
 
 class PersistentGrid(NamedTuple):
-    """The blocks of a row, the threads of a block, the shared memory of a block, and the most rows of a launch."""
+    """The blocks of a row, the threads and the shared memory of a block, and the clusters (see `PersistentLaunch`)."""
 
     blocks: int
     threads: int
     shared_bytes: int
-    most_rows: int
+    clusters: int
+    most_in_turn: int
 
 
 def persistent_grid(kernel: PersistentKernel, sizes: Sequence[int]) -> PersistentGrid:
     """Returns the grid of a persistent kernel for the sizes of its body."""
     if isinstance(kernel, PersistentPoints):
         blocks = -(-prod(sizes[: kernel.body.rank]) // _POINT_THREADS)
-        return PersistentGrid(max(1, min(blocks, _MOST_POINT_BLOCKS)), _POINT_THREADS, 0, _MOST_ROWS)
+        return PersistentGrid(max(1, min(blocks, _MOST_POINT_BLOCKS)), _POINT_THREADS, 0, clusters=0, most_in_turn=0)
     shape = cluster_shape(kernel.rows, kernel.inner)
     assert shape is not None, "a persistent product fits a cluster"
-    most_rows = min(most_products(shape, kernel.rows, kernel.inner) or _MOST_ROWS, _MOST_ROWS)
-    return PersistentGrid(shape.clusters * shape.blocks, THREADS, shape.shared_bytes, most_rows)
+    in_turn = most_in_turn(shape, kernel.rows, kernel.inner)
+    return PersistentGrid(shape.clusters * shape.blocks, THREADS, shape.shared_bytes, shape.clusters, in_turn)

@@ -30,12 +30,15 @@ class LoopTable(NamedTuple):
     stored_in_all: frozenset[int]
     moving: frozenset[int]
 
-    def why_not(self, launch: PersistentLaunch) -> str:
-        """Returns why a persistent launch cannot run these iterations or would not pay, or an empty text."""
+    def why_not(self, launch: PersistentLaunch, most_rows: int) -> str:
+        """Returns why a persistent launch of at most so many rows cannot run these iterations or would not pay.
+
+        If it can run them, the text is empty.
+        """
         if self.counts[0] < _LEAST_ITERATIONS:
             return f"{self.counts[0]} iterations; a persistent kernel pays from {_LEAST_ITERATIONS} on"
-        if len(self.counts) > launch.most_rows:
-            return f"{len(self.counts)} rows; with more than {launch.most_rows}, launches of each iteration are faster"
+        if len(self.counts) > most_rows:
+            return f"{len(self.counts)} rows; with more than {most_rows}, each iteration has launches of its own"
         if any(launch.operands[index].column in self.moving for index in launch.fixed):
             return "an operand that the kernel needs to be the same in all iterations is not"
         return ""

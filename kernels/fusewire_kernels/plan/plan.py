@@ -110,9 +110,9 @@ class PersistentLaunch(NamedTuple):
     `kernel` is an index into `Plan.kernels`. The last `outputs` of its operands are written, and those with the indices
     `carried` are read in the first iteration only. The first `launches_before` launches of the plan come before it,
     once; they compute what it reads first. The operands `fixed` must be the same in all iterations: the right operand
-    of a product, and what is read for the next iteration. A row takes `blocks` blocks of `threads` threads; if
-    `is_cluster`, they need a device with clusters. With more than `most_rows` rows, launches for each iteration are
-    faster, or the grid is too large.
+    of a product, and what is read for the next iteration. A row takes `blocks` blocks of `threads` threads. They are
+    those of `clusters` clusters; if this is 0, they need no device with clusters. If more clusters than `most_in_turn`
+    have to follow one another, launches for each iteration are faster; if this is 0, they never are.
     """
 
     kernel: int
@@ -124,9 +124,16 @@ class PersistentLaunch(NamedTuple):
     blocks: int
     threads: int
     shared_bytes: int
-    most_rows: int
-    is_cluster: bool
+    clusters: int
+    most_in_turn: int
     launches_before: int
+
+    def most_rows(self, clusters_at_once: int) -> int | None:
+        """Returns how many rows a launch should have on a device that runs so many clusters at once.
+
+        Returns None if it is any number.
+        """
+        return self.most_in_turn * clusters_at_once // self.clusters if self.most_in_turn else None
 
 
 class Donation(NamedTuple):

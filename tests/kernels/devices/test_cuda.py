@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
@@ -24,6 +25,7 @@ from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
+from tests.kernels.loops_of_note import recurrent
 from tests.kernels.problems import node
 
 cupy: Any = pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
@@ -310,6 +312,19 @@ def test_a_graph_that_was_evicted_and_captured_again_gives_the_same_bytes(
     assert after == before != between
     assert (first.launch_counts.captured, first.launch_counts.evicted) == (2, 1)
     assert (second.launch_counts.captured, second.launch_counts.evicted) == (1, 1)
+
+
+def test_how_many_rows_of_clusters_a_launch_has_depends_on_the_device(machine: Machine) -> None:
+    plan = build_plan(recurrent(64, 256), "cuda")
+    launch = plan.persistent
+    assert launch is not None
+    found = machine.device.load(plan, machine.compile(plan.kernels)).persistent
+    attributes = cupy.cuda.Device().attributes
+    if int(machine.device.info.architecture.removeprefix("sm_")) < 90:
+        assert found is None
+        return
+    blocks = launch.blocks // launch.clusters
+    assert 1 <= found.most_rows <= launch.most_rows(attributes["MultiProcessorCount"] // blocks)
 
 
 def _negation() -> Plan:

@@ -21,8 +21,8 @@ LAUNCH = PersistentLaunch(
     blocks=1,
     threads=32,
     shared_bytes=0,
-    most_rows=60,
-    is_cluster=True,
+    clusters=2,
+    most_in_turn=8,
     launches_before=0,
 )
 
@@ -42,14 +42,23 @@ def test_a_result_is_stored_in_all_iterations_by_its_position_among_the_live_res
 
 
 def test_operands_that_are_read_once_must_keep_still() -> None:
-    assert not table(moving={3}, stored_in_all=set()).why_not(LAUNCH)
-    assert "an operand" in table(moving={2}, stored_in_all=set()).why_not(LAUNCH)
+    assert not table(moving={3}, stored_in_all=set()).why_not(LAUNCH, 60)
+    assert "an operand" in table(moving={2}, stored_in_all=set()).why_not(LAUNCH, 60)
 
 
 @pytest.mark.parametrize(
     ("counts", "why_not"), [((2, 1), "2 iterations"), ((3,), ""), ((9,) * 60, ""), ((9,) * 61, "61 rows")]
 )
 def test_too_few_iterations_and_too_many_rows_are_launched_otherwise(counts: Sequence[int], why_not: str) -> None:
-    found = table(moving=set(), stored_in_all=set(), counts=counts).why_not(LAUNCH)
+    found = table(moving=set(), stored_in_all=set(), counts=counts).why_not(LAUNCH, 60)
     assert found.startswith(why_not)
     assert bool(found) == bool(why_not)
+
+
+@pytest.mark.parametrize(("clusters_at_once", "most_rows"), [(15, 60), (2, 8), (1, 4)])
+def test_a_device_that_runs_fewer_clusters_at_once_launches_fewer_rows(clusters_at_once: int, most_rows: int) -> None:
+    assert LAUNCH.most_rows(clusters_at_once) == most_rows
+
+
+def test_a_launch_whose_clusters_may_all_follow_one_another_has_any_number_of_rows() -> None:
+    assert LAUNCH._replace(most_in_turn=0).most_rows(1) is None

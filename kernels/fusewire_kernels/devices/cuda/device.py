@@ -339,12 +339,14 @@ class CudaDevice:
         `places` are as in `PlanIntegers`.
         """
         launch = loaded.plan.persistent
-        if launch is None or (launch.is_cluster and not self._has_clusters_and_early_starts):
+        if launch is None or (launch.clusters and not self._has_clusters_and_early_starts):
             return None
-        if launch.shared_bytes > cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]:
+        attributes = cupy.cuda.Device().attributes
+        if launch.shared_bytes > attributes["MaxSharedMemoryPerBlockOptin"]:
             return None
         addresses = addresses_of(places[-1], launch.sizes, loaded.integers.ptr)
-        return persistent_call(launch, loaded.launches.kernel(launch.kernel), addresses, self._stream)
+        kernel, multiprocessors = loaded.launches.kernel(launch.kernel), attributes["MultiProcessorCount"]
+        return persistent_call(launch, kernel, addresses, self._stream, multiprocessors)
 
     @property
     def _has_clusters_and_early_starts(self) -> bool:

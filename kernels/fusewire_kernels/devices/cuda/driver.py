@@ -141,6 +141,7 @@ class Stream:
         self._record = library.cuEventRecord
         self._launch_executable = library.cuGraphLaunch
         self._set_attribute = library.cuFuncSetAttribute
+        self._count_clusters = library.cuOccupancyMaxActiveClusters
 
     def launch(self, calls: Sequence[Call]) -> None:
         """Launches any number of kernels."""
@@ -156,6 +157,13 @@ class Stream:
     def allow_shared_memory(self, function: ctypes.c_void_p, size_bytes: int) -> None:
         """Lets blocks of a kernel use so much dynamic shared memory."""
         _check(self._set_attribute(function, ctypes.c_int(_DYNAMIC_SHARED_BYTES), ctypes.c_int(size_bytes)))
+
+    def clusters_at_once(self, call: Call) -> int:
+        """Returns how many of a kernel's clusters the device runs at once. It is 0 if the device cannot run any."""
+        function, *sizes, pointer, _, _ = call
+        launch, count = _Launch(tuple([size.value for size in sizes]), pointer), ctypes.c_int()
+        _check(self._count_clusters(ctypes.byref(count), function, ctypes.byref(launch)))
+        return count.value
 
     def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p, *, start_early: bool) -> None:
         """Adds launches to the graph that another stream captures.

@@ -17,7 +17,8 @@ from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 
-_LACKS_HARDWARE = "this device has no thread-block clusters, or too little shared memory for this kernel"
+_MOST_ROWS = 65535  # the limit of a grid's z dimension
+_LACKS_HARDWARE = "this device cannot run the thread-block clusters of this kernel, or has too little shared memory"
 
 
 class _Loop(ctypes.Structure):
@@ -37,9 +38,13 @@ class _Loop(ctypes.Structure):
 
 
 class PersistentCall(NamedTuple):
-    """A prepared launch. `call` has pointers to `integers`, and to `loop` and `rows`, which differ between launches."""
+    """A prepared launch. `call` has pointers to `integers`, and to `loop` and `rows`, which differ between launches.
+
+    It should have at most `most_rows` rows on this device.
+    """
 
     launch: PersistentLaunch
+    most_rows: int
     integers: tuple[ctypes.c_void_p, ...]
     loop: _Loop
     rows: ctypes.c_uint
@@ -47,19 +52,35 @@ class PersistentCall(NamedTuple):
 
 
 def persistent_call(
-    launch: PersistentLaunch, function: ctypes.c_void_p, addresses: Sequence[int], stream: Stream
-) -> PersistentCall:
-    """Prepares a launch. `addresses` are those of the sizes and of the operands in device memory."""
+    launch: PersistentLaunch,
+    function: ctypes.c_void_p,
+    addresses: Sequence[int],
+    stream: Stream,
+    multiprocessors: int,
+) -> PersistentCall | None:
+    """Prepares a launch. `addresses` are those of the sizes and of the operands in device memory.
+
+    Returns None if the device, which has so many `multiprocessors`, cannot run a cluster of the kernel.
+    """
     if launch.shared_bytes:
         stream.allow_shared_memory(function, launch.shared_bytes)
     integers = tuple(map(ctypes.c_void_p, addresses))
-    loop, rows = _Loop(), ctypes.c_uint()
+    loop, rows = _Loop(), ctypes.c_uint(1)
     pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (*integers, loop)))
     blocks_xyz = (ctypes.c_uint(launch.blocks), ctypes.c_uint(1), rows)
     threads_xyz = (ctypes.c_uint(launch.threads), ctypes.c_uint(1), ctypes.c_uint(1))
     shared_bytes = ctypes.c_uint(launch.shared_bytes)
     call = (function, *blocks_xyz, *threads_xyz, shared_bytes, stream.pointer, pointers, None)
-    return PersistentCall(launch, integers, loop, rows, call)
+    most_rows = None
+    if launch.clusters:
+        # Several blocks may fit on a multiprocessor, but then each of them is slower.
+        at_once = min(stream.clusters_at_once(call), multiprocessors * launch.clusters // launch.blocks)
+        if not at_once:
+            return None
+        most_rows = launch.most_rows(at_once)
+    return PersistentCall(
+        launch, _MOST_ROWS if most_rows is None else min(most_rows, _MOST_ROWS), integers, loop, rows, call
+    )
 
 
 class CudaPersistentKernels:
@@ -72,7 +93,7 @@ class CudaPersistentKernels:
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
         call: PersistentCall | None = loaded.persistent
-        why_not = _LACKS_HARDWARE if call is None else table.why_not(call.launch)
+        why_not = _LACKS_HARDWARE if call is None else table.why_not(call.launch, call.most_rows)
         loaded.why_not_persistent = why_not
         return not why_not
 

@@ -43,8 +43,8 @@ PERSISTENT = PersistentLaunch(
     blocks=1,
     threads=32,
     shared_bytes=0,
-    most_rows=1,
-    is_cluster=True,
+    clusters=1,
+    most_in_turn=0,
     launches_before=0,
 )
 
