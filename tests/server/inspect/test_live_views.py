@@ -189,8 +189,9 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
             row.queued_at_ns -= SLOW_NS
             here.engine.unhold()
             await client.idle()
-            (entry,) = live_views.slow_segments_of(here.engine, 10)
-            assert (entry.base, entry.ops, entry.iterations, entry.tier) == (100, 1, 5, 1)
+            slow = live_views.slow_segments_of(here.engine, 10)  # on a busy machine, that of `load` may be one too
+            (entry,) = [each for each in slow if each.base == 100]
+            assert (entry.ops, entry.iterations, entry.tier) == (1, 5, 1)
             assert entry.planning_s == entry.compiling_s == 1e-9
 
     run(test())
