@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 STATES = 3  # the results of the last iterations
-_ROWS, _COLUMNS = 40, 4
+ROWS = 40
+_COLUMNS = 4
 _FACTORS = (2, 3, -1, 2, 3)
 
 _UPLOADED = np.arange(5 * _COLUMNS).reshape(5, 1, _COLUMNS) % 7 - 3
@@ -50,12 +51,16 @@ class Drawn(NamedTuple):
     breaks_at: tuple[int, int]  # the iteration and the op before which the loop ends
 
 
-def drawn_loops(most_iterations: int) -> st.SearchStrategy[Drawn]:
+def drawn_steps(least: int) -> st.SearchStrategy[tuple[Step, ...]]:
     steps = st.builds(Step, st.sampled_from([*_OPS]), st.integers(0, 9), st.integers(0, 9))
+    return st.lists(steps, min_size=least, max_size=6).map(tuple)
+
+
+def drawn_loops(most_iterations: int) -> st.SearchStrategy[Drawn]:
     never = st.just(_NEVER)
     return st.builds(
         Drawn,
-        st.lists(steps, min_size=1, max_size=6).map(tuple),
+        drawn_steps(least=1),
         st.integers(1, most_iterations),
         st.sampled_from([Uploads.NONE, Uploads.NONE, Uploads.IN_TURN, Uploads.NEW]),
         st.sampled_from([0, 0, 1, 2, 7, 50]),
@@ -69,7 +74,7 @@ def drawn_loops(most_iterations: int) -> st.SearchStrategy[Drawn]:
 
 def data(dtype: Any) -> list[Any]:
     """The rows through which a loop steps, and its first states."""
-    rows = np.arange(_ROWS * _COLUMNS).reshape(_ROWS, _COLUMNS)
+    rows = np.arange(ROWS * _COLUMNS).reshape(ROWS, _COLUMNS)
     return [(each % 17 - 8).astype(dtype) for each in (rows, *[rows[:1] * number for number in (3, 5, 7)])]
 
 
@@ -101,7 +106,7 @@ def run(loop: Drawn, way: Way, rows: Any, states: Sequence[Any]) -> list[Any]:
     for iteration in range(loop.iterations):
         if iteration == loop.widens_at:
             states = [way.xp.concatenate([state, state * 2]) for state in states]
-        known = [*states, rows[iteration % _ROWS : iteration % _ROWS + 1], *uploads_of(iteration)]
+        known = [*states, rows[iteration % ROWS : iteration % ROWS + 1], *uploads_of(iteration)]
         results = _results(loop, way.xp, known, iteration)
         if results is None:
             break
@@ -128,11 +133,17 @@ def _uploads(loop: Drawn, way: Way, dtype: str) -> Callable[[int], list[Any]]:
 def _results(loop: Drawn, xp: Any, known: Sequence[Any], iteration: int) -> list[Any] | None:
     """Returns the results of the ops of one iteration, or None if the loop ends within it."""
     found = [*known]
-    for number, (name, left, right) in enumerate(loop.steps):
+    for number, step in enumerate(loop.steps):
         if (iteration, number) == loop.breaks_at:
             return None
-        found.append(_OPS[name](xp, found[left % len(found)], found[-1 - right % len(found)], iteration))
+        found.append(result_of(step, xp, found, iteration))
     return found[len(known) :]
+
+
+def result_of(step: Step, xp: Any, known: Sequence[Any], iteration: int) -> Any:
+    """Returns the result of an op. It has the shape of a row if all that is known has."""
+    left, right = known[step.left % len(known)], known[-1 - step.right % len(known)]
+    return _OPS[step.name](xp, left, right, iteration)
 
 
 def _next_state(loop: Drawn, xp: Any, states: Sequence[Any], result: Any) -> Any:

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 import fusewire as fw
 from fusewire_protos.frames import MAX_ITERATIONS, Loop
 from tests.client.peer import connect
+from tests.drawn_loops import data
+from tests.drawn_nests import Nest, drawn_nests, in_numpy, run_nest
+from tests.effort import of_a_hundred
 
 START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -211,28 +213,12 @@ def test_ops_before_and_behind_a_loop_keep_their_order() -> None:
         np.testing.assert_array_equal((y - x).numpy(timeout=10), (START + 1) * 5)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    ops=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from("+-*")), min_size=1, max_size=8),
-    chosen=st.tuples(st.integers(0, 20), st.integers(0, 20)),
-    n=st.integers(1, 9),
-)
-def test_any_body_of_two_carried_values_gives_what_python_gives(
-    ops: list[tuple[int, int, str]], chosen: tuple[int, int], n: int
-) -> None:
-    def body(i: Any, carry: Any) -> Any:
-        values = [*carry]
-        for left, right, name in ops:
-            a, b = values[left % len(values)], values[right % len(values)]
-            values.append(
-                {"+": lambda a=a, b=b: a + b, "-": lambda a=a, b=b: a - b, "*": lambda a=a, b=b: a * b}[name]()
-            )
-        return values[chosen[0] % len(values)], values[chosen[1] % len(values)]
-
-    with np.errstate(all="ignore"), connect().session as session:
-        plain: Any = (np.array([3, -2]), np.array([5, 7]))
-        ours = fw.fori_loop(n, body, tuple(session.array(each) for each in plain))
-        for _ in range(n):
-            plain = body(None, plain)
+@of_a_hundred(30)
+@given(drawn_nests(most_iterations=9))
+def test_any_body_gives_what_python_gives(nest: Nest) -> None:
+    arrays = data(np.int64)
+    with connect().session as session:
+        ours = run_nest(nest, fw, fw.fori_loop, [*map(session.array, arrays)], read=lambda x: x.numpy(timeout=10))
+        plain = run_nest(nest, np, in_numpy, arrays)
         for mine, theirs in zip(ours, plain, strict=True):
             np.testing.assert_array_equal(mine.numpy(timeout=10), theirs)
