@@ -21,6 +21,9 @@ def lacking(environment: Mapping[str, str]) -> dict[str, str]:
     # gRPC has handlers that run at a fork. The handlers wait for gRPC's threads, sometimes for ever, and sometimes
     # crash the child process. So the handlers are switched off. Without the handlers, a forked child must not use gRPC.
     wanted = {"GRPC_ENABLE_FORK_SUPPORT": "false"}
+    # gRPC would write a line to standard error whenever an idle connection is closed, and for each failed handshake. So
+    # strangers could fill a server's log.
+    wanted["GRPC_VERBOSITY"] = "ERROR"
     if _installed() < _KNOWN_BEFORE:
         # These values switch gRPC's EventEngine off. Without the EventEngine, gRPC polls the sockets in the thread that
         # passes completions to Python. With the EventEngine, other threads poll, read and write. These threads wake
