@@ -28,8 +28,9 @@ from tests.server.parts import new, pair, segment, upload, upload_beside
 from tests.server.wire import Peer
 from tests.server.world import NEGATE
 
-_MESSAGE = bytes(4 << 20)
-_CALLS = 64
+MESSAGE_BYTES = 4 << 20
+_MESSAGE = bytes(MESSAGE_BYTES)
+CALLS = 64
 _USES = 4  # one more than a program needs to be compiled
 _EMPTY, _HUGE = Spec(dtypes.float32, (7, 5, 0)), Spec(dtypes.float32, (2**31 - 1, 2**31 - 1, 0))
 _INLINE = Spec(dtypes.uint8, (INLINE_BYTES,))
@@ -72,7 +73,7 @@ async def _push(target: str, token: str, method: str) -> None:
                     await asyncio.wait_for(call.write(_MESSAGE), 1.0)
             await asyncio.sleep(0.01)
 
-    await asyncio.gather(*(push(channels[number % _CONNECTIONS]) for number in range(_CALLS)))
+    await asyncio.gather(*(push(channels[number % _CONNECTIONS]) for number in range(CALLS)))
 
 
 def connect_and_say_nothing(target: str, _token: str) -> None:
@@ -258,6 +259,6 @@ def ask_and_read_nothing(target: str, _token: str) -> None:
                 opened.append(connection)
                 connection.setblocking(False)
                 connection.send(_REQUESTS)
-            if len(opened) > _CALLS:
+            if len(opened) > CALLS:
                 opened.pop(0).close()
             connections.select(0.002)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial, wraps
 from typing import TypeVar
 
 import grpc
@@ -47,10 +48,12 @@ class FusewireService:
             SERVICE,
             {
                 "Session": grpc.stream_stream_rpc_method_handler(
-                    aborting_on_cases(self.session, session_refused), _as_it_is, pb.ServerFrame.SerializeToString
+                    aborting_on_cases(_letting_go(self.session), session_refused),
+                    _as_it_is,
+                    pb.ServerFrame.SerializeToString,
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    aborting_on_cases(self._bulk.upload, transfer_refused),
+                    aborting_on_cases(_letting_go(self._bulk.upload), transfer_refused),
                     _as_it_is,
                     pb.UploadReceipt.SerializeToString,
                 ),
@@ -97,6 +100,23 @@ class FusewireService:
             return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         self._access.check_newcomer(context.invocation_metadata())
         return self._engine.open(tenant, hello.client, context.peer())
+
+
+def _letting_go(
+    method: Callable[[AsyncIterator[bytes], Context], Awaitable[T]],
+) -> Callable[[AsyncIterator[bytes], Context], Awaitable[T]]:
+    """Wraps a method so that the last message of a call is freed when the method ends.
+
+    gRPC's iterator keeps the message that it gave last, and refers to itself. If the client's messages were not read to
+    their end, the message would be kept until Python's garbage collector finds the cycle, which may take seconds.
+    """
+
+    @wraps(method)
+    async def serve(messages: AsyncIterator[bytes], context: Context) -> T:
+        async with aclosing(aiter(messages)) as read:  # type: ignore[type-var]  # gRPC's iterator is a generator
+            return await method(read, context)
+
+    return serve
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from itertools import count, pairwise
 from typing import Any
 
@@ -19,7 +21,8 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import SessionState
-from fusewire_server.transport import session_stream
+from fusewire_server.transport import service, session_stream
+from fusewire_server.transport.session_stream import parse_frame
 from tests.server.parts import chain, new, segment, upload
 from tests.server.wire import Peer, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
@@ -35,6 +38,39 @@ def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
             await peer.works(100)
 
     run(test())
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "said goodbye"])
+def test_the_last_message_of_a_stream_is_freed_when_the_stream_ends(
+    is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[bytes] = []
+    free = [bytes(range(8))]  # its only reference is the list's
+
+    def reading(raw: bytes, message_bytes: int) -> pb.ClientFrame:
+        read[:] = [raw]
+        return parse_frame(raw, message_bytes)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            if is_refused:
+                await peer.connect().write(pb.ClientFrame(number=1))
+                assert await peer.goodbye() == "out_of_turn"
+            else:
+                await peer.open()
+                await peer.works(100)
+                await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
+                await until(lambda: not here.engine.sessions)
+            await until(lambda: sys.getrefcount(read[0]) == sys.getrefcount(free[0]))
+
+    monkeypatch.setattr(service, "parse_frame", reading)
+    monkeypatch.setattr(session_stream, "parse_frame", reading)
+    gc.disable()
+    try:
+        run(test())
+    finally:
+        gc.enable()
 
 
 def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
