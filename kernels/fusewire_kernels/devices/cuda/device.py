@@ -39,6 +39,7 @@ from fusewire_kernels.devices.cuda.modules import load_module
 from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
+from fusewire_kernels.devices.loop_parts import launch_by_graphs, parts_of_loop
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.retirement import Retirement
@@ -285,20 +286,18 @@ class CudaDevice:
         self._copy_in(self._table.ptr, table.data.cast("B"))
 
     def _launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        """Launches the iterations of rows whose counts do not increase: at first all rows, then those that go on."""
-        iteration = 0
-        while iteration < counts[0]:
-            rows = sum(count > iteration for count in counts)
-            self._launch_iterations(loaded, table[iteration : counts[rows - 1], :rows])
-            iteration = counts[rows - 1]
+        for part in parts_of_loop(counts):
+            self._launch_iterations(loaded, table[part.first : part.end, : part.rows])
 
     def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
-        """Launches the iterations of a table: by graphs, the largest first, and what remains kernel by kernel."""
-        slots, begun = np.ascontiguousarray(table), 0
+        """Launches the iterations of a table: by graphs, and what remains kernel by kernel."""
+        slots = np.ascontiguousarray(table)
         iterations, rows, _ = slots.shape
-        for size in loaded.graphs.sizes:
-            while begun + size <= iterations and self._launch_graph(loaded, rows, slots[begun : begun + size]):
-                begun += size
+
+        def launch(first: int, size: int) -> bool:
+            return self._launch_graph(loaded, rows, slots[first : first + size])
+
+        begun = launch_by_graphs(iterations, loaded.graphs.sizes, launch)
         self._launch_each(loaded, slots[begun:], rows)
 
     def _launch_graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> bool:
