@@ -159,7 +159,12 @@ class _Process:
         is_local = listen.http.is_loopback()
         app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
         counted = CountedRefusals(app, self._inspection_refusals)
-        inspection = InspectionServer(counted, bind(listen.http), certificate=self._http_certificate)
+        inspection = InspectionServer(
+            counted,
+            bind(listen.http),
+            certificate=self._http_certificate,
+            count_refusal=self._inspection_refusals.add,
+        )
         inspection.start()
         return inspection
 

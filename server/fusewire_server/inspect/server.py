@@ -7,6 +7,7 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Callable
 from http import HTTPStatus
 
 import h11
@@ -57,10 +58,21 @@ class InspectionServer:
     One thread calls `start` once, and then `stop` once.
     """
 
-    def __init__(self, app: ASGIApp, bound: socket.socket, *, certificate: CertificateFiles | None = None) -> None:
-        """With a certificate the server speaks TLS only."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: socket.socket,
+        *,
+        certificate: CertificateFiles | None = None,
+        count_refusal: Callable[[int], None] = lambda _status: None,
+    ) -> None:
+        """With a certificate the server speaks TLS only.
+
+        `count_refusal` is called with the status for each refusal of bytes that are no request, on the thread of the
+        application. The application does not see such bytes.
+        """
         self._socket = bound
-        self._server = _AnnouncedServer(_uvicorn_config(app, certificate))
+        self._server = _AnnouncedServer(_uvicorn_config(app, certificate, count_refusal))
         self._thread = threading.Thread(target=self._serve, name="fusewire-inspection", daemon=True)
 
     @property
@@ -109,6 +121,7 @@ class _Config(uvicorn.Config):
     """
 
     certificate: CertificateFiles | None = None
+    count_refusal: Callable[[int], None]
 
     def current_tls(self) -> ssl.SSLContext | None:
         """Returns the TLS settings of a new connection, with the certificate that is in its files now."""
@@ -175,6 +188,8 @@ class _BoundedProtocol(H11Protocol):
         """Answers what cannot be read as a request, and closes the connection. uvicorn calls it in its handler."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             answer = _refusal_of(sys.exc_info()[1], self.conn.trailing_data[0])
+            assert isinstance(self.config, _Config)
+            self.config.count_refusal(answer.status_code)
             headers = [*answer.raw_headers, (b"connection", b"close")]
             for event in (
                 h11.Response(status_code=answer.status_code, headers=headers),
@@ -232,7 +247,9 @@ def _refusal_of(error: BaseException | None, unread: bytes) -> Response:
     return problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", message)
 
 
-def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvicorn.Config:
+def _uvicorn_config(
+    app: ASGIApp, certificate: CertificateFiles | None, count_refusal: Callable[[int], None]
+) -> uvicorn.Config:
     config = _Config(
         app,
         loop="asyncio",
@@ -248,4 +265,5 @@ def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvico
     )
     config.load()
     config.certificate = certificate
+    config.count_refusal = count_refusal
     return config

@@ -23,6 +23,7 @@ from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
 from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
@@ -358,3 +359,24 @@ def test_what_cannot_be_read_is_refused_by_a_problem(
         told = json.loads(answer.read())
         assert (answer.status, answer.getheader("content-type")) == (status, "application/problem+json")
         assert (told["status"], told["title"]) == (status, title)
+
+
+@pytest.mark.parametrize(
+    ("sent", "case"),
+    [
+        (b"no request\r\n\r\n", "bad_request"),
+        (b"GET /" + b"x" * (40 << 10), "uri_too_long"),
+        (b"GET / HTTP/1.1\r\nx: " + b"x" * (40 << 10), "headers_too_large"),
+    ],
+)
+def test_what_cannot_be_read_counts_as_refused(sent: bytes, case: str) -> None:
+    counts = RefusalCounts()
+    server = InspectionServer(application(), bind(ANY_PORT), count_refusal=counts.add)
+    server.start()
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
+            connection.sendall(sent)
+            HTTPResponse(connection).begin()
+    finally:
+        server.stop(DEADLINE_S)
+    assert {case: count for case, count in counts.items() if count} == {case: 1}

@@ -9,13 +9,16 @@ INSPECTION_DOOR = "inspection"
 _OTHER = "other"
 _LEAST_REFUSAL = 400
 _CASE_OF_STATUS = {
+    400: "bad_request",
     401: "unauthenticated",
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
     413: "too_large",
+    414: "uri_too_long",
     421: "wrong_host",
     422: "bad_parameter",
+    431: "headers_too_large",
     500: "server_fault",
     503: "unavailable",
 }
