@@ -63,8 +63,10 @@ def _carried(
     recording: BodyRecording, returned: list[Any], returned_form: Form, initial: Sequence[Array], form: Form
 ) -> list[Array]:
     """Returns the results that are carried to the next iteration. What the body has not computed is copied."""
+    if any(leaf is None for leaf in returned):
+        raise ArgumentError("the body of fori_loop returns None; it must return the next carry")
     if returned_form != form:
-        raise ArgumentError("the body of fori_loop returns a carry of another form than it gets")
+        raise ArgumentError(f"the body of fori_loop gets a carry of the form {form}, but returns {returned_form}")
     arrays = [leaf if isinstance(leaf, Array) else initial[0]._recorder.owner.array(leaf) for leaf in returned]
     for position, (array, first) in enumerate(zip(arrays, initial, strict=True)):
         if array.dtype != first.dtype:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from fusewire._errors import ArgumentError
@@ -22,6 +23,17 @@ class Form:
     parts: tuple[Form, ...] = ()
     keys: tuple[Hashable, ...] = ()
     key_types: tuple[type, ...] = ()
+
+    def __str__(self) -> str:
+        """Returns the form as Python shows a value of this form, with `_` for each leaf."""
+        return repr(_built(self, repeat(_Shown())))
+
+
+class _Shown:
+    """A leaf in the text of a form."""
+
+    def __repr__(self) -> str:
+        return "_"
 
 
 _LEAF = Form(None)

@@ -152,7 +152,8 @@ def test_the_index_is_no_op_where_it_is_not_used() -> None:
 REFUSED: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda i, x: x.sum(), fw.ShapeError, r"carry 0 is \(2, 3\) at first, and \(\) after"),
     (lambda i, x: x.astype("float64"), fw.DtypeError, "carry 0 is float32 at first, and float64"),
-    (lambda i, x: (x, x), fw.ArgumentError, "another form"),
+    (lambda i, x: (x, {"a": x}), fw.ArgumentError, r"gets a carry of the form _, but returns \(_, {'a': _}\)"),
+    (lambda i, x: None, fw.ArgumentError, "returns None; it must return the next carry"),
     (lambda i, x: x if float(x.sum()) > 0 else -x, fw.RequestError, r"test_fori_loop\.py:\d+ asks for a value"),
     (lambda i, x: x if bool(i == 0) else -x, fw.RequestError, "asks for a value"),
     (lambda i, x: fw.fori_loop(2, lambda j, y: y, x), fw.RequestError, "within the body"),

@@ -100,3 +100,16 @@ def test_what_is_no_container_is_a_leaf() -> None:
 def test_an_empty_container_has_no_leaves() -> None:
     parts, form = flatten(((), [], {}))
     assert (parts, unflatten(form, [])) == ([], ((), [], {}))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1, "_"),
+        ((1, [2, 3], ()), "(_, [_, _], ())"),
+        ((1,), "(_,)"),
+        ({"a": 1, 2: Pair(3, 4)}, "{'a': _, 2: Pair(left=_, right=_)}"),
+    ],
+)
+def test_a_form_is_shown_as_python_shows_its_values(value: Any, text: str) -> None:
+    assert str(flatten(value)[1]) == text
