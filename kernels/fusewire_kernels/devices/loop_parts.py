@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -23,13 +23,15 @@ def parts_of_loop(counts: Sequence[int]) -> Iterator[Part]:
         first = counts[rows - 1]
 
 
-def launch_by_graphs(iterations: int, sizes: Sequence[int], launch: Callable[[int, int], bool]) -> int:
-    """Launches iterations by graphs of so many, the largest first. Returns how many; no graph serves those behind them.
+def graphs_of_part(iterations: int, sizes: Sequence[int]) -> Iterator[range]:
+    """Yields the iterations of each graph, the largest graphs first, and then those behind them that no graph holds.
 
-    `launch` gets the first iteration and the size of a graph. It returns False if there is no such graph now.
+    `sizes` are how many iterations graphs hold, in descending order.
     """
     first = 0
     for size in sizes:
-        while first + size <= iterations and launch(first, size):
+        while first + size <= iterations:
+            yield range(first, first + size)
             first += size
-    return first
+    if first < iterations:
+        yield range(first, iterations)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.devices import graph_cache
 from fusewire_kernels.devices.base import Fence
 from fusewire_kernels.devices.graph_cache import USES_BEFORE, GraphCache, PlanGraphs, graph_rows
-from fusewire_kernels.devices.loop_parts import launch_by_graphs, parts_of_loop
+from fusewire_kernels.devices.loop_parts import graphs_of_part, parts_of_loop
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Plan
@@ -51,6 +51,7 @@ class CapturingDevice(NullDevice):
         super().__init__(completes_by_itself=False)
         self.slots: list[tuple[Plan, bytes]] = []
         self.graph_launches = 0
+        self.captures = 0
         self.freed = 0
         self.freed_early = 0
         self.retirement: Retirement[Graph] = Retirement(self.fence)
@@ -82,12 +83,12 @@ class CapturingDevice(NullDevice):
         return self._graphs.setdefault(loaded, PlanGraphs(NODES))
 
     def _launch_iterations(self, loaded: NullPlan, table: Table) -> None:
-        def launch(first: int, size: int) -> bool:
-            return self._launch_graph(loaded, table[first : first + size])
-
-        done = launch_by_graphs(len(table), self.graphs(loaded).sizes, launch)
-        for slots in table[done:]:
-            self.launch(loaded, slots)
+        sizes = self.graphs(loaded).sizes
+        for span in graphs_of_part(len(table), sizes):
+            of_span = table[span.start : span.stop]
+            if len(span) not in sizes or not self._launch_graph(loaded, of_span):
+                for slots in of_span:
+                    self.launch(loaded, slots)
 
     def _launch_graph(self, loaded: NullPlan, table: Table) -> bool:
         iterations, rows, _ = table.shape
@@ -107,6 +108,7 @@ class CapturingDevice(NullDevice):
         return True
 
     def _capture(self, plan: Plan, iterations: int, most_rows: int) -> Graph:
+        self.captures += 1
         graph = Graph(plan, iterations, most_rows)
         weakref.finalize(graph, self._free, graph.last_launch)
         return graph
@@ -152,6 +154,13 @@ def test_a_loop_goes_by_its_graph_once_that_is_captured(device: CapturingDevice)
     assert (device.graph_launches, device.cache.captured) == (0, 0)
     run(device, loaded, 1)
     assert (device.graph_launches, device.cache.captured) == (1, 1)
+
+
+def test_only_the_graphs_that_serve_a_loop_are_captured(device: CapturingDevice) -> None:
+    plans = [load(device, name) for name in "abc"]
+    for loaded in plans:
+        run(device, loaded)
+    assert device.captures == len(plans)
 
 
 def test_an_evicted_graph_lives_until_its_last_launch_is_done(

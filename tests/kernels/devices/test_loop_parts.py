@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_kernels.devices.loop_parts import Part, launch_by_graphs, parts_of_loop
+from fusewire_kernels.devices.loop_parts import Part, graphs_of_part, parts_of_loop
 
 
 @pytest.mark.parametrize(
@@ -19,20 +19,17 @@ def test_a_part_ends_where_a_row_has_its_count(counts: tuple[int, ...], parts: l
     assert list(parts_of_loop(counts)) == parts
 
 
-def test_the_largest_graphs_come_first() -> None:
-    launched: list[tuple[int, int]] = []
-
-    def launch(first: int, size: int) -> bool:
-        launched.append((first, size))
-        return True
-
-    assert launch_by_graphs(39, (16, 2), launch) == 38
-    assert launched == [(0, 16), (16, 16), (32, 2), (34, 2), (36, 2)]
-
-
-def test_a_smaller_graph_serves_while_a_larger_one_is_not_there() -> None:
-    assert launch_by_graphs(39, (16, 2, 1), lambda first, size: size == 2 and first < 20) == 20
-
-
-def test_without_graphs_nothing_is_launched_by_them() -> None:
-    assert launch_by_graphs(39, (), lambda *_: True) == 0
+@pytest.mark.parametrize(
+    ("iterations", "sizes", "spans"),
+    [
+        (39, (16, 2), [range(16), range(16, 32), range(32, 34), range(34, 36), range(36, 38), range(38, 39)]),
+        (16, (16, 2, 1), [range(16)]),
+        (3, (2, 1), [range(2), range(2, 3)]),
+        (3, (), [range(3)]),
+        (0, (16,), []),
+    ],
+)
+def test_the_largest_graphs_come_first_and_what_no_graph_holds_comes_last(
+    iterations: int, sizes: tuple[int, ...], spans: list[range]
+) -> None:
+    assert list(graphs_of_part(iterations, sizes)) == spans

@@ -39,7 +39,7 @@ from fusewire_kernels.devices.cuda.modules import load_module
 from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
-from fusewire_kernels.devices.loop_parts import launch_by_graphs, parts_of_loop
+from fusewire_kernels.devices.loop_parts import graphs_of_part, parts_of_loop
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.retirement import Retirement
@@ -290,15 +290,13 @@ class CudaDevice:
             self._launch_iterations(loaded, table[part.first : part.end, : part.rows])
 
     def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
-        """Launches the iterations of a table: by graphs, and what remains kernel by kernel."""
-        slots = np.ascontiguousarray(table)
+        """Launches the iterations of a table: by graphs where there are some, and else kernel by kernel."""
+        slots, sizes = np.ascontiguousarray(table), loaded.graphs.sizes
         iterations, rows, _ = slots.shape
-
-        def launch(first: int, size: int) -> bool:
-            return self._launch_graph(loaded, rows, slots[first : first + size])
-
-        begun = launch_by_graphs(iterations, loaded.graphs.sizes, launch)
-        self._launch_each(loaded, slots[begun:], rows)
+        for span in graphs_of_part(iterations, sizes):
+            of_span = slots[span.start : span.stop]
+            if len(span) not in sizes or not self._launch_graph(loaded, rows, of_span):
+                self._launch_each(loaded, of_span, rows)
 
     def _launch_graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> bool:
         """Launches the graph of so many iterations. Returns False if there is none."""
@@ -317,8 +315,6 @@ class CudaDevice:
         return True
 
     def _launch_each(self, loaded: CudaPlan, table: npt.NDArray[np.int64], rows: int) -> None:
-        if not len(table):
-            return
         self._copy_table(table)
         launches, calls = loaded.launches, loaded.launches.calls(rows)
         for iteration in range(len(table)):
