@@ -10,7 +10,7 @@ CUDA ?= cuda13
 GPU_TEST_PROCESSES ?= 8
 # It makes kernels so slow that few runs with random waits have to do.
 SANITIZER = $(shell command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-SANITIZED_RUNS ?= 6
+SANITIZED_RUNS ?= 2
 
 ifdef PYTHON
 export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -93,10 +93,10 @@ stubs: $(INSTALLED_DEV)
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark tests/kernels tests/contract
 
-# Checks the tests of some files by a tool. Each sanitizer has four of them, and as many run at once as there are cores.
+# Checks the tests of some files by a tool. Each sanitizer has three of them, and as many run at once as there are cores.
 define sanitize
 @tests=$$($(PYTHON) -m pytest -q -m gpu --collect-only $(2)) && printf '%s\n' "$$tests" | grep '^tests/' | \
-	FUSEWIRE_RANDOM_WAITS_RUNS=$(SANITIZED_RUNS) xargs -d '\n' -n 4 -P "$$(nproc)" \
+	FUSEWIRE_RANDOM_WAITS_RUNS=$(SANITIZED_RUNS) xargs -d '\n' -n 3 -P "$$(nproc)" \
 	$(SANITIZER) --tool $(1) --error-exitcode 1 --max-connections 64 \
 	$(PYTHON) -m pytest -q -m gpu --timeout 600 -p no:benchmark -p no:cacheprovider
 endef

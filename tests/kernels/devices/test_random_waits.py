@@ -33,7 +33,7 @@ pytestmark = pytest.mark.gpu
 RUNS = int(os.environ.get("FUSEWIRE_RANDOM_WAITS_RUNS", "1000"))
 WIDTH = 256
 COUNTS = [(count, count // 2 + 2, 3) for count in range(3, 41)][:RUNS]  # of three rows with clusters of their own
-_WITHIN_S = 30.0
+_WITHIN_S = 240.0  # under a sanitizer a run takes a hundred times as long
 
 
 class Body(NamedTuple):
