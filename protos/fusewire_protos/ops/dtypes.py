@@ -87,6 +87,10 @@ class DType:
     def __repr__(self) -> str:
         return f"fusewire.{self.name}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Makes a copied or unpickled dtype the constant itself."""
+        return from_code, (self.code,)
+
 
 bool_ = DType("bool", 0, 1, Kind.BOOLEAN, is_signed=False)
 uint8 = DType("uint8", 1, 1, Kind.INTEGER, is_signed=False)

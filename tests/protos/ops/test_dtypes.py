@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 from itertools import product
 from typing import Any
@@ -34,6 +36,13 @@ def _array(dtype: DType) -> npt.NDArray[Any]:
 
 def test_codes_on_the_wire_never_change() -> None:
     assert {dtype.name: dtype.code for dtype in dtypes.ALL} == CODES
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_a_copied_or_unpickled_dtype_is_the_dtype_itself(dtype: DType) -> None:
+    assert copy.deepcopy(dtype) is dtype
+    assert copy.copy(dtype) is dtype
+    assert pickle.loads(pickle.dumps(dtype)) is dtype  # noqa: S301  # our own bytes
 
 
 @pytest.mark.parametrize(("a", "b"), [*product(IN_NUMPY, repeat=2)])
