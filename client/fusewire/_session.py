@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 from weakref import WeakSet
 
 from google.protobuf.message import DecodeError
@@ -189,6 +189,13 @@ class Session:
     def __repr__(self) -> str:
         state = "open" if self.is_open else "ended"
         return f"<fusewire.Session {self.id} {state} on {self.backend or 'no backend'}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Returns the session itself, so that a deep copy of an object with arrays stays in its session."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a session is a connection of this process, and cannot be copied or pickled")
 
     # ---- recording threads ----
 

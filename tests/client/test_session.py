@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
+import pickle
 import sys
 import threading
 from collections.abc import Callable
@@ -51,6 +53,19 @@ def test_a_session_tells_the_id_that_inspection_shows() -> None:
     assert len(session.id) == 12
     assert session.id in repr(session)
     assert shown_id(session._state.stream.session_id) == session.id
+
+
+def test_a_deep_copy_of_an_object_stays_in_its_session() -> None:
+    session = connect().session
+    copied_session, weights = copy.deepcopy((session, session.array(H)))
+    assert copied_session is session
+    np.testing.assert_array_equal(weights.numpy(timeout=10), H)
+
+
+@pytest.mark.parametrize("of", [copy.copy, pickle.dumps])
+def test_a_session_is_not_copied_or_pickled(of: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match="a session is a connection of this process"):
+        of(connect().session)
 
 
 def test_a_small_upload_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(
