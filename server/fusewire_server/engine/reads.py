@@ -57,7 +57,8 @@ class Reads:
         """
         carried = tuple([fetching for fetching in effects.reads if self._may_be_carried(fetching)])
         if carried:
-            effects.reads = [fetching for fetching in effects.reads if fetching not in carried]
+            taken = set(carried)
+            effects.reads = [fetching for fetching in effects.reads if fetching not in taken]
             for fetching in carried:
                 end_reading(fetching, effects.released)
         return carried
@@ -75,7 +76,7 @@ class Reads:
         fetching.told_at_ns = time.monotonic_ns()
 
     def go_on(self, session: Session) -> None:
-        """Orders reads that waited for the client to take answers."""
+        """Orders reads that waited for the client to take answers, or for other reads to end."""
         if not session.reads:
             return
         effects = Effects()
@@ -88,12 +89,13 @@ class Reads:
             self._brought(report.fetching, report.data)
         else:
             self._missing(report.fetching, report.refusal)
+        self.go_on(report.fetching.session)
 
     def _brought(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
         self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
         if _is_unwanted(fetching):
-            self._drop(fetching)
+            fetching.session.drop_read(fetching.fetch)
         else:
             session.answer(fetching.fetch, data)
             self._wake(session)
@@ -101,7 +103,7 @@ class Reads:
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
         """Answers a fetch with the value's failure, or with `refusal`, or else with the lack of device memory."""
         if _is_unwanted(fetching):
-            self._drop(fetching)
+            fetching.session.drop_read(fetching.fetch)
             return
         no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no memory for it"), 0, 0)
         fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
@@ -121,10 +123,6 @@ class Reads:
         if orders.is_large(fetching):
             self._lanes.begin_large_read(fetching.session)
         end_reading(fetching, effects.released)
-
-    def _drop(self, fetching: Fetching) -> None:
-        fetching.session.drop_read(fetching.fetch)
-        self.go_on(fetching.session)
 
 
 def _is_unwanted(fetching: Fetching) -> bool:

@@ -16,6 +16,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 
+MOST_READ_AT_ONCE = 512  # values on their way to the host, however small, so that no turn of the event loop is long
 MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a copy of a part of it
 _ANSWER_BYTES = 64  # what an answer adds to a frame, not counting its value or the text of its failure
 
@@ -78,6 +79,8 @@ class Answers:
 
     def may_read(self, size_bytes: int) -> bool:
         """Returns whether a value of `size_bytes` may come to the host now."""
+        if len(self.being_read) >= MOST_READ_AT_ONCE:
+            return False
         return self.unread_bytes == 0 or self.unread_bytes + size_bytes <= self.most_unread_bytes
 
     def begin_read(self, fetch: int, size_bytes: int) -> None:

@@ -28,7 +28,7 @@ class Iterations:
     stepped input the indices of its values among the row's inputs.
     """
 
-    __slots__ = ("begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
+    __slots__ = ("_live_positions", "begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Iterations:
         self.scalars = scalars
         self.starts = starts
         self.begun = 0  # how many iterations the device has been told to run
+        self._live_positions = {index: position for position, index in enumerate(program.live)}
 
     @property
     def left(self) -> int:
@@ -65,25 +66,33 @@ class Iterations:
             for age, value in enumerate(ring[: max(kept, 1)]):
                 yield value, self.count - 1 - age
 
-    def number_of(self, position: int) -> int:
-        """Returns the input that takes the value at `position` among the row's inputs."""
-        return next((number for number, positions in self.stepped.items() if position in positions), position)
+    def first_uses(self, positions: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """Returns for each position among the row's inputs the first iteration that takes its value, and the input.
+
+        There may be tens of thousands of positions, so they are not looked up one by one.
+        """
+        stepped = {
+            position: (iteration, number)
+            for number, taken in self.stepped.items()
+            for iteration, position in enumerate(taken)
+        }
+        return {position: stepped.get(position, (0, position)) for position in positions}
 
     def first_failed(self, failed: Iterable[int]) -> dict[int, tuple[int, int]]:
         """Returns for each input that takes failed values the first iteration that does, and the value's position.
 
         `failed` are positions among the row's inputs. The input that fails first is the first of the table.
         """
-        found = sorted([(self._first_use(position), position) for position in failed])
+        found = sorted([(use, position) for position, use in self.first_uses(failed).items()])
         first: dict[int, tuple[int, int]] = {}
-        for iteration, position in found:
-            first.setdefault(self.number_of(position), (iteration, position))
+        for (iteration, number), position in found:
+            first.setdefault(number, (iteration, position))
         return first
 
     def position_of(self, source: int) -> int | None:
         """Returns the position of an operand among the live results, or None if the operand is an input."""
         index = source - self.program.first_result
-        return self.program.live.index(index) if index >= 0 else None
+        return self._live_positions[index] if index >= 0 else None
 
     def inputs_of(self, values: Sequence[Value], iteration: int) -> list[Value]:
         """Returns the value of each input in an iteration. `values` are all inputs of the row."""
@@ -101,9 +110,6 @@ class Iterations:
     def starts_of(self, first: Sequence[int], iteration: int) -> tuple[int, ...]:
         """Returns the slice starts of an iteration. `first` are those of the first iteration."""
         return _stepped(first, self.starts, iteration)
-
-    def _first_use(self, position: int) -> int:
-        return next((each.index(position) for each in self.stepped.values() if position in each), 0)
 
     def _input(self, values: Sequence[Value], number: int, iteration: int) -> Value:
         origin = self.program.origins.get(number)

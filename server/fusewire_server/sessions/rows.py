@@ -142,9 +142,10 @@ def stand_in(spec: Spec) -> Value:
 def _fail_dependent_results(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
     """Replaces failed inputs, and fails the results that depend on them. `failed`: position of an input -> failure."""
     stand_in_of = cache(stand_in)
+    uses = {} if row.iterations is None else row.iterations.first_uses(failed)
     for position in failed:
         value = row.inputs[position]
-        number = position if row.iterations is None else row.iterations.number_of(position)
+        _, number = uses.get(position, (0, position))
         row.inputs[position] = stand_in_of(row.entry.program.inputs[number])
         value.readers -= 1
         release_if_dead(row.session, value, released)

@@ -13,9 +13,10 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import END_REASONS
+from fusewire_server.sessions import answers
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.parts import segment, upload, upload_beside
-from tests.server.world import NEGATE, PAIR, Client, World, run, until, world
+from tests.server.world import NEGATE, PAIR, Client, World, run, staged, until, world
 
 # ---- the lives of sessions ----
 
@@ -235,6 +236,38 @@ def test_large_answers_stay_on_the_device_until_the_client_has_taken_others() ->
             assert beside is not None
             here.engine.downloaded(client.session, 1, beside, is_complete=True)
             assert (await client.fetched(2)).beside_bytes == large.size_bytes
+
+    run(test())
+
+
+def test_a_bounded_number_of_values_is_read_at_once_and_the_others_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "MOST_READ_AT_ONCE", 2)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(upload_beside(20), *[Fetch(number, 20) for number in range(1, 8)])
+            here.engine.uploaded(client.session, client.session.values[20], staged(here.device))
+            assert list(client.session.answers.being_read) == [1, 2]
+            for number in range(1, 8):
+                await client.value(number)
+            assert not client.session.reads
+
+    run(test())
+
+
+def test_a_submission_carries_a_bounded_number_of_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "MOST_READ_AT_ONCE", 2)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.hold()
+            client.send(segment(NEGATE, 100, 10), *[Fetch(number, 100) for number in range(1, 8)])
+            here.engine.unhold()
+            assert list(client.session.answers.being_read) == [1, 2]
+            for number in range(1, 8):
+                await client.value(number)
 
     run(test())
 
