@@ -58,9 +58,11 @@ def _ready(process: subprocess.Popen[str]) -> ServerProcess:
     assert process.stdout is not None
     timer = threading.Timer(_START_TIMEOUT_S, process.kill)
     timer.start()
-    line = process.stdout.readline()
-    is_late = not timer.is_alive()
-    timer.cancel()
+    try:
+        line = process.stdout.readline()
+        is_late = not timer.is_alive()
+    finally:
+        timer.cancel()  # also after Ctrl-C, because the timer's thread would keep this process from ending
     if is_late:
         raise WaitTimeout(f"the server was not ready within {_START_TIMEOUT_S} s")
     if not line:

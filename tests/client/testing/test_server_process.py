@@ -6,6 +6,13 @@ import os
 import select
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fusewire.testing import server_process
 
 PROGRAM = """
 import fusewire.testing, sys
@@ -23,3 +30,16 @@ def test_a_server_does_not_outlive_a_parent_that_was_killed() -> None:
     ended, _, _ = select.select([server], [], [], 20)
     os.close(server)
     assert ended
+
+
+def test_an_interrupted_start_leaves_no_thread_behind() -> None:
+    def interrupt() -> str:
+        raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    process: Any = SimpleNamespace(stdout=SimpleNamespace(readline=interrupt), kill=lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        server_process._ready(process)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
