@@ -74,7 +74,8 @@ def _process(command: list[str]) -> Iterator[Process]:
 
     Raises ClientFailed if the process does not end in time, or ends with a failure.
     """
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # The process is in a process group of its own, so that Ctrl-C in a terminal interrupts only this process.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0)
     assert process.stdin is not None
     assert process.stdout is not None
     try:

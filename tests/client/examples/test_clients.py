@@ -1,5 +1,6 @@
 """Client processes begin together, are followed, and none outlives a failure. The processes here only talk."""
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -32,6 +33,7 @@ print('{"event": "ready"}', flush=True)
 while True:
     sys.stdin.readline()
 """
+TELL_THE_GROUP = "import os" + SAY_DONE.replace('"ops": 10', '"ops": os.getpgrp()')
 FAIL_AT_THE_END = SAY_DONE + "raise SystemExit(5)"
 
 UseScripts = Callable[..., None]
@@ -67,6 +69,12 @@ def test_epochs_are_reported_by_client(use_scripts: UseScripts) -> None:
     told: list[int] = []
     train_together("host:1", [0, 1], epochs=2, advance=told.append)
     assert sorted(told) == [0, 0, 1, 1]
+
+
+def test_ctrl_c_in_a_terminal_does_not_reach_the_clients(use_scripts: UseScripts) -> None:
+    use_scripts(TELL_THE_GROUP)
+    (client,) = train(1)
+    assert client.ops != os.getpgrp()
 
 
 @pytest.mark.parametrize(("script", "status"), [(DIE_AT_ONCE, 3), (DIE_IN_TRAINING, 4), (FAIL_AT_THE_END, 5)])
