@@ -34,7 +34,7 @@ def serve_subprocess(
 ) -> Iterator[ServerProcess]:
     """Runs `fusewire serve` and yields its addresses. Stops the server when the block or this process ends.
 
-    `environment` is added to the environment of this process. The server logs who gets a session, as it always does, and
+    `environment` is added to the environment of this process. The server logs who gets a session, as always, and
     otherwise warnings only, unless FUSEWIRE_LOG__LEVEL is set. `arguments` are added to the command. If the server does
     not start, it writes the reason to standard error, and this function raises FusewireError. If the server is not
     ready within a minute, this function raises WaitTimeout.
