@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
@@ -17,7 +18,13 @@ Answer = TypeVar("Answer")
 
 async def refuse(context: Context, case: str, text: str) -> NoReturn:
     """Ends the call with the status of the case. The details of the status are the case's name and `text`."""
-    await context.abort(_status(case), f"{case}: {text}")
+    try:
+        await context.abort(_status(case), f"{case}: {text}")
+    except grpc.aio.AbortError as abort:
+        # gRPC keeps the exception in the call, which the frames of the exception before it refer to. So these frames,
+        # and the bytes of an upload in them, would be kept until Python's garbage collector finds the cycle.
+        abort.__context__ = None
+        raise
     raise AssertionError("abort always raises")
 
 
@@ -60,5 +67,8 @@ def aborting_on_cases(
             await refuse(context, "unauthenticated", str(refusal))
         except CaseError as error:
             await refuse(context, error.case.name, error.text)
+        except (grpc.aio.InternalError, grpc.aio.UsageError):
+            # The client has broken the call off while the server wrote. gRPC logs any other exception as an error.
+            raise asyncio.CancelledError from None
 
     return refusing

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -153,6 +155,31 @@ def test_chunks_of_one_upload_that_overlap_are_refused_though_every_byte_came() 
             assert await peer.failure(1) == "chunk_order"
 
     run(test())
+
+
+class Watching(NullDevice):
+    """Knows the host memory that was staged last, without keeping it."""
+
+    def stage(self, size_bytes: int) -> Staged:
+        staged = super().stage(size_bytes)
+        self.staged = weakref.ref(staged.memory)
+        return staged
+
+
+def test_the_bytes_of_a_failed_upload_are_freed_when_its_call_ends() -> None:
+    async def test() -> None:
+        device = Watching()
+        async with server(device=device) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE))
+            await status_of(peer.upload(20, pieces(LARGE_BYTES[:-1])))
+            await until(lambda: device.staged() is None)
+
+    gc.disable()
+    try:
+        run(test())
+    finally:
+        gc.enable()
 
 
 def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
