@@ -171,6 +171,7 @@ def test_refusals_and_ends_are_counted_by_case() -> None:
             assert await peer.goodbye() == "wrong_version"
             await status_of(peer.download(77))
             assert (counters.sessions_opened, counters.sessions_ended) == (1, {"frame_gap": 1})
+            await until(lambda: counters.refusals.total() == 2)  # the server counts after the client has its answer
             assert counters.refusals == {("session", "wrong_version"): 1, ("transfer", "session_lost"): 1}
 
     run(test())
