@@ -106,6 +106,24 @@ def test_a_loop_that_is_read_is_one_segment_with_its_last_body_from_the_first_ca
     assert len(uses) == 1
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_call_of_a_network_of_equal_layers_is_one_body_that_takes_all_weights(is_read: bool) -> None:
+    peer = connect(credit=UNBOUNDED, is_manual=True)
+    weights = [peer.session.array(W * number) for number in range(1, 7)]
+    for _ in range(100):
+        h = peer.session.array(H)
+        for w in weights:
+            h = fw.tanh(h @ w)
+        if is_read:
+            read = h.future()
+            while not read.done():
+                peer.transport.run_once()
+    peer.transport.run_once()
+    (program,) = whole_bodies(peer)
+    assert program.op_count == 2 * len(weights)
+    assert len(program.inputs) == 1 + len(weights)
+
+
 def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)

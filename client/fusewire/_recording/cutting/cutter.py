@@ -34,6 +34,7 @@ from fusewire._recording.cutting.known_bodies import KnownBodies, place_of
 from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     Period,
+    bodies_of_a_call,
     choose_rotation,
     find_period,
     ops_in_loops,
@@ -250,6 +251,7 @@ class Cutter:
             period = find_period(signatures, LARGEST_SEGMENT_OPS)
         if period is None:
             return True
+        period = _period_of_calls(period, look_back)
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
         start = len(signatures) - 2 * length + rotation
@@ -288,6 +290,16 @@ def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
     if reach is Reach.SETTLED:
         return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, min(least_ops, LARGEST_SEGMENT_OPS)) else None
     return Piece(min(ops, LARGEST_SEGMENT_OPS))
+
+
+def _period_of_calls(period: Period, look_back: LookBack) -> Period:
+    """Returns a period of whole calls, if its bodies are the layers of a network and a call fits in a fragment.
+
+    Then a call binds its weights as inputs, other than a loop over layers, which steps through them.
+    """
+    bodies = min(period.coverage, 2 * FRAGMENT_OPS) // period.length
+    layers = bodies_of_a_call(*look_back(bodies * period.length), period.length) if bodies > 1 else 1
+    return Period(layers * period.length, period.coverage)
 
 
 def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:

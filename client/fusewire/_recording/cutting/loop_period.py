@@ -10,7 +10,7 @@ import numpy as np
 
 from fusewire._recording.implementation import places_of_signatures
 from fusewire._recording.signature import signature_of
-from fusewire._recording.tape import Integers, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
 
 LEAST_COVERAGE = 64  # ops that a loop covers at least; equal layers within a body repeat too, but cover fewer ops
 MOST_TRIES = 256
@@ -47,6 +47,26 @@ def find_period(items: Integers, longest: int) -> Period | None:
             # Such a period covers no more than `best`, so it is skipped.
             place = bisect_right(lengths, best.coverage - best.length, lo=place)
     return best if best.length else None
+
+
+def bodies_of_a_call(records: Sequence[Record], first: int, length: int) -> int:
+    """Returns how many bodies make a call of a network of equal layers, or 1 if the bodies are no such layers.
+
+    Each layer is a body of `length` ops, which takes the result of the layer before and weights of its own. After some
+    layers the next call begins: its first layer takes something from elsewhere, and the weights come again. `records`
+    are whole bodies; `first` is the number of the first record.
+    """
+    bodies = flatten(records).reshape(len(records) // length, -1)
+    is_outer = (bodies >= FIRST_HANDLE) & ((bodies < first - length) | (bodies >= first + len(records)))
+    is_weight = is_outer.all(axis=0)
+    begins = is_outer[:, is_outer.any(axis=0) & ~is_weight].any(axis=1)
+    weights = bodies[:, is_weight]
+    if not begins.any() or (weights == weights[0]).all():
+        return 1
+    cells = np.where(is_weight, bodies, is_outer)
+    before = np.flatnonzero((cells[:-1] == cells[-1]).all(axis=1))[::-1].tolist()
+    distances = [len(bodies) - 1 - body for body in before if len(bodies) - 1 - body <= len(bodies) // 2]
+    return next((each for each in distances if (cells[each:] == cells[:-each]).all()), 1)
 
 
 def choose_rotation(records: Sequence[Record], first: int) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +13,7 @@ from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     MOST_TRIES,
     Period,
+    bodies_of_a_call,
     choose_rotation,
     find_period,
     ops_in_loops,
@@ -157,6 +161,40 @@ def test_a_body_begins_where_the_fewest_values_cross() -> None:
     for skipped in range(4):
         rotation = choose_rotation(records[skipped : skipped + 8], FIRST + skipped)
         assert (skipped + rotation) % 4 == 0
+
+
+def _layers(weights: Sequence[int], *, begins_every: int) -> list[Record]:
+    """h = -(h @ w) for each of the weights. After so many layers a call begins, which takes a new upload as h."""
+    records: list[Record] = []
+    for index, weight in enumerate(weights):
+        start = FIRST + 2 * index
+        carried = (1 << 51) + index if index % begins_every == 0 else start - 1
+        records += [op("matmul", carried, (1 << 50) + weight), op("negative", start)]
+    return records
+
+
+@pytest.mark.parametrize(
+    ("weights", "begins_every", "bodies"),
+    [
+        ([0, 1, 2, 3] * 4, 4, 4),
+        ([0, 1, 2, 3] * 2, 4, 4),
+        ([0, 1, 0, 1] * 4, 4, 4),
+        ([0] * 16, 4, 1),  # a loop of four iterations, called again
+        ([0, 1, 2, 3] * 4, 100, 1),  # one chain of all layers
+        ([0] * 16, 100, 1),
+        (list(range(16)), 4, 1),
+        ([0, 1, 2, 3, 4, 5, 6, 7], 4, 1),
+        ([0, 1, 2, 3] * 4, 3, 1),
+    ],
+)
+def test_the_layers_of_a_network_make_a_call_whose_weights_come_again(
+    weights: list[int], begins_every: int, bodies: int
+) -> None:
+    records = _layers(weights, begins_every=begins_every)
+    found = [
+        bodies_of_a_call(records[skipped : len(records) - 2 + skipped], FIRST + skipped, 2) for skipped in range(2)
+    ]
+    assert found == [bodies if 2 * bodies <= len(weights) - 1 else 1] * 2
 
 
 @given(st.lists(st.sampled_from(["add", "multiply", "matmul", "subtract"]), min_size=1, max_size=30))
