@@ -119,6 +119,7 @@ class BinaryCache:
             # A worker has a temporary folder in the cache, which is removed with the worker.
             temporary = Path(tempfile.gettempdir())
             folder = temporary if temporary.parent == self.folder else self.folder
+            folder.mkdir(exist_ok=True, mode=0o700)  # somebody may have emptied the cache meanwhile
             descriptor, path = tempfile.mkstemp(suffix=suffix, prefix=PART_PREFIX, dir=folder)
             os.close(descriptor)
             Path(path).write_bytes(content)

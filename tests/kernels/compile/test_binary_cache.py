@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile.binary_cache import BinaryCache, most_cached_bytes
+from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, BinaryCache, most_cached_bytes
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 
@@ -45,6 +46,16 @@ def test_a_file_that_was_cut_short_is_missing_in_the_next_process(tmp_path: Path
     assert list(cache.missing([_source(0)]).values()) == [_source(0)]
     assert _publish(cache, 0).read_bytes() == b"code 0"
     assert cache.missing([_source(0)]) == {}
+
+
+def test_a_cache_that_is_removed_with_the_temporary_folder_of_its_process_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = BinaryCache(tmp_path / "cache", "a compiler", ".so")
+    monkeypatch.setattr("tempfile.tempdir", str(cache.folder / f"{WORKER_PREFIX}1"))
+    _publish(cache, 0)
+    shutil.rmtree(cache.folder)
+    assert _publish(cache, 1).read_bytes() == b"code 1"
 
 
 @pytest.mark.parametrize("folder", ["/proc/nowhere", "/dev/null/cache"])
