@@ -73,6 +73,8 @@ class FusewireService:
     async def session(self, frames: RawFrames, context: Context) -> None:
         """Serves one stream of a session: hello and welcome, then frames both ways until one side ends the stream."""
         tenant = self._access.tenant(context.invocation_metadata())
+        # Before the first message, because gRPC cannot end a call whose metadata wait together with that message.
+        await context.send_initial_metadata(())
         told: dict[str, object] = {"tenant": tenant, "peer": context.peer()}
         try:
             hello = await _first(frames, self._limits.message_bytes)

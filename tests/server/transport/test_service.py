@@ -311,6 +311,22 @@ def test_a_client_that_does_not_read_loses_its_session() -> None:
     run(test())
 
 
+def test_a_client_that_does_not_even_read_its_welcome_hears_why_its_session_ends() -> None:
+    async def test() -> None:
+        no_room = (("grpc.http2.lookahead_bytes", 0), ("grpc.http2.bdp_probe", 0))
+        async with (
+            server(unread_s=0.1) as here,
+            grpc.aio.insecure_channel(f"127.0.0.1:{here.port}", options=no_room) as channel,
+        ):
+            peer = Peer(channel)
+            await peer.connect().write(hello())
+            await until(lambda: here.engine.counters.sessions_ended == {"slow_reader": 1})
+            status, details = await status_of(peer.result(1))
+            assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+
+    run(test())
+
+
 def test_a_client_of_many_versions_is_not_told_all_of_them() -> None:
     async def test() -> None:
         async with server() as here:
