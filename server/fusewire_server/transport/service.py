@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial, wraps
 from typing import TypeVar
 
@@ -82,7 +82,9 @@ class FusewireService:
         except CaseError as error:
             audit.warning("a session was refused: %s", error, extra=told | {"case": error.case.name})
             self._engine.counters.refused(SESSION_DOOR, error.case.name)
-            await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
+            with suppress(TimeoutError):  # a client that never reads does not keep the call
+                async with asyncio.timeout(self._engine.config.limits.unread_s):
+                    await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
             return
         told |= {"session": shown_id(session.session_id), "epoch": session.epoch}
         audit.info("a session has a stream", extra=told)

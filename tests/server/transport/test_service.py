@@ -24,7 +24,7 @@ from fusewire_server.sessions.session import SessionState
 from fusewire_server.transport import service, session_stream
 from fusewire_server.transport.session_stream import parse_frame
 from tests.server.parts import chain, new, segment, upload
-from tests.server.wire import Peer, first_frame, hello, server, status_of
+from tests.server.wire import Peer, Server, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
 
 
@@ -311,19 +311,38 @@ def test_a_client_that_does_not_read_loses_its_session() -> None:
     run(test())
 
 
+def without_room(here: Server) -> grpc.aio.Channel:
+    """A connection on which a message travels only when its client reads."""
+    options = (("grpc.http2.lookahead_bytes", 0), ("grpc.http2.bdp_probe", 0))
+    return grpc.aio.insecure_channel(f"127.0.0.1:{here.port}", options=options)
+
+
 def test_a_client_that_does_not_even_read_its_welcome_hears_why_its_session_ends() -> None:
     async def test() -> None:
-        no_room = (("grpc.http2.lookahead_bytes", 0), ("grpc.http2.bdp_probe", 0))
-        async with (
-            server(unread_s=0.1) as here,
-            grpc.aio.insecure_channel(f"127.0.0.1:{here.port}", options=no_room) as channel,
-        ):
+        async with server(unread_s=0.1) as here, without_room(here) as channel:
             peer = Peer(channel)
             await peer.connect().write(hello())
             await until(lambda: here.engine.counters.sessions_ended == {"slow_reader": 1})
             status, details = await status_of(peer.result(1))
             assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
 
+    run(test())
+
+
+def test_a_client_that_does_not_read_its_refusal_does_not_keep_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with server(unread_s=0.1) as here, without_room(here) as channel:
+            await Peer(channel).connect().write(pb.ClientFrame(number=1))
+            await until(lambda: ended)
+
+    ended: list[bool] = []
+    serve = service.FusewireService.session
+
+    async def serving(*arguments: Any) -> None:
+        await serve(*arguments)
+        ended.append(True)
+
+    monkeypatch.setattr(service.FusewireService, "session", serving)
     run(test())
 
 
