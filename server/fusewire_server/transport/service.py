@@ -101,7 +101,9 @@ class FusewireService:
             text = f"the client speaks {_spoken(hello.versions)}; this server speaks {PROTOCOL_VERSION}"
             raise CaseError("wrong_version", text)
         if hello.session_id:
-            return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+            session = self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+            session.peer = context.peer()
+            return session
         self._access.check_newcomer(context.invocation_metadata())
         return self._engine.open(tenant, hello.client, context.peer())
 

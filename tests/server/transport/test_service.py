@@ -311,6 +311,21 @@ def test_a_client_that_does_not_read_loses_its_session() -> None:
     run(test())
 
 
+def test_a_session_that_is_resumed_on_another_connection_is_shown_with_its_address() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            first = session.peer
+            options = (("grpc.use_local_subchannel_pool", 1),)
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{here.port}", options=options) as peer.channel:
+                await peer.resume()
+                assert (session.epoch, session.peer.startswith("ipv4:127.0.0.1:")) == (2, True)
+                assert session.peer != first
+
+    run(test())
+
+
 def without_room(here: Server) -> grpc.aio.Channel:
     """A connection on which a message travels only when its client reads."""
     options = (("grpc.http2.lookahead_bytes", 0), ("grpc.http2.bdp_probe", 0))
