@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable
 
 from fusewire_server.device.orders import Order, Release, Write
@@ -12,18 +11,19 @@ from fusewire_server.sessions.session import Session, Value
 class DeviceOrders:
     """The orders of one turn of the event loop. The loop thread owns this state.
 
-    The argument `hand_over` gives orders to the device thread, in their order.
+    The argument `hand_over` gives orders to the device thread, in their order. `end_turn_soon` has the method
+    `hand_over` called at the end of this turn.
     """
 
-    def __init__(self, hand_over: Callable[..., None]) -> None:
+    def __init__(self, hand_over: Callable[..., None], end_turn_soon: Callable[[], None]) -> None:
         self._hand_over = hand_over
-        self._loop = asyncio.get_running_loop()
+        self._end_turn_soon = end_turn_soon
         self._orders: list[Order] = []
 
     def add(self, order: Order) -> None:
         """Adds an order to the orders of this turn of the loop."""
         if not self._orders:
-            self._loop.call_soon(self.hand_over)  # for the case that no method of this turn hands them over
+            self._end_turn_soon()
         self._orders.append(order)
 
     def add_write(self, write: Write) -> None:

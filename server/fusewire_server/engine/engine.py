@@ -73,7 +73,8 @@ class Engine:
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
-        self._orders = DeviceOrders(self._device_thread.order)
+        self._orders = DeviceOrders(self._device_thread.order, self._end_turn_soon)
+        self._is_turn_ending = False  # whether `_end_turn` is going to be called
         self._ended_sessions = EndedSessions(self._orders)
         self._submissions = Submissions(
             config.device, device, self._orders, self.counters, self._registry.wake, self.no_room
@@ -332,11 +333,24 @@ class Engine:
         self._orders.add_release([session], effects.released)
         self._reads.go_on(session)
         self._submissions.update(session)
-        self._submissions.submit()
-        self._orders.hand_over()
+        self._end_turn_soon()
         self._registry.wake(session)
 
     # ---- submit ----
+
+    def _end_turn_soon(self) -> None:
+        """Submits rows, and hands orders over, once all frames are applied that this turn of the event loop brings.
+
+        So rows of the clients that are busy now share a submission.
+        """
+        if not self._is_turn_ending:
+            self._is_turn_ending = True
+            self._loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._is_turn_ending = False
+        self._submissions.submit()
+        self._orders.hand_over()
 
     @property
     def is_held(self) -> bool:
@@ -366,8 +380,7 @@ class Engine:
             reports, self._reports = self._reports, []
         for report in reports:
             self._finish_or_break(report)
-        self._submissions.submit()
-        self._orders.hand_over()
+        self._end_turn()
 
     def _finish_or_break(self, report: orders.Report) -> None:
         """Handles a report. If that fails, the server is broken, because tables may be wrong; other reports go on."""

@@ -38,6 +38,19 @@ def test_sessions_that_wait_at_the_same_program_are_rows_of_one_submission() -> 
     run(test())
 
 
+def test_rows_that_come_in_one_turn_of_the_event_loop_share_a_submission() -> None:
+    async def test() -> None:
+        async with world() as here:
+            clients = [here.client(str(index)) for index in range(8)]
+            for client in clients:
+                client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            values = [await client.value(1) for client in clients]
+            assert values == [[-0.0, -1.0, -2.0, -3.0]] * 8
+            assert dict(here.engine.counters.rows_per_submission) == {8: 1}
+
+    run(test())
+
+
 def test_at_tier_1_they_are_rows_of_one_launch() -> None:
     async def test() -> None:
         async with world(planner=InstantPlanner()) as here:
