@@ -153,6 +153,7 @@ class Plans:
             key.cost = RowCost()
             key.enter(PlanState.LOADED)
             key.loaded = loaded
+            key.refusal = ""
         elif isinstance(key, OneOpCall):
             self._one_ops[key] = one_op = OneOp(loaded, SlotLayout(loaded.plan), key.result())
             for entry in self._no_longer_awaited(key):

@@ -207,7 +207,7 @@ def test_a_program_that_a_full_disk_refused_is_planned_later(monkeypatch: pytest
         await until(lambda: entry.state is PlanState.UNPLANNED)
         here.plans.plan(entry, session())
         await here.answer(1)
-        assert (entry.state, here.plans.trouble) == (PlanState.LOADED, "")
+        assert (entry.state, entry.refusal, here.plans.trouble) == (PlanState.LOADED, "", "")
 
     in_world(test)
 
