@@ -124,6 +124,22 @@ def test_a_call_of_a_network_of_equal_layers_is_one_body_that_takes_all_weights(
     assert len(program.inputs) == 1 + len(weights)
 
 
+def test_a_deep_network_is_a_loop_of_its_layers_only_until_its_weights_come_again() -> None:
+    peer = connect(credit=UNBOUNDED, is_manual=True)
+    weights = [peer.session.array(W * number) for number in range(1, 41)]
+    sizes = []
+    for _ in range(12):
+        h = peer.session.array(H)
+        for w in weights:
+            h = fw.tanh(h @ w)
+        read = h.future()
+        while not read.done():
+            peer.transport.run_once()
+        last = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)][-1]
+        sizes.append(peer.server.programs[last.program].op_count)
+    assert sizes == [2] * 7 + [80] * 5
+
+
 def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)

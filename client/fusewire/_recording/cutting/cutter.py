@@ -49,6 +49,7 @@ HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
 _LONGEST_BODY_OPS = HISTORY_OPS // 2  # a loop is found once two bodies of it are recorded
+_OPS_OF_TWO_CALLS = 2 * FRAGMENT_OPS  # of a network whose calls are bodies
 _READS_THAT_ROTATE = 2  # so many reads at one op of the body rotate it; a single read may stand at the end of the loop
 
 
@@ -96,6 +97,7 @@ class Cutter:
         self._body: Integers | None = None
         self._lead_ops = 0  # while in a loop: unsent ops before the next body begins
         self._reads: list[int] = []  # while in a loop: for the last reads, ops from the read to the next body
+        self._looped_ops: int | None = None  # while in a loop: its sent ops, until `_enter_calls` has looked at them
         self._known = KnownBodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # the unsent ops at the last call of `next_piece`
         self._sent = History.empty(HISTORY_OPS)  # the last sent ops, as many as a search for a loop needs
@@ -135,6 +137,8 @@ class Cutter:
             self._leave(unsent, look_back)
         elif self._body is None and len(unsent) != self._searched_ops:
             self._enter(unsent, look_back)
+        elif self._body is not None and self._looped_ops is not None and self._looped_ops >= _OPS_OF_TWO_CALLS:
+            self._enter_calls(self._body, unsent, look_back)
         if self._body is None and reach is not Reach.SETTLED:
             self._search_before(len(unsent) - 1, unsent, look_back)
         if self._body is None:
@@ -146,10 +150,12 @@ class Cutter:
         """Notes that `piece`, the last piece returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
         lead_ops, searched_ops = self._lead_ops - piece.ops, self._searched_ops - piece.ops
+        looped_ops = None if self._looped_ops is None else self._looped_ops + piece.ops
         if self._body is not None and lead_ops < 0:
             lead_ops %= len(self._body)
         # All fields are assigned at the end, because a signal handler may raise between two statements.
         self._sent, self._lead_ops, self._searched_ops = sent, lead_ops, searched_ops
+        self._looped_ops = looped_ops
 
     def note_end(self, reach: Reach) -> None:
         """Notes that all ops are cut. After two reads at one op of the body, rotates the body to end with this op."""
@@ -217,6 +223,17 @@ class Cutter:
         elif known.place < LEAST_COVERAGE or not self._search_before(known.place, unsent, look_back):
             self._begin(known.body, known.place)
 
+    def _enter_calls(self, layer: Integers, unsent: Integers, look_back: LookBack) -> None:
+        """Enters the calls of a network, if the loop's bodies have turned out to be its layers.
+
+        Most loops are entered before their bodies can show that.
+        """
+        self._looped_ops = None
+        period = find_period(self._last_signatures(unsent), LARGEST_SEGMENT_OPS)
+        if period is not None and _layers_of_a_call(period, look_back) > 1:
+            self._known.drop(layer)
+            self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
+
     def _search_before(self, place: int, unsent: Integers, look_back: LookBack) -> bool:
         """Enters a new loop that ends among the unsent ops up to a place. Returns False if none is found.
 
@@ -241,7 +258,7 @@ class Cutter:
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
         """Enters a new loop with a body of at most `longest` ops, if any. Returns False if there is no loop at all."""
-        signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
+        signatures = self._last_signatures(unsent)
         period = find_period(signatures, _LONGEST_BODY_OPS)
         if period is None:
             return False
@@ -259,6 +276,10 @@ class Cutter:
         self._begin(body, _first_place(body, unsent, _lead(len(unsent), period, -rotation % length)))
         return True
 
+    def _last_signatures(self, unsent: Integers) -> Integers:
+        """Returns the signatures of the last ops, as many as a search for a loop needs."""
+        return np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
+
     def _is_of_loops(self, body: Integers) -> bool:
         """Returns whether inner loops make up at least half of a long body.
 
@@ -274,7 +295,7 @@ class Cutter:
         return self._of_loops[known]
 
     def _begin(self, body: Integers, lead_ops: int) -> None:
-        self._body, self._lead_ops, self._reads = body, lead_ops, []
+        self._body, self._lead_ops, self._reads, self._looped_ops = body, lead_ops, [], 0
         self._known.add(body)
 
 
@@ -297,9 +318,12 @@ def _period_of_calls(period: Period, look_back: LookBack) -> Period:
 
     Then a call binds its weights as inputs, other than a loop over layers, which steps through them.
     """
-    bodies = min(period.coverage, 2 * FRAGMENT_OPS) // period.length
-    layers = bodies_of_a_call(*look_back(bodies * period.length), period.length) if bodies > 1 else 1
-    return Period(layers * period.length, period.coverage)
+    return Period(_layers_of_a_call(period, look_back) * period.length, period.coverage)
+
+
+def _layers_of_a_call(period: Period, look_back: LookBack) -> int:
+    bodies = min(period.coverage, _OPS_OF_TWO_CALLS) // period.length
+    return bodies_of_a_call(*look_back(bodies * period.length), period.length) if bodies > 1 else 1
 
 
 def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
