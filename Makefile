@@ -8,7 +8,7 @@ BASE_PYTHON ?= python3
 CUDA ?= cuda13
 # Compiling a thousand kernels is what takes the time.
 GPU_TEST_PROCESSES ?= 8
-# It makes kernels so slow that few runs with random waits have to do.
+# A sanitizer makes kernels so slow that few runs with random waits have to do.
 SANITIZER = $(shell command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 SANITIZED_RUNS ?= 2
 

@@ -103,7 +103,7 @@ def _carried(program: Program, graph: Graph, instance: Instance) -> dict[int, in
         _require("a value is carried over more than one iteration", is_met=len(origin.initial) == 1)
         is_computed = origin.source >= program.first_result
         _require("an input takes what another input had in the iteration before", is_met=is_computed)
-        result = graph.outputs[program.live.index(origin.source - program.first_result)]
+        result = graph.outputs[program.live_positions[origin.source - program.first_result]]
         _require("a carried value is not computed by the group", is_met=result in written)
         _require("it reads a part of a carried value", is_met=not layout.offset and not layout.moves)
         store_of[index] = written[result]

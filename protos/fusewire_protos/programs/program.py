@@ -139,6 +139,11 @@ class Program:
         return tuple([(index, self.distinct[self.signature_numbers[index]]) for index in indices])
 
     @cached_property
+    def live_positions(self) -> dict[int, int]:
+        """The position of each live result among the live results, by the index of its op."""
+        return {index: position for position, index in enumerate(self.live)}
+
+    @cached_property
     def live_sizes(self) -> tuple[int, ...]:
         """Bytes of each live result."""
         return tuple([self.result_spec(index).size_bytes for index in self.live])

@@ -28,7 +28,7 @@ class Iterations:
     stepped input the indices of its values among the row's inputs.
     """
 
-    __slots__ = ("_live_positions", "begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
+    __slots__ = ("begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
         self,
@@ -48,7 +48,6 @@ class Iterations:
         self.scalars = scalars
         self.starts = starts
         self.begun = 0  # how many iterations the device has been told to run
-        self._live_positions = {index: position for position, index in enumerate(program.live)}
 
     @property
     def left(self) -> int:
@@ -92,7 +91,7 @@ class Iterations:
     def position_of(self, source: int) -> int | None:
         """Returns the position of an operand among the live results, or None if the operand is an input."""
         index = source - self.program.first_result
-        return self._live_positions[index] if index >= 0 else None
+        return self.program.live_positions[index] if index >= 0 else None
 
     def inputs_of(self, values: Sequence[Value], iteration: int) -> list[Value]:
         """Returns the value of each input in an iteration. `values` are all inputs of the row."""

@@ -268,7 +268,8 @@ class Cutter:
             period = find_period(signatures, LARGEST_SEGMENT_OPS)
         if period is None:
             return True
-        period = _period_of_calls(period, look_back)
+        # Of a network a body is a call: it binds the weights as inputs, which a loop over layers would step through.
+        period = period._replace(length=period.length * _layers_of_a_call(period, look_back))
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
         start = len(signatures) - 2 * length + rotation
@@ -313,15 +314,8 @@ def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
     return Piece(min(ops, LARGEST_SEGMENT_OPS))
 
 
-def _period_of_calls(period: Period, look_back: LookBack) -> Period:
-    """Returns a period of whole calls, if its bodies are the layers of a network and a call fits in a fragment.
-
-    Then a call binds its weights as inputs, other than a loop over layers, which steps through them.
-    """
-    return Period(_layers_of_a_call(period, look_back) * period.length, period.coverage)
-
-
 def _layers_of_a_call(period: Period, look_back: LookBack) -> int:
+    """Returns how many bodies are the layers that a call of a network has: 1 if they are none, or for a long call."""
     bodies = min(period.coverage, _OPS_OF_TWO_CALLS) // period.length
     return bodies_of_a_call(*look_back(bodies * period.length), period.length) if bodies > 1 else 1
 
