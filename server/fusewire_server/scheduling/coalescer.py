@@ -106,7 +106,8 @@ class Accounts:
                 heappush(self._heap, (self.used_ns[key], next(self._items), key))
         self._changed.clear()
         if len(self._heap) > 2 * len(self._waiting) + _SPARE_ITEMS:
-            self._heap = [item for item in self._heap if self._is_current(item)]
+            # One item for each key: a key that is charged nothing has several items of its present time.
+            self._heap = [*{item[-1]: item for item in self._heap if self._is_current(item)}.values()]
             heapify(self._heap)
         seen: dict[Hashable, tuple[int, int, Hashable]] = {}
         try:

@@ -326,6 +326,19 @@ def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> Non
     assert len(accounts._heap) <= 2 * 2 + 64 + 1
 
 
+def test_a_key_that_is_charged_nothing_takes_no_more_room() -> None:
+    accounts = Accounts()
+    accounts.enter("first")
+    accounts.enter("ahead")
+    accounts.charge("ahead", 1)
+    for _ in range(1000):
+        accounts.enter("ahead")
+        order = accounts.in_order()
+        assert next(order) == "first"
+        order.close()
+    assert len(accounts._heap) <= 2 * 2 + 64 + 1
+
+
 def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
     accounts = Accounts()
     accounts.enter("often")
