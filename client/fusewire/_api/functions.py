@@ -22,7 +22,7 @@ from fusewire._api.array import Array
 from fusewire._api.catalogued import floor, maximum, minimum, power
 from fusewire._api.operands import apply_to_any, array_beside, arrays_of, asarray
 from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
-from fusewire._errors import ArgumentError, ShapeError
+from fusewire._errors import ArgumentError, QuotaExceeded, ShapeError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, create
 from fusewire_protos.frames import Scalar
@@ -206,6 +206,9 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
         raise ArgumentError("concat takes at least one array")
     if axis is None:
         given, axis = [ravel(each) for each in given], 0
+    most = given[0].session.limits.program_operands
+    if len(given) > most:
+        raise QuotaExceeded(f"concat of {len(given)} operands; limits.program_operands = {most}")
     joined: Array = apply(BY_NAME["concat"], given, (axis_of(axis, given[0].ndim),))
     return joined
 

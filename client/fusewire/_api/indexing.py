@@ -18,9 +18,6 @@ from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.shapes import Region, Shape
 
-_FIRST_AXIS = (0,)
-_STEP_OF_ONE = (1,)
-
 
 class Gather(NamedTuple):
     """Integers that select along `axis`, which is an axis of the array that the region and the new shape give.
@@ -161,16 +158,6 @@ def read_index(key: Any, shape: Shape) -> Index:
         else:
             reader.read(item)
     return reader.index()
-
-
-def read_window(key: Any, shape: Shape) -> Index | None:
-    """Reads a part of the first axis with step 1, the usual key in loops, fast. Returns None for any other key."""
-    if type(key) is not slice or key.step is not None or not shape:
-        return None
-    start, stop, _ = key.indices(shape[0])
-    if start >= stop or stop - start == shape[0]:
-        return None
-    return Index(Region(_FIRST_AXIS, (stop - start,), _STEP_OF_ONE, ()), (start,), None, None)
 
 
 def whole(shape: Shape) -> Region:

@@ -14,6 +14,7 @@ import numpy as np
 from fusewire._api import operations
 from fusewire._api.array import Array
 from fusewire._recording.default_session import default_session
+from fusewire._recording.implementation import record_known
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
 from fusewire_protos.ops.catalogue import Attributes, Op
 
@@ -42,12 +43,19 @@ def arrays_of(*given: Any) -> list[Array]:
 
     If there is no array, uploads to the default session.
     """
+    if all([isinstance(each, Array) for each in given]):
+        return [*given]
     session = _session_of(given)
     return [each if isinstance(each, Array) else session.array(each) for each in given]
 
 
 def apply_to_any(op: Op, *operands: Any, attributes: Attributes = ()) -> Array:
     """Records an op of arrays, scalars and data to be uploaded."""
+    recorded: Array | None = record_known(op, operands, attributes)
+    return _apply_any(op, operands, attributes) if recorded is None else recorded
+
+
+def _apply_any(op: Op, operands: tuple[Any, ...], attributes: Attributes) -> Array:
     lead = next((operand for operand in operands if isinstance(operand, Array)), None)
     if lead is None:
         lead = asarray(operands[0])

@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._api import indexing
+from fusewire._api.indexing import Index
 from fusewire._api.operations import reshape, take, transpose
+from fusewire._recording.implementation import name_of_key, record_item
+from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import Recorded, apply_to_one
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Region
@@ -18,12 +21,28 @@ R = TypeVar("R", bound=Recorded)
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
     """Records `x[key]`. `as_array` uploads indices, unless they already are an array of the session."""
-    index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
+    recorded = record_item(x, key)
+    if recorded is not None:
+        item: R = recorded
+        return item
+    index = indexing.read_index(key, x._spec.shape)
+    _keep(x, key, index)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)
     if index.new_shape is not None:
         x = reshape(x, index.new_shape)
     return x if index.gather is None else _gather(x, index.gather, as_array)
+
+
+def _keep(x: Recorded, key: Any, index: Index) -> None:
+    """Keeps the meaning of a key for `record_item`, if the key is one op."""
+    name = name_of_key(key)
+    if name is None or index.gather is not None:
+        return
+    if index.region is None and index.new_shape is not None:
+        learn_item(x._spec, name, BY_NAME["reshape"], (index.new_shape,), ())
+    if index.region is not None and index.new_shape is None:
+        learn_item(x._spec, name, BY_NAME["slice"], tuple(index.region), index.starts)
 
 
 def _gather(x: R, gather: indexing.Gather, as_array: Callable[[Any], R]) -> R:

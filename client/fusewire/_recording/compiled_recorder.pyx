@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from numpy import empty, int64
 
-from fusewire._recording.op_rules import learn, learn_beside
+from fusewire._recording.op_rules import known_items, known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
 
 # Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
@@ -424,6 +424,107 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values):
     for place in range(len(listed_values)):
         items[1 + len(listed) + place] = recorder.keep_value(listed_values[place])
     return finish(result, recorder, count, signature.result)
+
+
+cdef dict KNOWN_ITEMS = known_items, KNOWN_OPS = known_ops
+
+
+def record_known(op, operands, attributes, starts=()):
+    """See `python_recorder.record_known`."""
+    cdef tuple given = tuple(operands), listed_starts = tuple(starts)
+    cdef list kinds = [], values = []
+    cdef ThreadTape tape = None
+    cdef Recorded result
+    cdef PyTypeObject* kind = NULL
+    cdef int64_t* items
+    for each in given:
+        if not isinstance(each, Recorded):
+            kinds.append(type(each))
+            continue
+        if kind == NULL:
+            kind, tape = Py_TYPE(each), (<Recorded>each)._recorder
+            if tape is None or tape.thread != PyThread_get_thread_ident():
+                return None
+        elif (<Recorded>each)._recorder is not tape:
+            return None
+        kinds.append((<Recorded>each)._spec)
+    found = None if tape is None else KNOWN_OPS.get((op, attributes, tuple(kinds)))
+    if found is None:
+        return None
+    scalars = iter(found[2])
+    try:
+        for each in given:
+            if not isinstance(each, Recorded):
+                values.append(next(scalars)(each))
+    except OverflowError:
+        return None
+    cdef int64_t number = found[0]
+    result = new_array(kind)
+    tape.make_room_for_record(1 + len(given) + len(listed_starts))
+    items = tape.integers.items + tape.integers.count
+    items[0] = number
+    items += 1
+    for each in given:
+        if isinstance(each, Recorded):
+            items[0] = (<Recorded>each)._handle
+            items += 1
+    for value in values:
+        items[0] = tape.keep_value(value)
+        items += 1
+    for value in listed_starts:
+        items[0] = tape.keep_value(value)
+        items += 1
+    return finish(result, tape, 1 + len(given) + len(listed_starts), found[1])
+
+
+cdef inline bint is_plain(object part):
+    return type(part) is int or part is None or part is Ellipsis
+
+
+def name_of_key(key):
+    """See `python_recorder.name_of_key`."""
+    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef list name = []
+    for item in items:
+        if type(item) is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if not (is_plain(start) and is_plain(stop) and is_plain(step)):
+                return None
+            name.append(start)
+            name.append(stop)
+            name.append(step)
+            name.append(slice)
+        elif is_plain(item):
+            name.append(item)
+        else:
+            return None
+    return tuple(name)
+
+
+def record_item(Recorded x not None, key):
+    """See `python_recorder.record_item`."""
+    cdef ThreadTape tape = x._recorder
+    cdef tuple starts
+    cdef Recorded result
+    cdef int64_t* items
+    if tape is None or tape.thread != PyThread_get_thread_ident():
+        return None
+    name = name_of_key(key)
+    found = None if name is None else KNOWN_ITEMS.get((x._spec, name))
+    if found is None:
+        return None
+    cdef int64_t number = found[0]
+    starts = found[2]
+    result = new_array(Py_TYPE(x))
+    tape.make_room_for_record(2 + len(starts))
+    items = tape.integers.items + tape.integers.count
+    items[0] = number
+    items[1] = x._handle
+    items += 2
+    for value in starts:
+        items[0] = tape.keep_value(value)
+        items += 1
+    return finish(result, tape, 2 + len(starts), found[1])
 
 
 # ---- what is known of an op ----

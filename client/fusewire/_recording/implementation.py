@@ -22,9 +22,12 @@ __all__ = [
     "binary_operator",
     "count_repeats",
     "light",
+    "name_of_key",
     "places_of_signatures",
     "prefix_operator",
     "record",
+    "record_item",
+    "record_known",
     "results_among",
     "unary",
 ]
@@ -76,8 +79,11 @@ if TYPE_CHECKING:
         adopt_without_handle,
         binary_operator,
         light,
+        name_of_key,
         prefix_operator,
         record,
+        record_item,
+        record_known,
         unary,
     )
 else:
@@ -86,4 +92,5 @@ else:
     Recorded, ThreadTape, light = _modules.recorder.Recorded, _modules.recorder.ThreadTape, _modules.recorder.light
     adopt, adopt_without_handle = _modules.recorder.adopt, _modules.recorder.adopt_without_handle
     binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator
-    record, unary = _modules.recorder.record, _modules.recorder.unary
+    name_of_key, record, unary = _modules.recorder.name_of_key, _modules.recorder.record, _modules.recorder.unary
+    record_item, record_known = _modules.recorder.record_item, _modules.recorder.record_known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,39 @@ class LearntBeside(NamedTuple):
     signature: int
     result: ArraySpec
     canonical: Canonical  # converts the scalar to the value that is sent
+
+
+class LearntOp(NamedTuple):
+    """The same for an op of any number of arrays and Python scalars."""
+
+    signature: int
+    result: ArraySpec
+    canonicals: tuple[Canonical, ...]  # for each scalar
+
+
+# By the op, its attributes, and for each operand the spec of an array or the type of a scalar: bool, int or float.
+# `record_known` finds in it what `record_op.apply` has learnt. It drops no entry, as the registry of signatures.
+known_ops: dict[tuple[Op, Attributes, tuple[ArraySpec | type, ...]], LearntOp] = {}
+
+
+class LearntItem(NamedTuple):
+    """What recording `x[key]` needs once the key has been read, if it is one op."""
+
+    signature: int
+    result: ArraySpec
+    starts: tuple[int, ...]
+
+
+MOST_ITEMS = 4096  # keys, such as those of a loop that goes through a sequence
+known_items: dict[tuple[ArraySpec, Hashable], LearntItem] = {}  # by the spec of the array, and the name of the key
+
+
+def learn_item(spec: ArraySpec, name: Hashable, op: Op, attributes: Attributes, starts: tuple[int, ...]) -> None:
+    """Keeps that the key of this name is an op with these attributes for an array of this spec."""
+    signature = intern_signature(op, (spec,), attributes)
+    if len(known_items) >= MOST_ITEMS:
+        known_items.clear()
+    known_items[spec, name] = LearntItem(signature.number, signature.result, starts)
 
 
 def learn(op: Op, specs: tuple[ArraySpec, ...], attributes: Attributes = ()) -> Learnt:

@@ -8,12 +8,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from types import FrameType
+from types import EllipsisType, FrameType, NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fusewire._recording.op_rules import PYTHON_SCALARS, Checked, Learnt, LearntBeside, learn, learn_beside
+from fusewire._recording.op_rules import (
+    PYTHON_SCALARS,
+    Checked,
+    Learnt,
+    LearntBeside,
+    known_items,
+    known_ops,
+    learn,
+    learn_beside,
+)
 from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
@@ -22,6 +31,9 @@ from fusewire_protos.ops.catalogue import Attributes, Op
 
 if TYPE_CHECKING:
     from fusewire._recording.recorder import Recorder
+
+
+_PLAIN = frozenset((int, NoneType, EllipsisType))
 
 
 class ThreadTape:
@@ -146,6 +158,48 @@ def record(
 ) -> R:
     """Records an op, and returns an object of class `kind` for its result. Called in the recorder's own thread."""
     return _record(kind, recorder, (signature.number, *handles), signature.result, values)
+
+
+def record_known(op: Op, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int] = ()) -> Any:
+    """Records an op of arrays of this thread and scalars if `known_ops` has it. Returns None if it does not.
+
+    Also returns None for any other operands, and for a scalar that the dtype cannot hold.
+    """
+    arrays = [each for each in operands if isinstance(each, Recorded)]
+    recorder = arrays[0]._recorder if arrays else None
+    if recorder is None or recorder.thread != get_ident() or any(each._recorder is not recorder for each in arrays):
+        return None
+    kinds = tuple([each._spec if isinstance(each, Recorded) else type(each) for each in operands])
+    learnt = known_ops.get((op, attributes, kinds))
+    if learnt is None:
+        return None
+    scalars = [each for each in operands if not isinstance(each, Recorded)]
+    try:
+        values = [canonical(each) for canonical, each in zip(learnt.canonicals, scalars, strict=True)]
+    except OverflowError:
+        return None
+    record = (learnt.signature, *[each._handle for each in arrays])
+    return _record(type(arrays[0]), recorder, record, learnt.result, [*values, *starts])
+
+
+def name_of_key(key: Any) -> tuple[Any, ...] | None:
+    """Returns the name of a key of integers, slices, `...` and None, which equal keys share, or None for other keys."""
+    name: list[Any] = []
+    for item in key if type(key) is tuple else (key,):
+        parts = (item.start, item.stop, item.step) if type(item) is slice else (item,)
+        if not _PLAIN.issuperset(map(type, parts)):
+            return None
+        name += (*parts, slice) if type(item) is slice else parts
+    return tuple(name)
+
+
+def record_item(x: Any, key: Any) -> Any:
+    """Records `x[key]` if `known_items` has it. Returns None if it does not, or for an array of another thread."""
+    recorder, name = x._recorder, name_of_key(key)
+    learnt = None if name is None or recorder.thread != get_ident() else known_items.get((x._spec, name))
+    if learnt is None:
+        return None
+    return _record(type(x), recorder, (learnt.signature, x._handle), learnt.result, learnt.starts)
 
 
 def binary_operator(

@@ -1,20 +1,20 @@
 """Records an op of any operands: arrays of any thread, Python and NumPy scalars, starts of slices.
 
-`implementation` records the usual operands of operators faster. Unusual operands (an array of another thread, data to
-be uploaded, a NumPy scalar) end in `apply`.
+`implementation` records the usual operands faster: arrays of the thread that records, and Python scalars. Unusual
+operands (an array of another thread, data to be uploaded, a NumPy scalar) end in `apply`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import get_ident
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from fusewire._errors import ArgumentError, QuotaExceeded
-from fusewire._recording.implementation import Recorded, adopt, record
-from fusewire._recording.op_rules import PYTHON_SCALARS, canonical_of
+from fusewire._errors import ArgumentError
+from fusewire._recording.implementation import Recorded, adopt, record, record_known
+from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
@@ -31,18 +31,23 @@ Operand = Recorded | Scalar | np.generic
 
 def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: Sequence[int] = ()) -> Any:
     """Records an op of arrays and scalars. At least one operand is an array."""
+    recorded = record_known(op, operands, attributes, starts)
+    return _apply_any(op, operands, attributes, starts) if recorded is None else recorded
+
+
+def _apply_any(op: Op, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    """Records an op by the rules of dtypes and shapes, and keeps what `record_known` needs for the next such op."""
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
-    _check_count(op, len(operands), recorder.owner.limits.program_operands)
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
+    canonicals = tuple([canonical_of(spec) for spec in specs if isinstance(spec, DType)])
     pins: list[HandlePin] = []
     handles = [admit(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
-    values = [
-        canonical_of(spec)(_as_python(operand))
-        for operand, spec in zip(operands, specs, strict=True)
-        if isinstance(spec, DType)
-    ]
+    scalars = [_as_python(operand) for operand in operands if not isinstance(operand, Recorded)]
+    values = [canonical(scalar) for canonical, scalar in zip(canonicals, scalars, strict=True)]
+    kinds = tuple([operand._spec if isinstance(operand, Recorded) else type(operand) for operand in operands])
+    known_ops[op, attributes, kinds] = LearntOp(signature.number, signature.result, canonicals)
     try:
         return record(type(lead), recorder, signature, handles, [*values, *starts])
     finally:
@@ -52,22 +57,14 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
 
 
 def apply_of_one(op: Op) -> Callable[[R], R]:
-    """Returns the function that calls `apply` for one array, of any thread."""
-
-    def apply_to(x: R) -> R:
-        result: R = apply(op, (x,))
-        return result
-
-    return apply_to
+    """Returns the function that calls `apply_to_one`."""
+    return partial(apply_to_one, op, attributes=())
 
 
 def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
-    """Does the same as `apply` for one array and no scalar, but faster. Ops with attributes use it."""
-    recorder = x._recorder
-    if recorder.thread != get_ident():
-        elsewhere: R = apply(op, (x,), attributes, starts)
-        return elsewhere
-    return record(type(x), recorder, intern_signature(op, (x._spec,), attributes), (x._handle,), starts)
+    """Calls `apply` for one array, of any thread."""
+    result: R = apply(op, (x,), attributes, starts)
+    return result
 
 
 def create(
@@ -76,11 +73,6 @@ def create(
     """Records an op that takes no array."""
     signature = intern_creation(op, tuple([dtype for dtype, _ in scalars]), attributes, recorder.array_bytes)
     return record(kind, recorder, signature, (), [canonical_of(dtype)(value) for dtype, value in scalars])
-
-
-def _check_count(op: Op, operands: int, most: int) -> None:
-    if operands > most:
-        raise QuotaExceeded(f"{op.name} of {operands} operands; limits.program_operands = {most}")
 
 
 def _operand_specs(op: Op, operands: Sequence[Operand]) -> tuple[OperandSpec, ...]:

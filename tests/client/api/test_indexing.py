@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from fusewire._api.indexing import read_index, read_window
+from fusewire._api.indexing import read_index
 from fusewire._errors import ArgumentError
 from fusewire_kernels.ops.reference import region_index
 
@@ -20,7 +19,7 @@ DATA = np.arange(60).reshape(SHAPE)
 
 def picked(key: Any) -> Any:
     """What our reading of `key` picks from DATA."""
-    index = read_window(key, SHAPE) or read_index(key, SHAPE)
+    index = read_index(key, SHAPE)
     value = DATA
     if index.region is not None:
         value = value[region_index(DATA.ndim, tuple(index.region), index.starts)]
@@ -38,12 +37,6 @@ def picked(key: Any) -> Any:
 @given(npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=8))
 def test_basic_indices_pick_what_numpy_picks(key: Any) -> None:
     np.testing.assert_array_equal(picked(key), DATA[key])
-
-
-@given(st.slices(5))
-def test_a_window_is_read_as_any_slice_is(key: slice) -> None:
-    window = read_window(key, SHAPE)
-    assert window is None or window == read_index(key, SHAPE)
 
 
 @pytest.mark.parametrize(

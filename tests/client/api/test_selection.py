@@ -1,0 +1,102 @@
+"""`x[key]`: a key that comes again is the same op, and is not read again."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis.extra import numpy as npst
+
+import fusewire as fw
+from fusewire._api import indexing
+from fusewire._recording.implementation import name_of_key
+from fusewire._recording.op_rules import MOST_ITEMS, known_items
+from fusewire._recording.recorder import Recorder
+from tests.client.peer import connect
+
+SHAPE = (4, 3, 5)
+DATA = np.arange(60, dtype=np.float32).reshape(SHAPE)
+
+
+@pytest.fixture(scope="module")
+def x() -> fw.Array:
+    return connect().session.array(DATA)
+
+
+def records_of(x: fw.Array, key: Any) -> tuple[list[int], list[Any]]:
+    """Records `x[key]`. Returns its records without references to values, and these values."""
+    recorder: Recorder = x._recorder
+    first = recorder.next_number
+    x[key]
+    records = recorder.between(first, recorder.next_number)
+    return records[records >= 0].tolist()[:2], recorder.values_of(records)
+
+
+@given(npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=6))
+def test_a_key_that_comes_again_picks_what_numpy_picks(x: fw.Array, key: Any) -> None:
+    for _ in range(3):
+        assert x[key].shape == DATA[key].shape
+    np.testing.assert_array_equal(x[key].numpy(timeout=10), DATA[key])
+
+
+@given(npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=6))
+def test_a_key_that_comes_again_is_recorded_as_before(x: fw.Array, key: Any) -> None:
+    assert records_of(x, key) == records_of(x, key)
+
+
+def test_a_key_that_comes_again_is_not_read(x: fw.Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in (slice(1, 3), (slice(None), 2), (..., None), (0, 1, 2), (slice(0, 4, 2), slice(1, None))):
+        x[key]
+        with monkeypatch.context() as patched:
+            patched.setattr(indexing, "read_index", None)
+            assert x[key].shape == DATA[key].shape
+
+
+def test_a_boolean_is_refused_although_it_equals_a_known_integer(x: fw.Array) -> None:
+    assert x[1].shape == (3, 5)
+    with pytest.raises(fw.RequestError, match="a boolean is a mask"):
+        x[True]
+    with pytest.raises(fw.RequestError, match="a boolean is a mask"):
+        x[:, True]
+
+
+def test_another_shape_gives_the_same_key_another_meaning(x: fw.Array) -> None:
+    assert x[-1].shape == (3, 5)
+    assert x[:2][-1].shape == (3, 5)
+    np.testing.assert_array_equal(x[:2][-1].numpy(timeout=10), DATA[1])
+
+
+def test_a_known_key_selects_from_an_array_of_another_thread(x: fw.Array) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        other = executor.submit(lambda: x * 2).result(timeout=10)
+    assert x[1:3].shape == other[1:3].shape
+    np.testing.assert_array_equal(other[1:3].numpy(timeout=10), 2 * DATA[1:3])
+
+
+def test_a_key_out_of_range_raises_each_time(x: fw.Array) -> None:
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 4 is out of range for axis 0 of length 4"):
+            x[4]
+
+
+def test_no_more_than_so_many_keys_are_kept() -> None:
+    long = connect().session.array(np.zeros(MOST_ITEMS + 10, np.float32))
+    for place in range(MOST_ITEMS + 10):
+        long[place]
+    assert 0 < len(known_items) <= MOST_ITEMS
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [((0, 1, 2), slice(0, 1, 2)), (slice(1, 2), (1, 2, None)), ((slice(1), 2), (slice(1), None)), (0, (0, ...))],
+)
+def test_different_keys_have_different_names(key: Any, other: Any) -> None:
+    assert name_of_key(key) != name_of_key(other)
+
+
+@pytest.mark.parametrize("key", [True, (0, False), [0], (0, np.arange(2)), slice(np.int64(1)), "name", (0, (1, 2))])
+def test_a_key_of_anything_else_has_no_name(key: Any) -> None:
+    assert name_of_key(key) is None
