@@ -24,7 +24,7 @@ from fusewire._api.operands import apply_to_any, array_beside, arrays_of, asarra
 from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
 from fusewire._errors import ArgumentError, QuotaExceeded, ShapeError
 from fusewire._recording.default_session import default_session
-from fusewire._recording.record_op import PYTHON_SCALARS, apply, create
+from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_to_one, create
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -223,7 +223,9 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
         raise ArgumentError("stack takes at least one array")
     if len({each.shape for each in given}) > 1:
         raise ShapeError(f"stack takes arrays of one shape, not {', '.join(str(each.shape) for each in given)}")
-    return concat([operations.expand_dims(each, axis) for each in given], axis=axis)
+    new = axis_of(axis, given[0].ndim + 1)
+    shape = (*given[0].shape[:new], 1, *given[0].shape[new:])
+    return concat([apply_to_one(BY_NAME["reshape"], each, (shape,)) for each in given], axis=new)
 
 
 def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
