@@ -24,7 +24,7 @@ from fusewire._api.operations import Axis
 from fusewire._api.selection import get_item
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
-from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator
+from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator, record_item
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
 from fusewire._stream.receivers import Value
 from fusewire_protos.ops.catalogue import BY_NAME, Op
@@ -257,7 +257,8 @@ class Array(Recorded):
     # ---- views and indices ----
 
     def __getitem__(self, key: Any) -> Array:
-        return get_item(self, key, self._recorder.owner.array)
+        item: Array | None = record_item(self, key)
+        return get_item(self, key, self._recorder.owner.array) if item is None else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):

@@ -10,7 +10,7 @@ import numpy as np
 from fusewire._api import indexing
 from fusewire._api.indexing import Index
 from fusewire._api.operations import reshape, take, transpose
-from fusewire._recording.implementation import name_of_key, record_item
+from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import Recorded, apply_to_one
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -20,11 +20,10 @@ R = TypeVar("R", bound=Recorded)
 
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
-    """Records `x[key]`. `as_array` uploads indices, unless they already are an array of the session."""
-    recorded = record_item(x, key)
-    if recorded is not None:
-        item: R = recorded
-        return item
+    """Records `x[key]`, and keeps the meaning of the key for `record_item`, which is tried before.
+
+    `as_array` uploads indices, unless they already are an array of the session.
+    """
     index = indexing.read_index(key, x._spec.shape)
     _keep(x, key, index)
     if index.region is not None:
@@ -35,7 +34,7 @@ def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
 
 
 def _keep(x: Recorded, key: Any, index: Index) -> None:
-    """Keeps the meaning of a key for `record_item`, if the key is one op."""
+    """Keeps the meaning of a key if it is one op."""
     name = name_of_key(key)
     if name is None or index.gather is not None:
         return

@@ -2,7 +2,9 @@
 
 Most ops are only recorded. One in several thousand ends a segment, which the user's thread then cuts and seals. The
 mean over all ops includes both; the figures named `alone` are the time of an op that is only recorded. The loop has six
-ops. Each of the two recorders is measured in a client process of its own.
+ops, which are operators and a function of one array. The figures named `stencil` are the mean over another loop, most of
+whose ops are slices, concatenations and functions of several operands. Each of the two recorders is measured in a client
+process of its own.
 
 The device starts no work, so that the server does not use the processor. The client's own I/O thread works. A turn
 records less than the credit allows, so the user's thread never waits. The peer is `bare_recording`, the least work with
@@ -48,7 +50,9 @@ def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
             },
         )
         running = [_record_running(client) for _ in range(_TURNS)]
-    return _figures(name, f"the {recorder} recorder", recorded, times_us["bare"], running)
+        stencil_us = [_record_stencil_held(service, client) for _ in range(_TURNS)]
+    told = f"the {recorder} recorder"
+    return (*_figures(name, told, recorded, times_us["bare"], running), _stencil_figure(name, told, stencil_us))
 
 
 def _record_held(service: Service, client: Worker, recorded: list[Recorded]) -> float:
@@ -58,6 +62,13 @@ def _record_held(service: Service, client: Worker, recorded: list[Recorded]) -> 
     client.ask("read")
     recorded.append(turn)
     return turn.mean
+
+
+def _record_stencil_held(service: Service, client: Worker) -> float:
+    with service.held():
+        mean_us: float = client.ask("record_stencil")
+    client.ask("read")
+    return mean_us
 
 
 def _record_running(client: Worker) -> Recorded:
@@ -105,8 +116,20 @@ def _figures(
     )
 
 
+def _stencil_figure(name: str, recorder: str, times_us: list[float]) -> Figure:
+    mean = summarise(times_us)
+    return Figure(
+        name=f"{name}_stencil",
+        what=f"the same of a loop of slices, concatenations and choices, {recorder}",
+        value=mean.median,
+        unit="µs",
+        spread=mean.spread,
+        raw={"fusewire": times_us},
+    )
+
+
 def _microbenchmark(recorder: str, name: str) -> Microbenchmark:
-    return Microbenchmark((name, f"{name}_alone"), partial(_measure, recorder=recorder, name=name))
+    return Microbenchmark((name, f"{name}_alone", f"{name}_stencil"), partial(_measure, recorder=recorder, name=name))
 
 
 RECORDING_COMPILED = _microbenchmark(COMPILED, "record_op")

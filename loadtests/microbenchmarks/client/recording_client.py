@@ -1,4 +1,4 @@
-"""A client process that records the recurrent loop, and tells how long its thread took for an op."""
+"""A client process that records loops, and tells how long its thread took for an op."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from statistics import median
 from time import perf_counter_ns, thread_time_ns
 from typing import NamedTuple
 
+import numpy as np
+
 import fusewire as fw
 from loadtests.measuring.workers import answer_commands
 from loadtests.system.context import FUSEWIRE, upload
 from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+from loadtests.workloads.stencil import STENCIL_OPS, draw_grid, run_stencil
 
 _STEPS = 10_000  # in a turn, as in the loops of the `rnn` figures; their ops are fewer than the credit of 65,536 ops
 _STEPS_BETWEEN_TIMES = 10
 FIRST_STEPS = 1_000
 _CHECKED_STEPS = 200
+_STENCIL_STEPS = 2_000  # in a turn
 
 
 class Recorded(NamedTuple):
@@ -35,10 +39,10 @@ class Recorded(NamedTuple):
 
 
 def serve(connection: Connection, target: str) -> None:
-    """Answers `check`, `record` and `read`."""
+    """Answers `check`, `record`, `record_stencil` and `read`."""
     with fw.connect(target) as session:
         client = _RecordingClient(session)
-        commands = (client.check, client.record, client.read)
+        commands = (client.check, client.record, client.record_stencil, client.read)
         answer_commands(connection, {command.__name__: command for command in commands})
 
 
@@ -46,12 +50,16 @@ class _RecordingClient:
     def __init__(self, session: fw.Session) -> None:
         self._operands = draw_rnn(1, 16, 0)
         self._rnn = upload(session, self._operands)
+        self._host_grid = draw_grid(0)
+        self._grid = session.array(self._host_grid)
         self._last: fw.Array = self._rnn.state
 
     def check(self) -> None:
-        """Raises WrongResult if the loop's result differs from NumPy's."""
+        """Raises WrongResult if a loop's result differs from NumPy's."""
         expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY)
         check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
+        spread = run_stencil(self._host_grid, _CHECKED_STEPS, np)
+        check_close(run_stencil(self._grid, _CHECKED_STEPS, fw).numpy(), spread, "the grid")
 
     def record(self) -> Recorded:
         """Records a turn. Its ops have run when `read` returns."""
@@ -63,6 +71,12 @@ class _RecordingClient:
         alone_us = median(parts_ns) / 1e3 / (_STEPS_BETWEEN_TIMES * RNN_OPS)
         first_us = sum(parts_ns[: FIRST_STEPS // _STEPS_BETWEEN_TIMES]) / 1e3 / (FIRST_STEPS * RNN_OPS)
         return Recorded(elapsed_ns / 1e3 / ops, processor_ns / 1e3 / ops, alone_us, first_us)
+
+    def record_stencil(self) -> float:
+        """Records a turn of steps on the grid. Returns the mean time of an op in µs."""
+        began_ns = perf_counter_ns()
+        self._last = run_stencil(self._grid, _STENCIL_STEPS, fw)
+        return (perf_counter_ns() - began_ns) / 1e3 / (_STENCIL_STEPS * STENCIL_OPS)
 
     def read(self) -> None:
         """Waits until all recorded ops have run."""
