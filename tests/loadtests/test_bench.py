@@ -161,8 +161,9 @@ def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
     assert main(["bench", "--only", "record_op", "wire_op", "--json", str(path)]) == 1
     told = json.loads(path.read_text(encoding="utf-8"))
     assert [figure["name"] for figure in told["figures"]] == ["record_op", "wire_op"]
-    assert told["failures"] == {"record_op_alone": "WrongResult: 1 instead of 2"}
-    assert "record_op_alone failed: WrongResult: 1 instead of 2" in capsys.readouterr().err
+    names = "record_op_alone, record_op_stencil"
+    assert told["failures"] == {names: "WrongResult: 1 instead of 2"}
+    assert f"{names} failed: WrongResult: 1 instead of 2" in capsys.readouterr().err
 
 
 def test_a_figure_is_told_and_written_before_the_next_is_measured(

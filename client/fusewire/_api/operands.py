@@ -43,7 +43,7 @@ def arrays_of(*given: Any) -> list[Array]:
 
     If there is no array, uploads to the default session.
     """
-    if all([isinstance(each, Array) for each in given]):
+    if all(isinstance(each, Array) for each in given):
         return [*given]
     session = _session_of(given)
     return [each if isinstance(each, Array) else session.array(each) for each in given]

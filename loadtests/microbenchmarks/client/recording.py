@@ -2,9 +2,9 @@
 
 Most ops are only recorded. One in several thousand ends a segment, which the user's thread then cuts and seals. The
 mean over all ops includes both; the figures named `alone` are the time of an op that is only recorded. The loop has six
-ops, which are operators and a function of one array. The figures named `stencil` are the mean over another loop, most of
-whose ops are slices, concatenations and functions of several operands. Each of the two recorders is measured in a client
-process of its own.
+ops, all of them operators or functions of one array. The figures named `stencil` are the mean over another loop, most
+of whose ops are slices, concatenations and functions of several operands. Each of the two recorders is measured in a
+client process of its own.
 
 The device starts no work, so that the server does not use the processor. The client's own I/O thread works. A turn
 records less than the credit allows, so the user's thread never waits. The peer is `bare_recording`, the least work with
