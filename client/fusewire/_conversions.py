@@ -32,7 +32,7 @@ def cast(values: Host, dtype: np.dtype[Any]) -> Host:
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
     """Whether `dtype` is one of NumPy's floats, or bfloat16. NumPy's `kind` of bfloat16 is not "f"."""
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")  # NumPy takes a µs for a name
 
 
 def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,15 @@ def sendable(host: Host, spec: Spec) -> Host:
 
     The cast gives the same values as `astype` on the server.
     """
-    dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
-    dense = np.ascontiguousarray(conversions.cast(host, dtype)).reshape(spec.shape)
+    dtype = _wire_dtype(spec.dtype)
+    cast = host if host.dtype == dtype else conversions.cast(host, dtype)
+    dense = np.ascontiguousarray(cast).reshape(spec.shape)
     return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
+
+
+@cache
+def _wire_dtype(dtype: DType) -> np.dtype[Any]:
+    return dtypes.to_numpy(dtype).newbyteorder("<")
 
 
 def _ones_and_zeros(truths: Host) -> Host:
