@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, MutableSet
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
@@ -83,7 +84,8 @@ class ProgramEntry:
     missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # its one-op plans, kept as long as this entry
-    changed: set[ProgramEntry] = field(default_factory=set, repr=False)  # the table's set of entries to show again
+    # The table's set of entries to show again.
+    changed: MutableSet[ProgramEntry] = field(default_factory=set, repr=False)
 
     @cached_property
     def size_bytes(self) -> int:
@@ -155,7 +157,7 @@ class ProgramTable:
     hits: int = 0  # programs that came and were known
     misses: int = 0
     evictions: int = 0
-    # New, used or dropped entries; the publisher of snapshots empties the set.
+    # New or used entries of the table. The publisher of snapshots empties the set, but maybe nobody asks for snapshots.
     changed: set[ProgramEntry] = field(default_factory=set)
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the entry used last stands last
 
@@ -232,7 +234,8 @@ class ProgramTable:
             del self.entries[name]
             self.size_bytes -= entry.size_bytes
             self.evictions += 1
-            self.changed.add(entry)
+            self.changed.discard(entry)
+            entry.changed = WeakSet()  # so that rows which still run do not keep it
 
 
 def bucket(count: int) -> int:

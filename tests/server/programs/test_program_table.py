@@ -1,6 +1,7 @@
 """The table of programs: shared by bytes, bounded, and when a program is worth compiling."""
 
 import tracemalloc
+import weakref
 
 import msgpack
 import pytest
@@ -100,8 +101,8 @@ def test_what_a_session_lets_go_of_counts_as_used_last() -> None:
     assert programs.intern(raw(1), is_fragment=False) is not second
 
 
-def test_what_is_new_or_used_or_gone_is_to_be_shown_anew() -> None:
-    programs = table(programs=1)
+def test_what_is_new_or_used_is_to_be_shown_anew() -> None:
+    programs = table()
     first = programs.intern(raw(0), is_fragment=False)
     assert programs.changed == {first}
     programs.changed.clear()
@@ -111,9 +112,17 @@ def test_what_is_new_or_used_or_gone_is_to_be_shown_anew() -> None:
         change()
         assert programs.changed == {first}
         programs.changed.clear()
-    programs.let_go("a", first)
+
+
+def test_nothing_keeps_a_program_that_was_dropped_while_nobody_looks() -> None:
+    programs = table(programs=1)
+    first = programs.intern(raw(0), is_fragment=False)
+    dropped = weakref.ref(first)
     second = programs.intern(raw(1), is_fragment=False)
-    assert programs.changed == {first, second}
+    first.ran(1)
+    del first
+    assert dropped() is None
+    assert programs.changed == {second}
 
 
 def test_what_nobody_holds_goes_when_all_take_too_much_memory() -> None:

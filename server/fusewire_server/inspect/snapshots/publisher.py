@@ -87,16 +87,14 @@ class Publisher:
 
     def _show_changed(self) -> None:
         table = self._engine.programs
-        if not table.changed:
-            return
         for entry in table.changed:
-            before = self._programs.get(entry)
-            if table.entries.get(entry.digest) is entry:
-                self._programs[entry] = _detail(entry, before)
-            elif before is not None:
-                del self._programs[entry]
+            self._programs[entry] = _detail(entry, self._programs.get(entry))
+        has_dropped = len(self._programs) > len(table.entries)  # each program of the table is among those shown
+        if has_dropped:
+            self._programs = {entry: self._programs[entry] for entry in table.entries.values()}
+        if has_dropped or table.changed:
+            self._shown = tuple(self._programs.values())
         table.changed.clear()
-        self._shown = tuple(self._programs.values())
 
     def _stats(self, now_ns: int, views: Sequence[SessionView]) -> Stats:
         engine, sessions = self._engine, self._engine.sessions.values()
