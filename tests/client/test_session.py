@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
@@ -180,6 +181,16 @@ def test_an_answered_future_cannot_be_cancelled() -> None:
         future = session.array(H).future()
         future.result(10)
         assert not future.cancel()
+
+
+def test_an_answered_future_is_freed_with_its_value_as_soon_as_nobody_holds_it() -> None:
+    peer = connect(is_manual=True)
+    future = peer.session.array(H).future()
+    peer.transport.run_once()
+    np.testing.assert_array_equal(future.result(10), H)
+    freed = weakref.ref(future)
+    del future
+    assert freed() is None
 
 
 def test_cancelling_the_session_sends_what_was_recorded_before_it() -> None:

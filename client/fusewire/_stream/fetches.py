@@ -50,8 +50,8 @@ class Fetches:
 
     def future(self, array: Recorded) -> Future[Value]:
         """Returns a future of the value. May wait for credit."""
-        future = FutureValue(lambda: self._abandon(awaited.fetch))
-        awaited = self._fetch(array, future, None)
+        future = FutureValue(self._abandon)
+        future.fetch = self._fetch(array, future, None).fetch
         return future
 
     def read(self, array: Recorded, timeout: float | None) -> Value:

@@ -20,15 +20,18 @@ Value = npt.NDArray[Any]
 class FutureValue(Future[Value]):
     """A future of a value.
 
-    Cancelling the future calls `abandon`. The server then drops the answer, but still computes the value.
+    Cancelling the future calls `abandon` with the number of its fetch. The server then drops the answer, but still
+    computes the value. The future holds this number and not the fetch, which holds the future: in a cycle, a large
+    value would be kept until Python's garbage collector runs.
     """
 
-    def __init__(self, abandon: Callable[[], bool]) -> None:
+    def __init__(self, abandon: Callable[[int], bool]) -> None:
         super().__init__()
         self._abandon = abandon
+        self.fetch = 0  # known once the fetch is posted, before the user has the future
 
     def cancel(self) -> bool:
-        if not self._abandon():
+        if not self._abandon(self.fetch):
             return self.cancelled()
         super().cancel()
         self.set_running_or_notify_cancel()  # as an executor does: `wait` and `as_completed` depend on this call
