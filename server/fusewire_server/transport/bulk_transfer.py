@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import grpc
 import numpy as np
 
 from fusewire_kernels.devices.base import Staged
@@ -32,6 +33,7 @@ log = logging.getLogger("fusewire.bulk")
 # An upload must bring this many bytes, or all that are left, within limits.upload_stall_s. So a client that sends a few
 # bytes at a time cannot keep an upload open for ever.
 LEAST_PROGRESS_BYTES = 64 << 10
+_END: Any = grpc.aio.EOF
 _NO_SESSION = "this server holds no such session"
 _BROKEN_OFF = "the call that carried the bytes was broken off"
 
@@ -47,8 +49,11 @@ class Bulk:
     def _limits(self) -> Limits:
         return self._engine.config.limits
 
-    async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
-        """Receives the bytes of a value that the session's stream has declared or will declare soon."""
+    async def upload(self, _chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
+        """Receives the bytes of a value that the session's stream has declared or will declare soon.
+
+        Reads the chunks from `context`, because gRPC's iterator of them cannot be left while it reads.
+        """
         session, handle = self._addressee(context)
         if session is None or handle is None:
             await refuse(context, "session_lost", _NO_SESSION)
@@ -59,7 +64,7 @@ class Bulk:
                 value = await self._declared(session, handle)
                 if value is None:
                     await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
-                await self._fill(session, value, chunks, context)
+                await self._fill(session, value, context)
         except CaseError as refusal:
             self._engine.refuse_upload(session, handle, refusal)
             raise
@@ -134,10 +139,10 @@ class Bulk:
                 self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise
 
-    async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
+    async def _fill(self, session: Session, value: Value, context: Context) -> None:
         session.uploading_bytes += value.size_bytes
         try:
-            staged = await self._gather(session, chunks, value)
+            staged = await self._gather(session, value, context)
         except OutOfMemory as error:
             await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
         except MemoryError:
@@ -160,7 +165,7 @@ class Bulk:
         self._engine.upload_failed(session, value, text, case=case)
         await refuse(context, case, text)
 
-    async def _gather(self, session: Session, chunks: AsyncIterator[bytes], value: Value) -> Staged:
+    async def _gather(self, session: Session, value: Value, context: Context) -> Staged:
         """Gathers an upload in one block of host memory.
 
         Raises MemoryError if there is no host memory, and CaseError if the bytes are wrong, too few or too many.
@@ -169,7 +174,7 @@ class Bulk:
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)
         filled = 0
-        async for chunk in self._data_of(chunks):
+        async for chunk in self._data_of(context):
             session.bytes_in += len(chunk)
             if filled + len(chunk) > size_bytes:
                 raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
@@ -181,12 +186,12 @@ class Bulk:
         validate.check_uploaded(value.spec.dtype, staged.memory)
         return staged
 
-    async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
+    async def _data_of(self, context: Context) -> AsyncIterator[memoryview]:
         """Yields the data of each chunk. Raises CaseError if a chunk is out of order or chunks come too slowly."""
         loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
         due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
         offset = 0
-        while (raw := await self._next_chunk(chunks, due_s)) is not None:
+        while (raw := await self._next_chunk(context, due_s)) is not _END:
             chunk = _data_at(offset, raw)
             offset += len(chunk)
             owed_bytes -= len(chunk)
@@ -194,10 +199,16 @@ class Bulk:
                 due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
             yield chunk
 
-    async def _next_chunk(self, chunks: AsyncIterator[bytes], due_s: float) -> bytes | None:
+    async def _next_chunk(self, context: Context, due_s: float) -> Any:
+        """Returns a chunk, or `_END`. Reads in a task of its own, which goes on if the call is cancelled meanwhile.
+
+        If a read of gRPC were cancelled, the chunk that it was to bring would never be freed.
+        """
+        reading = asyncio.ensure_future(context.read())
+        reading.add_done_callback(_note_error)
         try:
             async with asyncio.timeout_at(due_s):
-                return await anext(chunks, None)
+                return await asyncio.shield(reading)
         except TimeoutError:
             stall_s = self._limits.upload_stall_s
             text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came within limits.upload_stall_s = {stall_s}"
@@ -212,6 +223,12 @@ class Bulk:
                 session.bytes_out += len(data[start : start + step])
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
+
+
+def _note_error(reading: asyncio.Future[Any]) -> None:
+    """Looks at the error of a read, which asyncio logs if nobody does, as when the call has ended meanwhile."""
+    if not reading.cancelled():
+        reading.exception()
 
 
 class _Unread(Exception):

@@ -53,7 +53,7 @@ class FusewireService:
                     pb.ServerFrame.SerializeToString,
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    aborting_on_cases(_letting_go(self._bulk.upload), transfer_refused),
+                    aborting_on_cases(self._bulk.upload, transfer_refused),
                     _as_it_is,
                     pb.UploadReceipt.SerializeToString,
                 ),

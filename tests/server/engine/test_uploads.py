@@ -160,6 +160,39 @@ def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() 
     run(test())
 
 
+class SlowContext(Context):
+    """A call whose first chunk comes when `chunk` is done. gRPC frees no chunk whose read has been cancelled."""
+
+    def __init__(self, session: Session, handle: int) -> None:
+        super().__init__(session, handle)
+        self.chunk: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.is_read = False
+
+    async def read(self) -> bytes:
+        self.is_read = True
+        return await self.chunk
+
+    async def abort(self, code: grpc.StatusCode, details: str) -> None:
+        raise grpc.aio.AbortError(details)
+
+
+def test_the_read_of_a_chunk_goes_on_when_its_session_ends() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client(tenant=OPEN_TENANT)
+            client.send(upload_beside(20))
+            slow = SlowContext(client.session, 20)
+            context: Any = slow
+            call = asyncio.create_task(Bulk(here.engine, Access(None)).upload(stream([]), context))
+            await until(lambda: slow.is_read)
+            here.engine.end(client.session)
+            with pytest.raises(grpc.aio.AbortError, match="session_lost"):
+                await asyncio.wait_for(call, 10)
+            assert not slow.chunk.cancelled()
+
+    run(test())
+
+
 def test_a_call_whose_upload_the_stream_may_not_declare_gets_no_value() -> None:
     async def test() -> None:
         async with world(array_bytes=16) as here:
