@@ -5,10 +5,12 @@ from libc.stdint cimport int64_t, uint64_t
 
 from numpy import empty, int64, zeros
 
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE
 from fusewire._recording.tape import FIRST_HANDLE
 
 
 cdef uint64_t FIRST = FIRST_HANDLE
+cdef int64_t LEAST_INSIDE = INSIDE, LEAST_OUTSIDE = OUTSIDE
 
 
 def places_of_signatures(const int64_t[::1] flat):
@@ -52,3 +54,32 @@ def results_among(const int64_t[::1] handles, int64_t first, int64_t ops):
             elsewhere[count] = handle
             count += 1
     return is_among, others[:count]
+
+
+def inputs_among(const int64_t[::1] structure, const int64_t[::1] flat, int64_t first, int64_t ops):
+    """See `integer_scans.inputs_among`. The inputs are numbered in the order of their first uses."""
+    cdef Py_ssize_t place, number
+    cdef int64_t expected, actual
+    cdef list bound = []
+    if flat.shape[0] != structure.shape[0]:
+        return None
+    for place in range(flat.shape[0]):
+        expected, actual = structure[place], flat[place]
+        if expected < 0:
+            if actual >= 0:
+                return None
+        elif expected < LEAST_INSIDE:
+            if actual != expected:
+                return None
+        elif expected < LEAST_OUTSIDE:
+            if actual - first != expected - LEAST_INSIDE:
+                return None
+        else:
+            number = expected - LEAST_OUTSIDE
+            if actual < LEAST_INSIDE or first <= actual < first + ops:
+                return None
+            if number == len(bound):
+                bound.append(actual)
+            elif bound[number] != actual:
+                return None
+    return bound

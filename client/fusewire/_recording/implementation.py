@@ -21,6 +21,7 @@ __all__ = [
     "adopt_without_handle",
     "binary_operator",
     "count_repeats",
+    "inputs_among",
     "light",
     "name_of_key",
     "places_of_signatures",
@@ -71,7 +72,12 @@ _modules = chosen(os.environ.get(VARIABLE, ""))
 RECORDER = _modules.name
 
 if TYPE_CHECKING:
-    from fusewire._recording.integer_scans import count_repeats, places_of_signatures, results_among
+    from fusewire._recording.integer_scans import (
+        count_repeats,
+        inputs_among,
+        places_of_signatures,
+        results_among,
+    )
     from fusewire._recording.python_recorder import (
         Recorded,
         ThreadTape,
@@ -88,7 +94,7 @@ if TYPE_CHECKING:
     )
 else:
     count_repeats, results_among = _modules.scans.count_repeats, _modules.scans.results_among
-    places_of_signatures = _modules.scans.places_of_signatures
+    inputs_among, places_of_signatures = _modules.scans.inputs_among, _modules.scans.places_of_signatures
     Recorded, ThreadTape, light = _modules.recorder.Recorded, _modules.recorder.ThreadTape, _modules.recorder.light
     adopt, adopt_without_handle = _modules.recorder.adopt, _modules.recorder.adopt_without_handle
     binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator

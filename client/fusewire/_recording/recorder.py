@@ -37,8 +37,9 @@ from fusewire._recording.cutting.cutter import (
     Reach,
 )
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
-from fusewire._recording.cutting.segments import INSIDE, Liveness, liveness_of, structure_of
+from fusewire._recording.cutting.segments import Liveness, liveness_of, structure_of
 from fusewire._recording.implementation import ThreadTape, places_of_signatures
+from fusewire._recording.integer_scans import INSIDE
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.tape import Integers, split

@@ -10,7 +10,7 @@ from fusewire._errors import ConfigurationError
 from fusewire._recording import implementation, integer_scans, python_recorder
 from fusewire._recording.implementation import RECORDER, VARIABLE, chosen
 
-SCANS = {"count_repeats", "places_of_signatures", "results_among"}
+SCANS = {"count_repeats", "inputs_among", "places_of_signatures", "results_among"}
 NAMES = set(implementation.__all__) - {"RECORDER"} - SCANS
 
 

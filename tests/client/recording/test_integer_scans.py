@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fusewire._recording import integer_scans
 from fusewire._recording.implementation import RECORDER
+from fusewire._recording.integer_scans import INSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
 FIRST = FIRST_HANDLE + 100
@@ -124,3 +125,52 @@ def test_c_finds_the_results_that_numpy_finds(handles: list[int], ops: int) -> N
     )
     for own, other in zip(expected, actual, strict=True):
         np.testing.assert_array_equal(own, other, strict=True)
+
+
+# A product of two inputs, a sum of its result and the first input, and a scaling.
+INPUT = integer_scans.OUTSIDE
+STRUCTURE = [5, INPUT, INPUT + 1, 6, INSIDE, INPUT, 7, INSIDE + 1, VALUE]
+PIECE = [5, OUTSIDE, FIRST - 1, 6, FIRST, OUTSIDE, 7, FIRST + 1, -9]
+
+
+@pytest.mark.parametrize("scans", ["python", pytest.param("compiled", marks=_compiled)])
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [OUTSIDE, FIRST - 1]),
+        ({2: OUTSIDE}, [OUTSIDE, OUTSIDE]),
+        ({8: -1}, [OUTSIDE, FIRST - 1]),
+        ({5: FIRST - 1}, None),  # another handle for the same input
+        ({4: FIRST + 1}, None),  # another result
+        ({2: FIRST}, None),  # a result for an input
+        ({2: 7}, None),  # a signature for an input
+        ({8: OUTSIDE}, None),  # an input for a value
+        ({2: -1}, None),
+        ({3: 8}, None),  # another op
+    ],
+)
+def test_the_inputs_of_a_piece_are_those_of_its_structure(
+    scans: str, changes: dict[int, int], expected: list[int] | None
+) -> None:
+    module = compiled() if scans == "compiled" else integer_scans
+    flat = np.array([changes.get(place, integer) for place, integer in enumerate(PIECE)], np.int64)
+    assert module.inputs_among(np.array(STRUCTURE, np.int64), flat, FIRST, OPS) == expected
+    assert module.inputs_among(np.array(STRUCTURE[:-1], np.int64), flat, FIRST, OPS) is None
+
+
+@_compiled
+@given(
+    structure=st.lists(st.integers(-2, 3) | st.integers(INSIDE, INSIDE + 3), max_size=8),
+    inputs=st.lists(st.integers(0, 2), max_size=4),
+    data=st.data(),
+)
+def test_c_finds_the_inputs_that_numpy_finds(structure: list[int], inputs: list[int], data: st.DataObject) -> None:
+    numbers = {number: place for place, number in enumerate(dict.fromkeys(inputs))}
+    cells = np.array([*structure, *[INPUT + numbers[number] for number in inputs]], np.int64)
+    drawn = st.integers(-2, 3) | st.integers(FIRST - 2, FIRST + 4)
+    flat = np.array(data.draw(st.lists(drawn, min_size=len(cells), max_size=len(cells))), np.int64)
+    same = np.array(data.draw(st.lists(st.booleans(), min_size=len(cells), max_size=len(cells))), bool)
+    is_inside = (cells >= INSIDE) & (cells < INPUT)
+    likely = np.where(is_inside, cells - INSIDE + FIRST, np.where(cells >= INPUT, OUTSIDE, cells))
+    flat[same] = likely[same]
+    assert compiled().inputs_among(cells, flat, FIRST, OPS) == integer_scans.inputs_among(cells, flat, FIRST, OPS)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.cutting.segments import INSIDE, structure_of
+from fusewire._recording.cutting.segments import structure_of
+from fusewire._recording.integer_scans import INSIDE
 from fusewire._recording.signature import (
     ArraySpec,
     OperandSpec,

@@ -19,14 +19,14 @@ from fusewire._recording.cutting.rolling import (
     roll,
     rolled_on,
 )
-from fusewire._recording.cutting.segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._recording.cutting.segments import Liveness, Structure, liveness_of, structure_of
 from fusewire._recording.cutting.stepped_values import steps_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-_MOST_KNOWN = 256  # patterns, and loops
+_MOST_KNOWN = 256  # structures, and loops
 _MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Drafter:
 
     def __init__(self, limits: wire.Limits) -> None:
         self._limits = limits
-        self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
+        self._structures: OrderedDict[bytes, Structure] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 
     def draft(self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None]) -> Draft:
@@ -126,9 +126,8 @@ class Drafter:
         name = unsent.records[unsent.places[:ops]].tobytes()
         known = self._loops.pop(name, None)
         cells = unsent.split(piece.ops)[0].reshape(piece.bodies, -1)
-        if known is not None and known.goes_on(cells, first, ops):
-            bodies = rolled_on(cells, known.body)
-        else:
+        bodies = None if known is None else known.gone_on(cells, first, ops)
+        if bodies is None:
             lead = 0 if known is None else place_of_new_start(cells, first, ops, known.body)
             if lead:
                 rotate(lead)
@@ -165,13 +164,12 @@ class Drafter:
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
         """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
-        key, ops = signatures.tobytes(), len(signatures)
-        known = self._patterns.pop(key, None)
-        structure = None if known is None else known.match(flat, first, ops)
-        if known is None or structure is None:
+        name, ops = signatures.tobytes(), len(signatures)
+        known = self._structures.pop(name, None)
+        structure = None if known is None else known.of(flat, first, ops)
+        if structure is None:
             structure = structure_of(flat, first, ops)
-            known = Pattern(structure)
-        _remember(self._patterns, key, known)
+        _remember(self._structures, name, structure)
         return structure
 
 
@@ -197,14 +195,15 @@ class _Loop(NamedTuple):
     widenings: int = 0
     last: LastBody | None = None
 
-    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
-        """Returns whether these bodies are further iterations of this loop, all with the same handles from elsewhere.
+    def gone_on(self, bodies: Integers, first: int, ops: int) -> RolledBodies | None:
+        """Rolls further iterations of this loop, if these bodies are that, all with the same handles from elsewhere.
 
         A single body may take other handles than the bodies before it.
         """
         if len(bodies) == 1:
-            return self.body.is_of(bodies[0], first, ops)
-        return self.last is not None and self.last.goes_on(bodies, first, ops)
+            return self.body.of_one(bodies[0], first, ops)
+        goes_on = self.last is not None and self.last.goes_on(bodies, first, ops)
+        return rolled_on(bodies, self.body) if goes_on else None
 
     def keeps(self, body: RolledBody, results: Iterable[int]) -> bool:
         """Returns whether settled bodies of this structure have shown that their program stores these results."""

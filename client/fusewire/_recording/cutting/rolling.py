@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE, Flags
-from fusewire._recording.implementation import count_repeats
+from fusewire._recording.cutting.segments import Flags
+from fusewire._recording.implementation import count_repeats, inputs_among
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.programs.program import MOST_LAG
 
@@ -66,21 +67,16 @@ class RolledBody(NamedTuple):
         handles: list[int] = bodies[iterations, self.input_cells].tolist()
         return handles
 
-    def is_of(self, body: Integers, first: int, ops: int) -> bool:
-        """Returns whether a single body has this structure. It may take any handles from before it.
+    def of_one(self, body: Integers, first: int, ops: int) -> RolledBodies | None:
+        """Rolls a single body, or returns None if it has another structure. It may take any handles from before it.
 
         `body` are the integers of its records. `first` is the number of its first op, and `ops` the number of its ops.
         """
-        if len(body) != len(self.roles):
-            return False
-        taken = body[self.taking]
-        is_outer = (taken >= FIRST_HANDLE) & ((taken < first) | (taken >= first + ops))
-        if not is_outer.all() or (taken != body[self.first_cells]).any():
-            return False
-        roles = np.where(_is_inside(self.roles), body - first + INSIDE, body)
-        roles[body < 0] = VALUE
-        roles[self.taking] = self.roles[self.taking]
-        return roles.tobytes() == self.roles.tobytes()
+        inputs = inputs_among(np.frombuffer(self.key, np.int64), body, first, ops)
+        if inputs is None:
+            return None
+        passed = self.input_cells[len(inputs) :]  # of the inputs that no cell takes in the first iteration
+        return RolledBodies(self, 1, [*inputs, *body[passed].tolist()] if len(passed) else inputs, ())
 
 
 class RolledBodies(NamedTuple):

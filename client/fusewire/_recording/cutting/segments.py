@@ -12,14 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._recording.implementation import results_among
+from fusewire._recording.implementation import inputs_among, results_among
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 
-# The integers of a structure are signature numbers, which lie below INSIDE, and operands:
-INSIDE = FIRST_HANDLE  # plus the index of the op of the piece that made the operand
-OUTSIDE = 2 * FIRST_HANDLE  # plus the index of the input
-VALUE = -1  # every scalar and slice start
 _FEW = 16  # up to this number, handles are found faster one by one
 _NO_HANDLES: Integers = np.empty(0, np.int64)
 
@@ -32,63 +29,17 @@ class Structure(NamedTuple):
     key: bytes  # equal for equal structures within this process
     inputs: list[int]  # the handles of the piece's inputs, in the order of their first uses
 
+    def of(self, flat: Integers, first: int, ops: int) -> Structure | None:
+        """Returns the structure of a piece, with the piece's own inputs, or None if it has another key than this one.
+
+        `flat` holds the records of the piece, whose `ops` ops are numbered from `first` on.
+        """
+        inputs = inputs_among(np.frombuffer(self.key, np.int64), flat, first, ops)
+        return None if inputs is None or len(set(inputs)) < len(inputs) else Structure(self.key, inputs)
+
     def bound(self, handles: Mapping[int, int]) -> Structure:
         """Returns this structure with other inputs: `handles` holds what replaces an input."""
         return Structure(self.key, [handles.get(handle, handle) for handle in self.inputs])
-
-
-class Pattern:
-    """A known structure. Tests fast whether a piece has this structure, by array operations on all ops at once.
-
-    Each integer of such a piece is a sum of two terms. The first term is the same in all pieces of the structure. The
-    second term differs from piece to piece: it is zero, the number of the first op, the first value, or an input. Many
-    structures occur only once, so the terms are computed when a second piece with the same signatures comes.
-    """
-
-    def __init__(self, structure: Structure) -> None:
-        self._key = structure.key
-        self._terms: _Terms | None = None
-
-    def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
-        """Returns this structure with the inputs of the piece, or None if the piece may have another structure."""
-        if flat.nbytes != len(self._key):
-            return None
-        if self._terms is None:
-            self._terms = _terms_of(np.frombuffer(self._key, np.int64))
-        terms = self._terms
-        inputs = flat[terms.first_uses]
-        own = np.concatenate(((0, first), inputs, flat[terms.first_value]))
-        expected = own.take(terms.own)
-        expected += terms.shared
-        if expected.tobytes() != flat.tobytes():
-            return None
-        listed: list[int] = inputs.tolist()
-        is_elsewhere = not any(first <= handle < first + ops for handle in listed)
-        return Structure(self._key, listed) if is_elsewhere and len(set(listed)) == len(listed) else None
-
-
-class _Terms(NamedTuple):
-    """The two terms of each integer of a piece. The pieces of one structure differ in the second term alone."""
-
-    shared: Integers
-    own: Integers  # index into (zero, the number of the first op, each input, the first value)
-    first_uses: Integers  # the index of the first use of each input
-    first_value: Integers  # the index of the first value; empty if there is none
-
-
-def _terms_of(normal: Integers) -> _Terms:
-    is_outside = normal >= OUTSIDE
-    is_inside = (normal >= INSIDE) & ~is_outside
-    is_value = normal < 0
-    slots, first_uses = np.unique(normal[is_outside], return_index=True)
-    shared = np.where(is_inside, normal - INSIDE, normal)
-    shared[is_value] = -np.arange(np.count_nonzero(is_value))  # values are numbered downwards, one by one
-    shared[is_outside] = 0
-    own = np.zeros(len(normal), np.int64)
-    own[is_inside] = 1
-    own[is_outside] = 2 + normal[is_outside] - OUTSIDE
-    own[is_value] = 2 + len(slots)
-    return _Terms(shared, own, is_outside.nonzero()[0][first_uses], is_value.nonzero()[0][:1])
 
 
 class Liveness(NamedTuple):
@@ -130,6 +81,9 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
         died_but_taken = [first + place for place in _places(is_dead & is_taken)]
     if not len(elsewhere):
         return Liveness(live, [], [], _as_handles(died_but_taken))
+    if not len(later):  # no op follows, which a dead handle could wait for
+        old = _sort_out(elsewhere.tolist(), inputs, later)
+        return Liveness(live, old.dying, old.freed, _NO_HANDLES)
     is_born_later = (elsewhere >= first + ops) & (elsewhere < _first_upload(first))
     old = _sort_out(elsewhere[~is_born_later].tolist(), inputs, later)
     waiting = np.concatenate((elsewhere[is_born_later], _as_handles([*died_but_taken, *old.waiting])))

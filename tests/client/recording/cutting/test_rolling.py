@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, last_body, place_of_new_start, roll, rolled_on
-from fusewire._recording.cutting.segments import INSIDE, OUTSIDE, VALUE
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.programs.program import MOST_LAG
@@ -82,19 +82,18 @@ def test_a_single_body_is_of_a_structure_whatever_it_takes_from_before_it(cell: 
     known = rolled(bodies(carried(4))).body
     body = bodies([START])
     body[0, cell] = integer
-    assert known.is_of(body[0], FIRST, OPS) is is_of
-    if is_of:
-        assert rolled(body, known) == rolled_on(body, known)
+    expected = rolled(body, known) if is_of else None
+    assert known.of_one(body[0], FIRST, OPS) == expected
 
 
 def test_a_body_of_another_length_is_of_another_structure() -> None:
-    assert not rolled(bodies(carried(4))).body.is_of(bodies([START])[0, :-1], FIRST, OPS)
+    assert rolled(bodies(carried(4))).body.of_one(bodies([START])[0, :-1], FIRST, OPS) is None
 
 
 def test_inputs_that_are_one_make_a_body_of_a_structure() -> None:
     known = rolled(bodies([W], [W])).body  # the state and the weights are one input
-    assert known.is_of(bodies([OTHER], [OTHER])[0], FIRST, OPS)
-    assert not known.is_of(bodies([OTHER], [W])[0], FIRST, OPS)
+    assert known.of_one(bodies([OTHER], [OTHER])[0], FIRST, OPS) is not None
+    assert known.of_one(bodies([OTHER], [W])[0], FIRST, OPS) is None
 
 
 def test_a_loop_that_begins_anew_ends_the_iterations() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusewire._recording.cutting.segments import Pattern, liveness_of, structure_of
+from fusewire._recording.cutting.segments import liveness_of, structure_of
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos.frames import FIRST_UPLOAD
@@ -57,10 +57,10 @@ def test_an_earlier_result_is_an_input() -> None:
     assert structure.inputs == [FIRST, FIRST + 1]
 
 
-def test_a_pattern_knows_its_structure_wherever_it_begins() -> None:
+def test_a_structure_is_known_wherever_a_piece_begins() -> None:
     structure = structure_of(flatten(chain_at(FIRST)), FIRST, 3)
     there = flatten([(ADD, UPLOAD + 9, UPLOAD + 9), (SCALE, FIRST + 500, -77), (ADD, FIRST + 500, FIRST + 501)])
-    matched = Pattern(structure).match(there, FIRST + 500, 3)
+    matched = structure.of(there, FIRST + 500, 3)
     assert matched == structure_of(there, FIRST + 500, 3)
     assert matched is not None
     assert matched.inputs == [UPLOAD + 9]
@@ -76,15 +76,15 @@ def test_a_pattern_knows_its_structure_wherever_it_begins() -> None:
         [(ADD, UPLOAD, UPLOAD), (SCALE, FIRST, -1)],  # fewer
     ],
 )
-def test_a_pattern_knows_what_it_is_not(records: list[Record]) -> None:
-    pattern = Pattern(structure_of(flatten(chain_at(FIRST)), FIRST, 3))
-    assert pattern.match(flatten(records), FIRST, len(records)) is None
+def test_a_piece_of_another_structure_is_known(records: list[Record]) -> None:
+    structure = structure_of(flatten(chain_at(FIRST)), FIRST, 3)
+    assert structure.of(flatten(records), FIRST, len(records)) is None
 
 
-def test_a_pattern_of_two_inputs_is_not_that_of_one_in_two_places() -> None:
-    pattern = Pattern(structure_of(flatten([(ADD, UPLOAD, UPLOAD + 1)]), FIRST, 1))
-    assert pattern.match(flatten([(ADD, UPLOAD, UPLOAD)]), FIRST, 1) is None
-    assert pattern.match(flatten([(ADD, UPLOAD, FIRST)]), FIRST, 1) is None
+def test_a_structure_of_two_inputs_is_not_that_of_one_in_two_places() -> None:
+    structure = structure_of(flatten([(ADD, UPLOAD, UPLOAD + 1)]), FIRST, 1)
+    assert structure.of(flatten([(ADD, UPLOAD, UPLOAD)]), FIRST, 1) is None
+    assert structure.of(flatten([(ADD, UPLOAD, FIRST)]), FIRST, 1) is None
 
 
 def test_a_value_still_held_is_live() -> None:
@@ -129,6 +129,7 @@ def test_a_dead_value_the_segment_does_not_take_is_freed() -> None:
 
 
 def test_what_is_born_and_dead_behind_the_segment_is_no_concern_of_it() -> None:
-    liveness = liveness_of(FIRST, 2, [], handles(FIRST + 3), handles())
+    later = flatten([(ADD, UPLOAD, UPLOAD), (ADD, UPLOAD, UPLOAD)])
+    liveness = liveness_of(FIRST, 2, [], handles(FIRST + 3), later)
     assert liveness.waiting.tolist() == [FIRST + 3]
     assert liveness.freed == []
