@@ -42,7 +42,7 @@ from fusewire._recording.implementation import ThreadTape, places_of_signatures
 from fusewire._recording.integer_scans import INSIDE
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.source_lines import SourceLines, user_source_line
-from fusewire._recording.tape import Integers, split
+from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -366,7 +366,7 @@ class Recorder(ThreadTape):
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
-            return Past(split(self.between(end - ops, end)), end - ops)
+            return Past(self.between(end - ops, end), end - ops)
 
         piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back)
         if piece is None:

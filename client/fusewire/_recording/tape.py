@@ -70,13 +70,3 @@ class Tape:
 def flatten(records: Sequence[Record]) -> Integers:
     """Returns the integers of all records, concatenated."""
     return np.fromiter(chain.from_iterable(records), np.int64)
-
-
-def split(flat: Integers) -> list[Record]:
-    """Returns the records of which `flat` holds the integers."""
-    records: list[list[int]] = []
-    for integer in flat.tolist():
-        if 0 <= integer < FIRST_HANDLE:
-            records.append([])
-        records[-1].append(integer)
-    return [tuple(record) for record in records]

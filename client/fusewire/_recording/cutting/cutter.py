@@ -39,7 +39,8 @@ from fusewire._recording.cutting.loop_period import (
     find_period,
     ops_in_loops,
 )
-from fusewire._recording.tape import Integers, Record
+from fusewire._recording.implementation import places_of_signatures
+from fusewire._recording.tape import Integers
 
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
@@ -78,13 +79,13 @@ class Piece(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The last records, sent or not; `first` is the number of the first record."""
+    """The last records, sent or not, one behind the other; `first` is the number of the first op."""
 
-    records: list[Record]
+    flat: Integers
     first: int
 
 
-LookBack = Callable[[int], Past]  # takes the number of records to return
+LookBack = Callable[[int], Past]  # takes the number of ops whose records it returns
 
 
 class Cutter:
@@ -247,7 +248,7 @@ class Cutter:
 
             def look_back_from_end(ops: int, later_ops: int = later_ops) -> Past:
                 past = look_back(ops + later_ops)
-                return past._replace(records=past.records[:ops])
+                return past._replace(flat=past.flat[: places_of_signatures(past.flat)[ops]])
 
             self._search(unsent[:end], look_back_from_end, longest=LARGEST_SEGMENT_OPS)
             if self._body is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fusewire._recording.implementation import places_of_signatures
 from fusewire._recording.signature import signature_of
-from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE, Integers
 
 LEAST_COVERAGE = 64  # ops that a loop covers at least; equal layers within a body repeat too, but cover fewer ops
 MOST_TRIES = 256
@@ -49,15 +48,16 @@ def find_period(items: Integers, longest: int) -> Period | None:
     return best if best.length else None
 
 
-def bodies_of_a_call(records: Sequence[Record], first: int, length: int) -> int:
+def bodies_of_a_call(flat: Integers, first: int, length: int) -> int:
     """Returns how many bodies make a call of a network of equal layers, or 1 if the bodies are no such layers.
 
     Each layer is a body of `length` ops, which takes the result of the layer before and weights of its own. After some
-    layers the next call begins: its first layer takes something from elsewhere, and the weights come again. `records`
-    are whole bodies; `first` is the number of the first record.
+    layers the next call begins: its first layer takes something from elsewhere, and the weights come again. `flat`
+    holds the records of whole bodies; `first` is the number of the first op.
     """
-    bodies = flatten(records).reshape(len(records) // length, -1)
-    is_outer = (bodies >= FIRST_HANDLE) & ((bodies < first - length) | (bodies >= first + len(records)))
+    ops = len(places_of_signatures(flat))
+    bodies = flat.reshape(ops // length, -1)
+    is_outer = (bodies >= FIRST_HANDLE) & ((bodies < first - length) | (bodies >= first + ops))
     is_weight = is_outer.all(axis=0)
     begins = is_outer[:, is_outer.any(axis=0) & ~is_weight].any(axis=1)
     weights = bodies[:, is_weight]
@@ -69,16 +69,17 @@ def bodies_of_a_call(records: Sequence[Record], first: int, length: int) -> int:
     return next((each for each in distances if (cells[each:] == cells[:-each]).all()), 1)
 
 
-def choose_rotation(records: Sequence[Record], first: int) -> int:
-    """Chooses the op with which the loop's body shall begin. Returns the op's index in `records`, which are two bodies.
+def choose_rotation(flat: Integers, first: int) -> int:
+    """Chooses the op with which the loop's body shall begin. Returns the op's index in two bodies.
 
-    `first` is the number of the first record. The choice depends only on the loop, and not on the op with which the
-    records begin. It prefers ops before which the fewest values cross from earlier ops to later ops, then matrix
-    products, then ops that come first in the canonical order of signatures.
+    `flat` holds the records of the two bodies, and `first` is the number of the first op. The choice depends only on
+    the loop, and not on the op with which the records begin. It prefers ops before which the fewest values cross from
+    earlier ops to later ops, then matrix products, then ops that come first in the canonical order of signatures.
     """
-    length = len(records) // 2
-    second = flatten(records[length:])  # has all signatures of the loop, and the handles taken from the first body
-    places = places_of_signatures(second)
+    places = places_of_signatures(flat)
+    length = len(places) // 2
+    second = flat[places[length] :]  # has all signatures of the loop, and the handles taken from the first body
+    places = places[length:] - places[length]
     crossing = _values_crossing(second, places, first, length)
     ranks = _ranks(second[places])
     candidates = np.flatnonzero(crossing == crossing.min())  # in a chain of ops, all ops of the body

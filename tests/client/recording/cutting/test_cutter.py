@@ -25,7 +25,7 @@ from fusewire._recording.cutting.cutter import (
 )
 from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
-from fusewire._recording.tape import FIRST_HANDLE, Integers, Record
+from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
@@ -87,7 +87,7 @@ class Feed:
         return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
 
     def look_back(self, ops: int) -> Past:
-        return Past(chain(self.places)[-ops:], FIRST + len(self.places) - ops)
+        return Past(flatten(chain(self.places)[-ops:]), FIRST + len(self.places) - ops)
 
 
 BODY = list(range(6))

@@ -19,7 +19,7 @@ from fusewire._recording.cutting.loop_period import (
     ops_in_loops,
 )
 from fusewire._recording.signature import intern_signature, intern_spec
-from fusewire._recording.tape import FIRST_HANDLE, Record
+from fusewire._recording.tape import FIRST_HANDLE, Record, flatten
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
@@ -143,7 +143,7 @@ def _cells(count: int) -> list[Record]:
 def test_where_crossing_is_equal_everywhere_a_body_begins_with_its_product() -> None:
     records = _cells(4)
     for skipped in range(4):
-        rotation = choose_rotation(records[skipped : skipped + 8], FIRST + skipped)
+        rotation = choose_rotation(flatten(records[skipped : skipped + 8]), FIRST + skipped)
         assert (skipped + rotation) % 4 == 0
 
 
@@ -159,7 +159,7 @@ def test_a_body_begins_where_the_fewest_values_cross() -> None:
             op("subtract", start + 2, start + 1),
         ]
     for skipped in range(4):
-        rotation = choose_rotation(records[skipped : skipped + 8], FIRST + skipped)
+        rotation = choose_rotation(flatten(records[skipped : skipped + 8]), FIRST + skipped)
         assert (skipped + rotation) % 4 == 0
 
 
@@ -192,7 +192,8 @@ def test_the_layers_of_a_network_make_a_call_whose_weights_come_again(
 ) -> None:
     records = _layers(weights, begins_every=begins_every)
     found = [
-        bodies_of_a_call(records[skipped : len(records) - 2 + skipped], FIRST + skipped, 2) for skipped in range(2)
+        bodies_of_a_call(flatten(records[skipped : len(records) - 2 + skipped]), FIRST + skipped, 2)
+        for skipped in range(2)
     ]
     assert found == [bodies if 2 * bodies <= len(weights) - 1 else 1] * 2
 
@@ -201,7 +202,7 @@ def test_the_layers_of_a_network_make_a_call_whose_weights_come_again(
 def test_among_places_of_equal_crossing_all_that_follows_decides(names: list[str]) -> None:
     records = [op(name, FIRST + index - 1, FIRST + index - 1) for index, name in enumerate(names * 2)]
     turned = [(names * 2)[place : place + len(names)] for place in range(len(names))]
-    rotation = choose_rotation(records, FIRST)
+    rotation = choose_rotation(flatten(records), FIRST)
     assert turned[rotation] == min(turned, key=_order)
 
 
