@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusewire._errors import ArgumentError
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """The form of a nested value. Equal forms hold equally many leaves, in the same places.
 
     `kind` is the class of a tuple, list or dict, or None for a leaf. `keys` are those of a dict, and `key_types` their

@@ -72,7 +72,12 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
         leaves = [owner.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         of_session = recordings.setdefault(owner, OrderedDict())
         key = (form, tuple([_key(leaf) for leaf in leaves]))
-        recording = of_session.pop(_hashable(key), None)
+        try:
+            recording = of_session.pop(key, None)
+        except TypeError as error:
+            raise ArgumentError(
+                f"an argument of a recorded function is neither an array nor hashable: {error}"
+            ) from None
         if recording is None:
             recording, results = _record(recorder, call, form, leaves)
         else:
@@ -161,11 +166,3 @@ def _key(leaf: Any) -> Hashable:
         return leaf._spec
     is_float = isinstance(leaf, float | np.floating)
     return type(leaf), leaf, str(leaf) if is_float else ""  # 0.0 equals −0.0, but is another scalar
-
-
-def _hashable(key: Hashable) -> Hashable:
-    try:
-        hash(key)
-    except TypeError as error:
-        raise ArgumentError(f"an argument of a recorded function is neither an array nor hashable: {error}") from None
-    return key
