@@ -20,8 +20,9 @@ from fusewire_protos import frames
 from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, Loop, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-FRAME_BYTES = 1 << 20  # a frame with this many bytes or more takes no further entry
+FRAME_BYTES = 1 << 20  # a frame takes no further entry that would make it longer
 _NUMBER_BYTES = 9  # the most bytes that one encoded number takes
+_FRAME_HEAD_BYTES = 64  # more than a frame has beside its entries
 
 
 class Outgoing(NamedTuple):
@@ -50,6 +51,7 @@ class ClientStream:
         self._acknowledged = 0  # the highest server frame that we have acknowledged
         self._most_programs = 0  # the server's limit on known programs
         self._programs = 0  # how many programs the server knows after it has applied all frames made so far
+        self._most_bytes = FRAME_BYTES  # of a frame of several entries
         self.session_id = b""
         self.sent_bytes = 0
 
@@ -100,6 +102,7 @@ class ClientStream:
             raise ProtocolError(f"the server speaks version {welcome.version}; this client {PROTOCOL_VERSION}")
         self.session_id = welcome.session_id
         self._most_programs = welcome.limits.programs
+        self._most_bytes = min(FRAME_BYTES, welcome.limits.message_bytes)
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
         """Notes a server frame. Returns whether the frame carries results that have not arrived before."""
@@ -115,14 +118,14 @@ class ClientStream:
 
     def _take(self) -> list[Outgoing]:
         taken: list[Outgoing] = []
-        size_bytes, room = 0, self._most_programs - self._programs
-        while self._waiting and size_bytes < FRAME_BYTES:
+        size_bytes, room = _FRAME_HEAD_BYTES, self._most_programs - self._programs
+        while self._waiting:
             outgoing = self._waiting[0]
             is_new = outgoing.program is not None
-            if is_new and room <= 0 and taken:
+            size_bytes += outgoing.size_bytes
+            if taken and (size_bytes > self._most_bytes or (is_new and room <= 0)):
                 break
             room -= is_new
-            size_bytes += outgoing.size_bytes
             self._programs += is_new - isinstance(outgoing.entry, Forget)
             taken.append(self._waiting.popleft())
         return taken

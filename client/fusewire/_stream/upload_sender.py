@@ -30,7 +30,7 @@ class UploadSender:
         """
         self._state.check_may_wait(array._recorder)
         upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)
-        if upload.spec.size_bytes <= INLINE_BYTES:
+        if upload.spec.size_bytes <= min(INLINE_BYTES, self._state.limits.message_bytes // 2):
             self._send_inline(array, Outgoing(upload, tensor=host.tobytes()))
         else:
             self._send_beside(array, Outgoing(upload), host)

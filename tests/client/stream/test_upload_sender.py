@@ -9,8 +9,10 @@ import pytest
 
 import fusewire as fw
 from fusewire._stream.session_state import SessionState
+from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Free, Upload
+from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import connect, entries
 
 
@@ -28,6 +30,16 @@ def test_small_uploads_travel_in_the_frame_and_large_ones_beside_it() -> None:
     small, large = np.zeros(INLINE_BYTES, np.uint8), np.zeros(INLINE_BYTES + 1, np.uint8)
     assert peer.session.array(small).numpy().nbytes == INLINE_BYTES
     assert peer.session.array(large).numpy().nbytes == INLINE_BYTES + 1
+    assert [upload.tensor for upload in entries(peer, Upload)] == [0, None]
+
+
+def test_an_upload_that_the_servers_frames_cannot_hold_travels_beside_them() -> None:
+    limits = wire.Limits()
+    limits.CopyFrom(LIMITS)
+    limits.message_bytes = 4096
+    peer = connect(limits=limits)
+    for size_bytes in (2048, 2049):
+        assert peer.session.array(np.zeros(size_bytes, np.uint8)).numpy().nbytes == size_bytes
     assert [upload.tensor for upload in entries(peer, Upload)] == [0, None]
 
 
