@@ -8,13 +8,15 @@ loop that moves a window over an array repeats the same op.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
+from fusewire._recording.implementation import name_of_key
+from fusewire._recording.op_rules import MOST_ITEMS
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.shapes import Region, Shape
 
@@ -56,6 +58,9 @@ class Index(NamedTuple):
         """Returns the axis of the region along which the gather selects."""
         assert self.gather is not None
         return self.gather.axis - sum(axis < self.gather.axis for axis in self.new_axes)
+
+
+known_indices: dict[tuple[Shape, Hashable], Index] = {}  # by the shape of the array, and the name of the key
 
 
 class Writes(NamedTuple):
@@ -146,7 +151,23 @@ class _Reader:
 
 
 def read_index(key: Any, shape: Shape) -> Index:
-    """Returns the meaning of `key` for an array of `shape`. Raises IndexError or ArgumentError."""
+    """Returns the meaning of `key` for an array of `shape`. Raises IndexError or ArgumentError.
+
+    Keeps the meanings of keys that have a name: to read a key takes longer than to record an assignment.
+    """
+    name = name_of_key(key)
+    known = None if name is None else known_indices.get((shape, name))
+    if known is not None:
+        return known
+    index = _read(key, shape)
+    if name is not None:
+        if len(known_indices) >= MOST_ITEMS:
+            known_indices.clear()
+        known_indices[shape, name] = index
+    return index
+
+
+def _read(key: Any, shape: Shape) -> Index:
     items = key if isinstance(key, tuple) else (key,)
     consumed = sum(item is not None and item is not Ellipsis for item in items)
     if sum(item is Ellipsis for item in items) > 1:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as npst
 
-from fusewire._api.indexing import read_index
+from fusewire._api.indexing import known_indices, read_index
 from fusewire._errors import ArgumentError
+from fusewire._recording.op_rules import MOST_ITEMS
 from fusewire_kernels.ops.reference import region_index
 
 SHAPE = (5, 1, 4, 3)
@@ -83,3 +84,32 @@ def test_the_start_of_a_window_is_no_part_of_the_op() -> None:
     first, second = read_index(slice(0, 2), SHAPE), read_index(slice(3, 5), SHAPE)
     assert first.region == second.region
     assert (first.starts, second.starts) == ((0,), (3,))
+
+
+@pytest.mark.parametrize("key", [1, (slice(1, 3), None, ..., 0), (...,), slice(None, None, -2)])
+def test_a_key_that_comes_again_is_not_read_again(key: Any) -> None:
+    assert read_index(key, SHAPE) is read_index(key, SHAPE)
+
+
+def test_another_shape_gives_a_known_key_another_meaning() -> None:
+    assert read_index(-1, (5,)).starts == (4,)
+    assert read_index(-1, (3,)).starts == (2,)
+
+
+def test_a_boolean_is_refused_although_it_equals_a_known_integer() -> None:
+    assert read_index(1, SHAPE).starts == (1,)
+    with pytest.raises(ArgumentError, match="a boolean is a mask"):
+        read_index(True, SHAPE)
+
+
+def test_a_key_with_indices_is_read_each_time() -> None:
+    for place in (1, 2):
+        gather = read_index((0, ..., [place]), SHAPE).gather
+        assert gather is not None
+        assert gather.indices == [place]
+
+
+def test_no_more_than_so_many_keys_are_kept() -> None:
+    for place in range(MOST_ITEMS + 10):
+        read_index(place, (MOST_ITEMS + 10,))
+    assert 0 < len(known_indices) <= MOST_ITEMS
