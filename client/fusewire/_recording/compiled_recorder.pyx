@@ -17,7 +17,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
-from numpy import empty, int64
+from numpy import empty, int64, integer
 
 from fusewire._recording.op_rules import known_items, known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
@@ -477,8 +477,11 @@ def record_known(op, operands, attributes, starts=()):
     return finish(result, tape, 1 + len(given) + len(listed_starts), found[1])
 
 
-cdef inline bint is_plain(object part):
-    return type(part) is int or part is None or part is Ellipsis
+cdef inline object named_part(object part):
+    """Returns a part of a key as its name holds it, or `slice` for a part that has no name."""
+    if type(part) is int or part is None or part is Ellipsis:
+        return part
+    return int(part) if isinstance(part, integer) else slice
 
 
 def name_of_key(key):
@@ -487,17 +490,18 @@ def name_of_key(key):
     cdef list name = []
     for item in items:
         if type(item) is slice:
-            start, stop, step = item.start, item.stop, item.step
-            if not (is_plain(start) and is_plain(stop) and is_plain(step)):
+            start, stop, step = named_part(item.start), named_part(item.stop), named_part(item.step)
+            if start is slice or stop is slice or step is slice:
                 return None
             name.append(start)
             name.append(stop)
             name.append(step)
             name.append(slice)
-        elif is_plain(item):
-            name.append(item)
-        else:
+            continue
+        part = named_part(item)
+        if part is slice:
             return None
+        name.append(part)
     return tuple(name)
 
 

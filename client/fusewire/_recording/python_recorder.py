@@ -183,13 +183,17 @@ def record_known(op: Op, operands: Sequence[Any], attributes: Attributes, starts
 
 
 def name_of_key(key: Any) -> tuple[Any, ...] | None:
-    """Returns the name of a key of integers, slices, `...` and None, which equal keys share, or None for other keys."""
+    """Returns the name of a key of integers, slices, `...` and None, which equal keys share, or None for other keys.
+
+    The integers may be NumPy's.
+    """
     name: list[Any] = []
     for item in key if type(key) is tuple else (key,):
-        parts = (item.start, item.stop, item.step) if type(item) is slice else (item,)
+        given = [item.start, item.stop, item.step] if type(item) is slice else [item]
+        parts = [int(part) if isinstance(part, np.integer) else part for part in given]
         if not _PLAIN.issuperset(map(type, parts)):
             return None
-        name += (*parts, slice) if type(item) is slice else parts
+        name += [*parts, slice] if type(item) is slice else parts
     return tuple(name)
 
 

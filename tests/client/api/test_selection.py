@@ -76,6 +76,12 @@ def test_a_known_key_selects_from_an_array_of_another_thread(x: fw.Array) -> Non
     np.testing.assert_array_equal(other[1:3].numpy(timeout=10), 2 * DATA[1:3])
 
 
+def test_an_integer_of_numpy_selects_what_pythons_does(x: fw.Array) -> None:
+    for _ in range(2):
+        assert records_of(x, np.int64(2)) == records_of(x, 2)
+        np.testing.assert_array_equal(x[np.int32(1) : np.uint8(3)].numpy(timeout=10), DATA[1:3])
+
+
 def test_a_key_out_of_range_raises_each_time(x: fw.Array) -> None:
     for _ in range(2):
         with pytest.raises(IndexError, match="index 4 is out of range for axis 0 of length 4"):
@@ -97,6 +103,32 @@ def test_different_keys_have_different_names(key: Any, other: Any) -> None:
     assert name_of_key(key) != name_of_key(other)
 
 
-@pytest.mark.parametrize("key", [True, (0, False), [0], (0, np.arange(2)), slice(np.int64(1)), "name", (0, (1, 2))])
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [(np.int64(1), 1), ((0, np.uint8(2)), (0, 2)), (slice(np.int32(-1), None, np.int64(2)), slice(-1, None, 2))],
+)
+def test_an_integer_of_numpy_has_the_name_of_pythons(key: Any, other: Any) -> None:
+    named, expected = name_of_key(key), name_of_key(other)
+    assert named == expected
+    assert [type(part) for part in named or ()] == [type(part) for part in expected or (None,)]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        True,
+        (0, False),
+        np.True_,
+        slice(np.True_),
+        [0],
+        (0, np.arange(2)),
+        np.array(1),
+        slice(1.0),
+        slice(slice),
+        slice,
+        "name",
+        (0, (1, 2)),
+    ],
+)
 def test_a_key_of_anything_else_has_no_name(key: Any) -> None:
     assert name_of_key(key) is None
