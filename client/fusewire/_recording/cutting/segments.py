@@ -114,12 +114,13 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
 
 
 def _common(handles: list[int], others: Integers) -> set[int]:
-    """Returns the handles that are among `others`. Makes a set of `others`, which are many, only for many handles."""
+    """Returns the handles that are among `others`, which are many. Makes a set of `others` only for many handles."""
     if not len(others):  # no op follows, as when a value is read; NumPy would take time for this too
         return set()
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
-    return set(others.tolist()).intersection(handles)
+    is_near = (others >= min(handles)) & (others <= max(handles))  # mostly few: others are of ops behind the piece
+    return set(others[is_near].tolist()).intersection(handles)
 
 
 def _places(flags: Flags) -> tuple[int, ...]:

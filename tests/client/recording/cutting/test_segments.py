@@ -114,10 +114,11 @@ def test_a_dead_input_that_is_taken_later_does_not_die_yet() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_of_few_dead_inputs_and_of_many_those_wait_that_are_taken_later(count: int) -> None:
-    taken, others = range(UPLOAD, UPLOAD + count), range(UPLOAD + 500, UPLOAD + 500 + count)
-    later = flatten([(ADD, handle, handle) for handle in taken])
+    taken = [*range(UPLOAD, UPLOAD + count - 1), UPLOAD + 1000]  # the least and the greatest among them
+    others = range(UPLOAD + 500, UPLOAD + 500 + count)
+    later = flatten([(ADD, handle, FIRST + place) for place, handle in enumerate(taken)])
     liveness = liveness_of(FIRST, 1, [*taken, others[0]], handles(*taken, *others), later)
-    assert liveness.waiting.tolist() == [*taken]
+    assert liveness.waiting.tolist() == taken
     assert liveness.dying == [others[0]]
     assert liveness.freed == [*others[1:]]
 
