@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.cutting.history import History
-from fusewire._recording.cutting.known_bodies import KnownBodies, place_of
+from fusewire._recording.cutting.known_bodies import KnownBodies, openings_of, place_of
 from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     Period,
@@ -45,7 +45,7 @@ from fusewire._recording.tape import Integers
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
 LARGEST_LOOP_OPS = 16384  # of all bodies of a piece
-FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
+FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length, or down to half of it
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
@@ -57,7 +57,7 @@ _READS_THAT_ROTATE = 2  # so many reads at one op of the body rotate it; a singl
 class Reach(Enum):
     """How much of the unsent ops may be cut now."""
 
-    SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments of FRAGMENT_OPS
+    SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments
     PAUSED = "paused"  # all but an incomplete body at the end: recording has paused
     AGED = "aged"  # all: the ops have waited for long, or are to be cancelled
     EVERYTHING = "everything"  # all: the user has asked for a value
@@ -144,7 +144,7 @@ class Cutter:
             self._search_before(len(unsent) - 1, unsent, look_back)
         if self._body is None:
             self._searched_ops = len(unsent)
-            return _piece_of_no_loop(len(unsent), reach, least_ops)
+            return _piece_of_no_loop(unsent, reach, least_ops)
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
     def cut(self, piece: Piece) -> None:
@@ -309,10 +309,20 @@ def largest_fragment(ends: Integers, *, most_ops: int, most_operands: int) -> Pi
     return Piece(max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1))
 
 
-def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
-    if reach is Reach.SETTLED:
-        return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, min(least_ops, LARGEST_SEGMENT_OPS)) else None
-    return Piece(min(ops, LARGEST_SEGMENT_OPS))
+def _piece_of_no_loop(unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
+    if reach is not Reach.SETTLED:
+        return Piece(min(len(unsent), LARGEST_SEGMENT_OPS))
+    is_due = len(unsent) >= max(FRAGMENT_OPS, min(least_ops, LARGEST_SEGMENT_OPS))
+    return Piece(_fragment_ops(unsent)) if is_due else None
+
+
+def _fragment_ops(unsent: Integers) -> int:
+    """Returns how many ops the next fragment has. It ends before the opening with the least hash in its second half.
+
+    So the steps of a loop that is too long to be found mostly give the same fragments, wherever a step begins.
+    """
+    least = FRAGMENT_OPS // 2
+    return least + int(openings_of(unsent[least:FRAGMENT_OPS]).argmin())
 
 
 def _layers_of_a_call(period: Period, look_back: LookBack) -> int:

@@ -63,7 +63,7 @@ class KnownBodies:
         known = np.array(sorted({opening for opening in self._openings.values() if opening is not None}), np.int64)
         if not len(known) or len(signatures) < _OPENING_OPS:
             return set()
-        openings = _openings_of(signatures)
+        openings = openings_of(signatures)
         nearest = known[np.searchsorted(known, openings, side="right") - 1]
         return set(openings[openings == nearest].tolist())
 
@@ -77,10 +77,10 @@ def place_of(body: bytes, signatures: bytes) -> int | None:
 
 
 def _opening_of(body: Integers) -> int | None:
-    return int(_openings_of(body[:_OPENING_OPS])[0]) if len(body) >= _OPENING_OPS else None
+    return int(openings_of(body[:_OPENING_OPS])[0]) if len(body) >= _OPENING_OPS else None
 
 
-def _openings_of(signatures: Integers) -> Integers:
+def openings_of(signatures: Integers) -> Integers:
     """Returns for each index the hash of the eight ops that begin there. The hash is a weighted sum modulo 2^64."""
     openings: Integers = np.correlate(signatures, _WEIGHTS, "valid")
     return openings
