@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from itertools import count
 from typing import NamedTuple
+from zlib import crc32
 
 from fusewire._errors import QuotaExceeded
 from fusewire_protos.ops import catalogue
@@ -55,6 +56,7 @@ class Signature(NamedTuple):
     cells: tuple[int, ...]  # the index of each operand among the operands of a record, where arrays precede scalars
     starts: int  # how many slice starts a record takes
     canonical: tuple[object, ...]  # a sort key; it gives the same order in every process
+    checksum: int  # of the sort key: the same in every process
 
 
 _specs: dict[tuple[Spec, int], ArraySpec] = {}
@@ -121,7 +123,8 @@ def _signature(
     cells = tuple([next(values if isinstance(operand, DType) else arrays) for operand in operands])
     canonical_operands = tuple(_canonical_operand(operand) for operand in operands)
     canonical = (op.category is not Category.PRODUCT, op.code, canonical_operands, repr(attributes))
-    return Signature(number, op, operands, specs, attributes, result, scalars, cells, op.starts(attributes), canonical)
+    starts, checksum = op.starts(attributes), crc32(repr(canonical).encode())
+    return Signature(number, op, operands, specs, attributes, result, scalars, cells, starts, canonical, checksum)
 
 
 def _canonical_operand(operand: OperandSpec) -> tuple[object, ...]:

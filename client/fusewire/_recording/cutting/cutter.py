@@ -40,6 +40,7 @@ from fusewire._recording.cutting.loop_period import (
     ops_in_loops,
 )
 from fusewire._recording.implementation import places_of_signatures
+from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers
 
 LEAST_SEGMENT_OPS = 64
@@ -319,10 +320,12 @@ def _piece_of_no_loop(unsent: Integers, reach: Reach, least_ops: int) -> Piece |
 def _fragment_ops(unsent: Integers) -> int:
     """Returns how many ops the next fragment has. It ends before the opening with the least hash in its second half.
 
-    So the steps of a loop that is too long to be found mostly give the same fragments, wherever a step begins.
+    So the steps of a loop that is too long to be found mostly give the same fragments, wherever a step begins, and in
+    every client.
     """
     least = FRAGMENT_OPS // 2
-    return least + int(openings_of(unsent[least:FRAGMENT_OPS]).argmin())
+    checksums = [signature_of(number).checksum for number in unsent[least:FRAGMENT_OPS].tolist()]
+    return least + int(openings_of(np.array(checksums, np.int64)).argmin())
 
 
 def _layers_of_a_call(period: Period, look_back: LookBack) -> int:

@@ -369,12 +369,14 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_what_was_searched_in_vain_is_searched_again_once_an_op_is_recorded(searches: list[int]) -> None:
-    feed = Feed()
-    feed.record(list(range(2 * FRAGMENT_OPS + LEAST_SEGMENT_OPS)))
-    assert len(feed.cut()) > 1
+    feed, most = Feed(), LARGEST_SEGMENT_OPS
+    feed.record(
+        list(range(most + FRAGMENT_OPS // 2 - 8))
+    )  # a fragment leaves too few ops for another, and for one more
+    assert len(feed.cut(least_ops=most)) == 1
     assert len(searches) == 1
     feed.record([9999])
-    assert feed.cut() == []
+    assert feed.cut(least_ops=most) == []
     assert len(searches) == 2
 
 
