@@ -35,14 +35,14 @@ class LearntBeside(NamedTuple):
 
 
 class LearntOp(NamedTuple):
-    """The same for an op of any number of arrays and Python scalars."""
+    """The same for an op of any number of arrays and scalars."""
 
     signature: int
     result: ArraySpec
     canonicals: tuple[Canonical, ...]  # for each scalar
 
 
-# By the op, its attributes, and for each operand the spec of an array or the type of a scalar: bool, int or float.
+# By the op, its attributes, and for each operand the spec of an array or the type of a scalar, Python's or NumPy's.
 # `record_known` finds in it what `record_op.apply` has learnt. It drops no entry, as the registry of signatures.
 known_ops: dict[tuple[Op, Attributes, tuple[ArraySpec | type, ...]], LearntOp] = {}
 

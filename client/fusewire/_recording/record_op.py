@@ -1,7 +1,7 @@
 """Records an op of any operands: arrays of any thread, Python and NumPy scalars, starts of slices.
 
-`implementation` records the usual operands faster: arrays of the thread that records, and Python scalars. Unusual
-operands (an array of another thread, data to be uploaded, a NumPy scalar) end in `apply`.
+`implementation` records the usual operands faster: arrays of the thread that records, and scalars that are known beside
+them. What is new, and an array of another thread, ends in `apply`.
 """
 
 from __future__ import annotations
