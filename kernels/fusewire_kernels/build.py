@@ -13,14 +13,14 @@ plan       writes kernels as text, and operands as columns of the slot table    
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE, entries, layout_of
-from fusewire_kernels.codegen.kernel import Kernel, PersistentProduct
+from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
@@ -30,7 +30,7 @@ from fusewire_kernels.fusion.persistent import ROTATED_LAUNCHES, Persistent, lef
 from fusewire_kernels.fusion.rotation import rotated
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
-from fusewire_kernels.graph.graph import CONSTANT, Graph
+from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
@@ -119,7 +119,7 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         Launch(
             index_of[lowered.kernel.key],
             lowered.sizes,
-            tuple([columns.refs(instances[group]) for group in groups]),
+            tuple([columns.refs(instances[group].operands) for group in groups]),
         )
         for lowered, groups in plan.launches
     ]
@@ -154,7 +154,7 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
     found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
     if not isinstance(found, str):
-        return _with_launch(written, found, plan.instances[found.group], written.launches[0].instances[0])
+        return _with_launch(written, found, tuple(_refs_in(written, _Columns(plan), found.operands)))
     after_first = _with_rotated_body(plan, written)
     if after_first is not None:
         return after_first
@@ -177,54 +177,56 @@ def _with_rotated_body(plan: Design, written: Plan) -> Plan | None:
     found = persistent_of(made.program, made.graph, made.instances, made.launches)
     if isinstance(found, str):
         return None
-    instance, columns = made.instances[found.group], _Columns(made)
-    # Columns of different types may be equal as tuples.
-    in_written = {(type(column), column): index for index, column in enumerate(written.columns)}
+    columns, places = _Columns(made), _places_of(written)
     of_left = OperandRef(ARENA_COLUMN, plan.arena.offset_of[left])
     operands = []
-    for index, byte_offset in columns.refs(instance):
-        match columns.columns[index]:
+    for ref in columns.refs(found.operands):
+        match columns.columns[ref.column]:
             case InputColumn(number) if number == len(plan.program.inputs):
                 operands.append(of_left)
             case OutputColumn(position) if position == len(plan.program.live):
                 operands.append(of_left)
-            case column if (type(column), column) in in_written and not isinstance(column, ViewColumn | ArenaColumn):
-                operands.append(OperandRef(in_written[type(column), column], byte_offset))
+            case column if (type(column), column) in places and not isinstance(column, ViewColumn | ArenaColumn):
+                operands.append(ref._replace(column=places[type(column), column]))
             case _:
                 return None
-    read_ahead = tuple([index for index, (value, _) in enumerate(instance.read()) if value in loop.read_ahead])
-    return _with_launch(written, found, instance, tuple(operands), read_ahead, launches_before=1)
+    reads = found.operands[: len(found.operands) - found.outputs]
+    read_ahead = [index for index, (value, _) in enumerate(reads) if value in loop.read_ahead]
+    fixed = tuple(sorted({*found.fixed, *read_ahead}))
+    return _with_launch(written, found._replace(fixed=fixed), tuple(operands), launches_before=1)
+
+
+def _refs_in(written: Plan, columns: _Columns, operands: Iterable[Operand]) -> Iterator[OperandRef]:
+    """Finds the operands of a design in the columns of its plan."""
+    places = _places_of(written)
+    for ref in columns.refs(operands):
+        column = columns.columns[ref.column]
+        yield ref._replace(column=places[type(column), column])
+
+
+def _places_of(written: Plan) -> dict[tuple[type, Column], int]:
+    """Returns the number of each column of a plan. Columns of different types may be equal as tuples."""
+    return {(type(column), column): index for index, column in enumerate(written.columns)}
 
 
 def _with_launch(
-    written: Plan,
-    found: Persistent,
-    instance: Instance,
-    operands: tuple[OperandRef, ...],
-    read_ahead: tuple[int, ...] = (),
-    *,
-    launches_before: int = 0,
+    written: Plan, found: Persistent, operands: tuple[OperandRef, ...], *, launches_before: int = 0
 ) -> Plan:
-    """Adds a persistent kernel, and the launch of it, to a plan. Operands that are `read_ahead` must keep still."""
-    kernel, _, carried = found
-    is_product = isinstance(kernel, PersistentProduct)
-    sizes = instance.lowered.sizes
-    grid = persistent_grid(kernel, sizes)
-    fixed = tuple(sorted({*read_ahead, *((1,) if is_product else ())}))
+    """Adds a persistent kernel, and the launch of it, to a plan."""
     launch = PersistentLaunch(
         len(written.kernels),
-        sizes,
+        found.sizes,
         operands,
-        instance.outputs,
-        carried,
-        fixed,
-        *grid,
+        found.outputs,
+        found.carried,
+        found.fixed,
+        *persistent_grid(found.kernel, found.sizes),
         launches_before,
     )
     told = "one launch runs many iterations"
     return replace(
         written,
-        kernels=(*written.kernels, persistent_source(kernel)),
+        kernels=(*written.kernels, persistent_source(found.kernel)),
         explanation=(
             *written.explanation,
             f"{told}, after one that computes the left operand" if launches_before else told,
@@ -261,10 +263,10 @@ class _Columns:
         self._values = values
         self._views: dict[Column, int] = {}
 
-    def refs(self, instance: Instance) -> tuple[OperandRef, ...]:
-        """Returns the column and the byte offset of each operand of an instance."""
+    def refs(self, operands: Iterable[Operand]) -> tuple[OperandRef, ...]:
+        """Returns the column and the byte offset of each operand."""
         refs = []
-        for value, (_, _, offset, moves) in instance.operands:
+        for value, (_, _, offset, moves) in operands:
             column = self._base.get(value, ARENA_COLUMN)
             offset_bytes = self._offset_of[value] if column == ARENA_COLUMN else 0
             if offset:

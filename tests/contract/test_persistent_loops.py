@@ -1,7 +1,7 @@
 """Through a real server: loops that one kernel can run give the bits of their iterations one by one.
 
-On a CUDA device these loops run as persistent kernels: pointwise bodies, and products whose result is carried to their
-left operand.
+On a CUDA device these loops run as persistent kernels: pointwise bodies, and products whose left operands are carried,
+or are results of other products.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class Data(NamedTuple):
     """Operands of a loop over states of (rows, width). `noise` has a matrix for each iteration."""
 
     weights: fw.Array
+    gates: fw.Array
+    more: fw.Array
     shift: fw.Array
     rest: fw.Array
     noise: fw.Array
@@ -36,7 +38,7 @@ class Data(NamedTuple):
 
 def data_of(session: fw.Session, rows: int, width: int, seed: int) -> Data:
     random = np.random.default_rng(seed)
-    shapes = ((width, width), (width,), (rows, width), (STEPS * rows, width), (rows, width))
+    shapes = (*[(width, width)] * 3, (width,), (rows, width), (STEPS * rows, width), (rows, width))
     return Data(*[session.array((random.standard_normal(shape) / width**0.5).astype(np.float32)) for shape in shapes])
 
 
@@ -67,6 +69,25 @@ def leaky(data: Data, _: int, state: State) -> State:
     return (x + (fw.tanh(x * 0.9 + data.shift) @ data.weights - x + data.rest) * 0.2,)
 
 
+def gated(data: Data, _: int, state: State) -> State:
+    (h,) = state
+    update, reset = fw.sigmoid(h @ data.gates + data.shift), fw.sigmoid(h @ data.more)
+    return (h + update * (fw.tanh((reset * h) @ data.weights + data.shift) - h),)
+
+
+def with_memory(data: Data, _: int, state: State) -> State:
+    h, cell = state
+    cell = fw.sigmoid(h @ data.gates) * cell + fw.sigmoid(h @ data.more + data.rest) * fw.tanh(h @ data.weights)
+    return fw.sigmoid(h @ data.gates.T + data.shift) * fw.tanh(cell), cell
+
+
+def stacked(data: Data, step: int, state: State) -> State:
+    lower, upper = state
+    rows = data.start.shape[0]
+    lower = fw.tanh(lower @ data.weights + data.noise[step * rows : (step + 1) * rows])
+    return lower, fw.tanh(lower @ data.gates + upper @ data.more)
+
+
 def pointwise(data: Data, step: int, state: State) -> State:
     h, count, half = state
     h = fw.tanh(h * 0.9 + data.shift) + data.rest * step
@@ -76,12 +97,14 @@ def pointwise(data: Data, step: int, state: State) -> State:
 def start_of(body: Callable[..., State], data: Data) -> State:
     if body is with_a_cell:
         return data.start, data.rest, data.start > 1.0
+    if body in (with_memory, stacked):
+        return data.start, data.rest
     if body is pointwise:
         return data.start, (data.start > 1.0).astype(fw.int32), data.start.astype(fw.float16)
     return (data.start,)
 
 
-BODIES = (recurrent, transposed, driven, with_a_cell, leaky, pointwise)
+BODIES = (recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked, pointwise)
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
 
@@ -138,7 +161,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
             hasty.wait_until_planned()
 
 
-@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky])
+@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked])
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]
 ) -> None:

@@ -31,7 +31,7 @@ from fusewire_server.sessions.loop_entry import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.contract.harness import Runner
 from tests.effort import of_a_hundred
-from tests.kernels.loops_of_note import leaky, pointwise, recurrent
+from tests.kernels.loops_of_note import gated, leaky, pointwise, recurrent
 from tests.kernels.programs import Writer, random_inputs
 from tests.server.parts import entry_of, session
 from tests.strategies import Work
@@ -67,6 +67,7 @@ def moving() -> Program:
 PROGRAMS = {
     "recurrent": recurrent(2, 33),
     "leaky": leaky(3, 33),
+    "gated": gated(3, 33),
     "pointwise": pointwise(),
     "lagging": lagging(),
     "moving": moving(),
@@ -338,7 +339,7 @@ def test_a_loop_gives_what_its_body_written_so_often_gives(runner: Runner, name:
         assert submitting.kept(row) == [[result.tobytes()] for result in runner.run(written_out)]
 
 
-@pytest.mark.parametrize("name", ["recurrent", "leaky", "pointwise"])
+@pytest.mark.parametrize("name", ["recurrent", "leaky", "gated", "pointwise"])
 def test_persistent_kernels_and_captured_graphs_give_the_same_bytes(
     runner: Runner, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

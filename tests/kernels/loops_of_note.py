@@ -28,6 +28,41 @@ def leaky(rows: int, width: int) -> Program:
     return writer.program(following, carried=[(x, following)])
 
 
+def gated(rows: int, width: int) -> Program:
+    """A gated recurrent unit: h = h + z · (tanh((r · h) @ w + b) − h), z = sigmoid(h @ v), r = sigmoid(h @ u · s)."""
+    writer = Writer()
+    h, w, v, u = writer.input(rows, width), *[writer.input(width, width) for _ in range(3)]
+    b, s = writer.input(width), writer.scalar()
+    z, r = writer.sigmoid(writer.matmul(h, v)), writer.sigmoid(writer.multiply(writer.matmul(h, u), s))
+    proposed = writer.tanh(writer.add(writer.matmul(writer.multiply(r, h), w), b))
+    following = writer.add(h, writer.multiply(z, writer.subtract(proposed, h)))
+    return writer.program(following, carried=[(h, following)])
+
+
+def with_memory(rows: int, width: int) -> Program:
+    """Long short-term memory: c = f · c + i · g, h = o · tanh(c), where i, f, g, o are of products of h."""
+    writer = Writer()
+    h, c = writer.input(rows, width), writer.input(rows, width)
+    weights, s = [writer.input(width, width) for _ in range(4)], writer.scalar()
+    i, f, g, o = [writer.multiply(writer.matmul(h, w), s) for w in weights]
+    kept = writer.multiply(writer.sigmoid(f), c)
+    cell = writer.add(kept, writer.multiply(writer.sigmoid(i), writer.tanh(g)))
+    following = writer.multiply(writer.sigmoid(o), writer.tanh(cell))
+    return writer.program(following, cell, carried=[(h, following), (c, cell)])
+
+
+def stacked(rows: int, width: int) -> Program:
+    """Two layers: h = tanh(h @ w), k = tanh(h @ v + k @ u · s), with the new h in the second."""
+    writer = Writer()
+    h, k = writer.input(rows, width), writer.input(rows, width)
+    w, v, u = [writer.input(width, width) for _ in range(3)]
+    s = writer.scalar()
+    lower = writer.tanh(writer.matmul(h, w))
+    pushed = writer.add(writer.matmul(lower, v), writer.multiply(writer.matmul(k, u), s))
+    upper = writer.tanh(pushed)
+    return writer.program(upper, lower, carried=[(h, lower), (k, upper)])
+
+
 def pointwise() -> Program:
     """h = tanh(h · s + x), n = n + (h > 0), with half-precision h and integers n of (1000,)."""
     writer = Writer()

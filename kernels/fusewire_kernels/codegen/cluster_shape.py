@@ -1,7 +1,7 @@
-"""Chooses how a cluster of blocks divides the product of a persistent kernel. Pure.
+"""Chooses how a cluster of blocks divides the products of a persistent kernel. Pure.
 
 A cluster is a few blocks that run at the same time and write to one another's shared memory. A block keeps some columns
-of the right operand in shared memory in all iterations, and multiplies some rows of the left operand by them.
+of each right operand in shared memory in all iterations, and multiplies some rows of the left operands by them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ClusterShape(NamedTuple):
 
     `clusters` compute all rows. A thread computes `rows_a_thread` rows of one column; `groups` groups of threads share
     the rows of a cluster. The operands are padded to `depth` steps. In shared memory, columns are `pitch` elements
-    apart.
+    apart. The kernel has so many `products`, and left operands that blocks have `exchanged`.
     """
 
     clusters: int
@@ -44,6 +44,8 @@ class ClusterShape(NamedTuple):
     rows_a_thread: int
     width: int
     depth: int
+    products: int
+    exchanged: int
 
     @property
     def height(self) -> int:
@@ -60,26 +62,31 @@ class ClusterShape(NamedTuple):
 
     @property
     def columns_bytes(self) -> int:
-        """The bytes of the right operand's columns."""
-        return self.width * self.pitch * 4
+        """The bytes of the columns of all right operands."""
+        return self.products * self.width * self.pitch * 4
 
     @property
-    def state_bytes(self) -> int:
-        """The bytes of the left operand's rows."""
+    def rows_bytes(self) -> int:
+        """The bytes of the rows of one left operand."""
         return self.height * self.pitch * 4
 
     @property
+    def barriers_at_bytes(self) -> int:
+        """Where the barriers lie behind the rows of the first left operand."""
+        return 2 * self.exchanged * self.rows_bytes
+
+    @property
     def shared_bytes(self) -> int:
-        """The shared memory of a block: its columns, its rows twice, and two barriers."""
-        return self.columns_bytes + 2 * self.state_bytes + 2 * 8
+        """The shared memory of a block: its columns, the rows of each left operand twice, and two barriers for each."""
+        return self.columns_bytes + self.barriers_at_bytes + 2 * self.exchanged * 8
 
 
-def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
-    """Returns the shape for a product of (rows, inner) and (inner, inner).
+def cluster_shape(rows: int, inner: int, products: int = 1, exchanged: int = 1) -> ClusterShape | None:
+    """Returns the shape for products of (rows, inner) and (inner, inner), of which so many left operands are exchanged.
 
-    Returns None if the product does not fit, or if a captured graph is faster. Few rows have a cluster each. More rows
-    share clusters, so that each block has a multiprocessor of its own. The numbers were measured on an H200, with 1 to
-    1,024 rows of 128 to 512 elements.
+    Returns None if they do not fit, or if a captured graph is faster. Few rows have a cluster each. More rows share
+    clusters, so that each block has a multiprocessor of its own. The numbers were measured on an H200, with one product
+    of 1 to 1,024 rows of 128 to 512 elements.
     """
     blocks = min(-(-inner // _LEAST_WIDTH), _MOST_BLOCKS)
     width = -(-inner // blocks)
@@ -87,7 +94,8 @@ def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
     rows_a_thread = 1 if wanted == 1 else _ROWS_A_THREAD
     groups = max(min(-(-wanted // rows_a_thread), _MOST_GROUPS, THREADS // _in_warps(width)), 1)
     depth = -(-inner // DEPTH_STEP) * DEPTH_STEP
-    shape = ClusterShape(-(-rows // (groups * rows_a_thread)), blocks, groups, rows_a_thread, width, depth)
+    clusters = -(-rows // (groups * rows_a_thread))
+    shape = ClusterShape(clusters, blocks, groups, rows_a_thread, width, depth, products, exchanged)
     in_turn = -(-shape.clusters // (_CLUSTERS * _MOST_BLOCKS // blocks))
     pays = rows <= _MOST_ROWS and in_turn * width * inner <= _MOST_ELEMENTS
     fits = width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES

@@ -196,30 +196,122 @@ class PersistentPoints:
         return _key(self)
 
 
-@dataclass(frozen=True)
-class PersistentProduct:
-    """Runs all iterations of a loop whose body is a product of float32 with an epilogue.
+class Source(NamedTuple):
+    """The value that the store number `store` of the stage number `stage` writes in an iteration."""
 
-    The left operand, float32[rows, inner] in C order, has the values that the store `state` wrote in the iteration
-    before, so the product has `inner` columns. `right_strides` are the strides of the right operand along inner and
-    columns. `strides` are those of each argument of the epilogue but the product, along rows and columns; a scalar has
-    none. `carried` are inputs of the epilogue that move like their stores.
+    stage: int
+    store: int
+
+
+class StageInput(NamedTuple):
+    """An input of a stage's epilogue.
+
+    Without a `source` it is read from memory, as operand number `operand` of the kernel. With a `source` alone it is
+    what the source has written in this iteration, at the same point. With both it is what the source wrote in the
+    iteration before, and the operand in the first iteration.
+    """
+
+    operand: int | None
+    source: Source | None
+
+
+class Exchanged(NamedTuple):
+    """A left operand, float32[rows, inner] in C order, whose elements blocks send to one another.
+
+    If stages multiply what the source wrote in the iteration before, operand number `initial` has it for the first one.
+    """
+
+    source: Source
+    initial: int | None
+
+
+class Stage(NamedTuple):
+    """A product within an iteration, and its epilogue.
+
+    The left operand is exchanged value number `left`, of this iteration if `is_new`, else of the one before. Operand
+    number `right` of the kernel is the right operand; `right_strides` are its strides along inner and columns. The
+    first input of the epilogue is the product. `inputs` are the others, and `outputs` the numbers of the outputs of the
+    kernel that the stores write, None for a value that no other launch needs. `strides` are those of each argument of
+    the epilogue but the product, along rows and columns; a scalar has none.
+    """
+
+    left: int
+    is_new: bool
+    right: int
+    right_strides: tuple[int, int]
+    epilogue: LoopKernel
+    strides: tuple[tuple[int, ...], ...]
+    inputs: tuple[StageInput, ...]
+    outputs: tuple[int | None, ...]
+
+    @property
+    def takes(self) -> list[int]:
+        """The stages of which the epilogue takes results of the same iteration."""
+        return [each.source.stage for each in self.inputs if each.source is not None and each.operand is None]
+
+
+class Step(NamedTuple):
+    """Stages whose products are computed together, and stages whose epilogues follow.
+
+    The epilogues `first` compute what is sent to other blocks, and come before it is sent. The others do not delay it.
+    """
+
+    products: tuple[int, ...]
+    first: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PersistentProducts:
+    """Runs all iterations of a loop whose body is a few products of float32 with epilogues, its stages.
+
+    The left operands are float32[rows, inner], and the right ones float32[inner, inner]. A stage takes nothing from a
+    later one but what that one wrote in the iteration before. The operands of the kernel are `reads` that are read, and
+    then the outputs.
     """
 
     rows: int
     inner: int
-    right_strides: tuple[int, int]
-    epilogue: LoopKernel
-    strides: tuple[tuple[int, ...], ...]
-    state: int
-    carried: tuple[CarriedInput, ...]
+    stages: tuple[Stage, ...]
+    exchanged: tuple[Exchanged, ...]
+    reads: int
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of an iteration.
+
+        A product is computed in the first step in which its left operand is there. So all that was sent in the
+        iteration before has been read before the first step of this one sends anything.
+        """
+        products, epilogues = list[int](), list[int]()
+        for stage in self.stages:
+            products.append(epilogues[self.exchanged[stage.left].source.stage] + 1 if stage.is_new else 0)
+            epilogues.append(max([products[-1], *[epilogues[number] for number in stage.takes]]))
+        sending = [each.source.stage for each in self.exchanged]
+        for number in range(len(self.stages) - 1, -1, -1):
+            if number in sending:
+                sending += self.stages[number].takes
+        return tuple(
+            [
+                Step(
+                    _all_at(step, products),
+                    tuple([number for number in _all_at(step, epilogues) if number in sending]),
+                    tuple([number for number in _all_at(step, epilogues) if number not in sending]),
+                )
+                for step in range(max(epilogues) + 1)
+            ]
+        )
 
     @cached_property
     def key(self) -> str:
         return _key(self)
 
 
-PersistentKernel = PersistentPoints | PersistentProduct
+def _all_at(step: int, steps: list[int]) -> tuple[int, ...]:
+    return tuple([number for number, each in enumerate(steps) if each == step])
+
+
+PersistentKernel = PersistentPoints | PersistentProducts
 
 
 def _key(kernel: Kernel | PersistentKernel) -> str:

@@ -30,10 +30,10 @@ FW_FN bool fw_in_register(bool value) {
 #define FW_CLUSTER
 
 /* A cluster is a few blocks that run at the same time and write to one another's shared memory. Each block keeps the
- * columns of the right operand that it multiplies by, and the whole left operand, twice: it computes from one copy while
- * the blocks send the elements of the next iteration to the other. A barrier in shared memory counts the bytes that have
- * come. A block sends elements of an iteration only after it has got all elements of the iteration before, and no block
- * sends its last element before it has read all it needs. So no copy is written while a thread still reads it. */
+ * columns of the right operands that it multiplies by, and each left operand twice: one copy has the elements of this
+ * iteration, and the blocks send those of the next to the other. A barrier in shared memory counts the bytes that have
+ * come. A thread sends an element only after it has got all elements of something that was sent in the iteration before.
+ * Each thread had then read all that it needs of the iteration before that one: no copy is written while it is read. */
 
 /* Tests define FW_RANDOM_WAITS. Then a wait of a random time precedes each send, wait and read, so that threads and blocks
  * overtake one another in all ways that the barriers allow. One wait in 4,096 may be as long as several iterations. */
@@ -110,22 +110,28 @@ FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
                  : "memory");
 }
 
-/* Computes `height` chains of fma over `depth` ascending steps: the elements of one column of a product. The rows of the
- * left operand are `pitch` elements apart; `right` is the column. A thread reads `fours` packs of four ahead; the warp's
- * barriers keep the compiler from moving the reads down to their uses. `pairs` of batches are written out. */
-template <int depth, int height, int pitch, int fours, int pairs>
-FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height]) {
+/* Computes chains of fma over `depth` ascending steps: `height` elements of a column of each of `products` products. Four
+ * bits of `left_of` tell for each product which of the `lefts` left operands it has. Rows of a left operand are `pitch`
+ * elements apart, and the columns of one product are `next_product` elements behind those of the one before. A thread
+ * reads `fours` packs of four ahead; the warp's barriers keep the compiler from moving the reads down to their uses.
+ * `pairs` of batches are written out. */
+template <int depth, int height, int lefts, int products, uint32_t left_of, int pitch, int next_product, int fours, int pairs>
+FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, float (&sums)[products][height]) {
     const int batches = depth / (4 * fours);
     static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
-    float4 of_left[2][fours][height], of_right[2][fours];
+    float4 of_left[2][fours][lefts][height], of_right[2][fours][products];
     const auto fetch = [&](int batch, int turn) {
         FW_WAIT_AT_RANDOM();
 #pragma unroll
         for (int n = 0; n < fours; n++) {
-            of_right[turn][n] = *(const float4 *)(right + (batch * fours + n) * 4);
 #pragma unroll
-            for (int r = 0; r < height; r++)
-                of_left[turn][n][r] = *(const float4 *)(left + r * pitch + (batch * fours + n) * 4);
+            for (int p = 0; p < products; p++)
+                of_right[turn][n][p] = *(const float4 *)(right + p * next_product + (batch * fours + n) * 4);
+#pragma unroll
+            for (int l = 0; l < lefts; l++)
+#pragma unroll
+                for (int r = 0; r < height; r++)
+                    of_left[turn][n][l][r] = *(const float4 *)(left[l] + r * pitch + (batch * fours + n) * 4);
         }
     };
     const auto take = [&](int turn) {
@@ -134,11 +140,17 @@ FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
-                for (int r = 0; r < height; r++)
-                    sums[r] = fw_fma_f32((&of_left[turn][n][r].x)[i], (&of_right[turn][n].x)[i], sums[r]);
+                for (int p = 0; p < products; p++)
+#pragma unroll
+                    for (int r = 0; r < height; r++) {
+                        const float4 &of_row = of_left[turn][n][left_of >> 4 * p & 15][r];
+                        sums[p][r] = fw_fma_f32((&of_row.x)[i], (&of_right[turn][n][p].x)[i], sums[p][r]);
+                    }
     };
 #pragma unroll
-    for (int r = 0; r < height; r++) sums[r] = 0;
+    for (int p = 0; p < products; p++)
+#pragma unroll
+        for (int r = 0; r < height; r++) sums[p][r] = 0;
     fetch(0, 0);
 #pragma nounroll
     for (int first = 0; first < batches; first += 2 * pairs) {
@@ -154,11 +166,11 @@ FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_4cbbf9d3d478b5cd80f2(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_316c787cdc624ec7a8c4(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
-    float *columns = (float *)fw_shared_memory, *state = columns + 8320;
-    const uint32_t state_at = fw_shared_address(state);
-    const uint32_t barriers_at = state_at + 12480;
+    float *columns = (float *)fw_shared_memory, *lefts = columns + 8320;
+    const uint32_t lefts_at = fw_shared_address(lefts);
+    const uint32_t barriers_at = lefts_at + 12480;
     const uint32_t rank = fw_rank_in_cluster();
     const int first_column = rank * 32;
     const int64_t first_row = blockIdx.x / 8 * 6;
@@ -170,70 +182,67 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
     const int64_t i1 = has_column ? first_column + column : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
-    const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-    const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
     #pragma unroll 16
     for (int i = threadIdx.x; i < 8192; i += 128) {
+        const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 32, k = i / 32;
         const bool is_inside = k < 256 && first_column + c < 256;
-        columns[c * 260 + k] = is_inside ? right[k * (int64_t)256 + (first_column + c) * (int64_t)1] : 0.0f;
+        columns[0 + c * 260 + k] = is_inside ? right[k * (int64_t)256 + (first_column + c) * (int64_t)1] : 0.0f;
     }
     for (int i = threadIdx.x; i < 1536; i += 128) {
         const int r = i / 256, k = i % 256;
-        const bool is_inside = r < rows && k < 256;
-        const float element = is_inside ? left[(first_row + r) * 256 + k] : -0.0f;
-        state[r * 260 + k] = element;
-        state[(6 + r) * 260 + k] = element;
+        const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+        const float element0 = r < rows && k < 256 ? left0[(first_row + r) * 256 + k] : -0.0f;
+        lefts[(0 + 0) * 1560 + r * 260 + k] = element0;
+        lefts[(0 + 1) * 1560 + r * 260 + k] = element0;
     }
     if (threadIdx.x == 0) {
-        fw_make_barrier(barriers_at);
+        fw_make_barrier(barriers_at + 0);
         fw_make_barrier(barriers_at + 8);
         fw_show_barriers();
-        fw_expect_bytes(barriers_at, rows * 1024);
+        fw_expect_bytes(barriers_at + 0, rows * 1024);
         fw_expect_bytes(barriers_at + 8, rows * 1024);
     }
-    uint32_t state_in_block[8];
+    uint32_t lefts_in_block[8];
     #pragma unroll
     for (int b = 0; b < 8; b++)
-        state_in_block[b] = fw_address_in_block(state_at, (rank + b) % 8);
-    const int64_t a1s0 = 0;
-    const int64_t a1s1 = 1;
-    const int64_t a2s0 = 256;
-    const int64_t a2s1 = 1;
-    const int64_t o0s0 = 256;
-    const int64_t o0s1 = 1;
-    const float *a1;
-    a1 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
-    float e1[2] = {};
-    #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const int64_t i0 = first_row + own_row + r;
-        if (own_row + r >= rows) break;
-        e1[r] = a1[i0 * a1s0 + i1];
-    }
-    const float *a2;
-    a2 = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
+        lefts_in_block[b] = fw_address_in_block(lefts_at, (rank + b) % 8);
+    const float *p2 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
     float e2[2] = {};
     #pragma unroll
     for (int r = 0; r < 2; r++) {
         const int64_t i0 = first_row + own_row + r;
         if (own_row + r >= rows) break;
-        e2[r] = a2[i0 * a2s0 + i1];
+        const float *a1 = p2;
+        const int64_t a1s0 = 0;
+        const int64_t a1s1 = 1;
+        e2[r] = a1[i0 * a1s0 + i1];
     }
-    const float *a3;
-    a3 = (const float *)(slots + operands[4].column);
+    const float *p3 = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
     float e3[2] = {};
     #pragma unroll
     for (int r = 0; r < 2; r++) {
         const int64_t i0 = first_row + own_row + r;
         if (own_row + r >= rows) break;
-        e3[r] = *a3;
+        const float *a2 = p3;
+        const int64_t a2s0 = 256;
+        const int64_t a2s1 = 1;
+        e3[r] = a2[i0 * a2s0 + i1];
+    }
+    const float *p4 = (const float *)(slots + operands[4].column);
+    float e4[2] = {};
+    #pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const int64_t i0 = first_row + own_row + r;
+        if (own_row + r >= rows) break;
+        const float *a3 = p4;
+        e4[r] = *a3;
     }
     const bool is_moving = fw_in_register(loop.moving != 0), is_kept = fw_in_register(loop.each != 0);
     if (is_moving) {
         const int64_t *next_slots = fw_slots_of(loop, count, 1 < count ? 1 : 0);
-        a1 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
-        a3 = (const float *)(next_slots + operands[4].column);
+        p2 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
+        p4 = (const float *)(next_slots + operands[4].column);
     }
     __syncwarp();
     fw_meet_in_cluster();
@@ -242,44 +251,51 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
     if (warp_place >= 32 || first_column + warp_place >= 256) return;
     for (int t = 0; t < count; t++) {
         const int turn = t & 1;
-        float n1[2];
-        float n3[2];
+        float n2[2];
+        float n4[2];
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const int64_t i0 = first_row + own_row + r;
                 if (own_row + r >= rows) break;
-                n1[r] = a1[i0 * a1s0 + i1];
+                const float *a1 = p2;
+                const int64_t a1s0 = 0;
+                const int64_t a1s1 = 1;
+                n2[r] = a1[i0 * a1s0 + i1];
             }
             #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const int64_t i0 = first_row + own_row + r;
                 if (own_row + r >= rows) break;
-                n3[r] = *a3;
+                const float *a3 = p4;
+                n4[r] = *a3;
             }
             const int64_t *next_slots = fw_slots_of(loop, count, t + 2 < count ? t + 2 : count - 1);
-            a1 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
-            a3 = (const float *)(next_slots + operands[4].column);
+            p2 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
+            p4 = (const float *)(next_slots + operands[4].column);
         }
         if (t > 0) {
-            fw_wait_for_bytes(barriers_at + turn * 8, (t - 1) / 2 & 1);
-            if (threadIdx.x == 0) fw_expect_bytes(barriers_at + turn * 8, rows * 1024);
+            fw_wait_for_bytes(barriers_at + (0 + turn) * 8, (t - 1) / 2 & 1);
+            if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + turn) * 8, rows * 1024);
         }
-        float sums[2];
-        fw_chains<256, 2, 260, 2, 16>(state + (turn * 6 + own_row) * 260, columns + column * 260, sums);
-        float c0[2];
+        float s0[1][2];
+        {
+            const float *const of_rows[1] = {lefts + (0 + turn) * 1560 + own_row * 260};
+            fw_chains<256, 2, 1, 1, 0u, 260, 8320, 2, 16>(of_rows, columns + 0 + column * 260, s0);
+        }
+        float c0_0[2];
         #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int64_t i0 = first_row + own_row + r;
-            const float v0 = fw_canonical_f32(sums[r]);
-            const float v1 = e1[r];
-            const float v2 = e2[r];
-            const float v3 = e3[r];
+            const float v0 = fw_canonical_f32(s0[0][r]);
+            const float v1 = e2[r];
+            const float v2 = e3[r];
+            const float v3 = e4[r];
             const float v4 = v0 + v1;
             const float v5 = fw_tanh_f32(v4);
             const float v6 = v2 * v3;
             const float v7 = v5 + v6;
-            c0[r] = fw_canonical_f32(v7);
+            c0_0[r] = fw_canonical_f32(v7);
         }
         if (has_column && t + 1 < count) {
             #pragma unroll
@@ -288,34 +304,35 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 8; b++) {
-                    fw_send(state_in_block[b] + (((turn ^ 1) * 6 + own_row + r) * 260 + (int)i1) * 4, c0[r], state_in_block[b] + 12480 + (turn ^ 1) * 8);
+                    fw_send(lefts_in_block[b] + ((0 + (turn ^ 1)) * 1560 + (own_row + r) * 260 + (int)i1) * 4, c0_0[r], lefts_in_block[b] + 12480 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
         if (has_column && (is_kept || t >= count - (int)loop.tail)) {
             const int64_t *slots = fw_slots_of(loop, count, t);
             if (loop.each >> 0 & 1 || t >= count - (int)loop.tail) {
-                float *o0;
-                o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
+                float *o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
+                const int64_t o0s0 = 256;
+                const int64_t o0s1 = 1;
                 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int64_t i0 = first_row + own_row + r;
                     if (own_row + r >= rows) break;
-                    o0[i0 * o0s0 + i1] = c0[r];
+                    o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }
         }
         #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int64_t i0 = first_row + own_row + r;
-            e2[r] = c0[r];
+            e3[r] = c0_0[r];
         }
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const int64_t i0 = first_row + own_row + r;
-                e1[r] = n1[r];
-                e3[r] = n3[r];
+                e2[r] = n2[r];
+                e4[r] = n4[r];
             }
         }
     }

@@ -20,10 +20,10 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.plan.loop_table import LoopTable
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import leaky, recurrent
+from tests.kernels.loops_of_note import gated, leaky, recurrent, stacked, with_memory
 from tests.kernels.programs import random_inputs
 from tests.kernels.random_waits import plan_with_random_waits
 
@@ -47,7 +47,13 @@ class Body(NamedTuple):
     launches_before: int
 
 
-BODIES = {"recurrent": Body(recurrent, (0.5,), 0), "rotated": Body(leaky, (0.9, 0.2), 1)}
+BODIES = {
+    "recurrent": Body(recurrent, (0.5,), 0),
+    "rotated": Body(leaky, (0.9, 0.2), 1),
+    "gated": Body(gated, (0.7,), 0),
+    "with_memory": Body(with_memory, (0.9,), 0),
+    "stacked": Body(stacked, (0.8,), 0),
+}
 
 
 class Case(NamedTuple):
@@ -87,28 +93,32 @@ def last_results(
     device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
 ) -> Case:
     """Nothing moves but what is carried, and the last results are stored."""
-    results = [device.allocate(state_bytes(plan)) for _ in counts]
+    size_bytes, lives = state_bytes(plan), live_results(plan)
+    results = [device.allocate(lives * size_bytes) for _ in counts]
     slots = np.empty((2, len(counts), len(plan.columns)), np.int64)
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [block.address], scalars, [])
+        addresses = [block.address + live * size_bytes for live in range(lives)]
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, scalars, [])
     return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
 
 
 def all_results(
     device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
 ) -> Case:
-    """Each iteration has a last scalar and a result of its own."""
+    """Each iteration has a last scalar and results of its own."""
     *same, last = scalars
-    results = [device.allocate(count * state_bytes(plan)) for count in counts]
+    size_bytes, lives = state_bytes(plan), live_results(plan)
+    results = [device.allocate(lives * count * size_bytes) for count in counts]
     slots = np.empty((counts[0], len(counts), len(plan.columns)), np.int64)
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
         numbers = np.minimum(np.arange(counts[0]), counts[row] - 1)
-        addresses, moving = block.address + numbers * state_bytes(plan), (last * (1 - numbers / 100)).tolist()
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], [addresses], [*same, moving], [])
+        addresses = [block.address + (live * counts[row] + numbers) * size_bytes for live in range(lives)]
+        moving = (last * (1 - numbers / 100)).tolist()
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, [*same, moving], [])
     moving_columns = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
-    return Case(LoopTable(slots, counts, counts[0], 1, frozenset({0}), frozenset(moving_columns)), results)
+    return Case(LoopTable(slots, counts, counts[0], 1, frozenset(range(lives)), frozenset(moving_columns)), results)
 
 
 def state_bytes(plan: Plan) -> int:
@@ -116,6 +126,10 @@ def state_bytes(plan: Plan) -> int:
     assert plan.persistent is not None
     rows, width, *_ = plan.persistent.sizes
     return rows * width * 4
+
+
+def live_results(plan: Plan) -> int:
+    return sum(isinstance(column, OutputColumn) for column in plan.columns)
 
 
 def run(device: Device, plan: Any, case: Case) -> list[bytes]:

@@ -8,7 +8,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import Plan, ScalarColumn
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import leaky, pointwise, recurrent
+from tests.kernels.loops_of_note import gated, leaky, pointwise, recurrent, stacked, with_memory
 from tests.kernels.programs import Writer
 
 
@@ -30,10 +30,42 @@ def reducing() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def of_two_products() -> Program:
+def of_a_product_and_a_sum() -> Program:
     writer = Writer()
     h, w = writer.input(4, 8), writer.input(8, 8)
-    following = writer.tanh(writer.matmul(writer.tanh(writer.matmul(h, w)), w))
+    multiplied = writer.matmul(h, w)
+    following = writer.subtract(multiplied, writer.max(multiplied, axes=(1,), keepdims=True))
+    return writer.program(following, carried=[(h, following)])
+
+
+def of_unequal_products() -> Program:
+    writer = Writer()
+    h, w, v = writer.input(4, 8), writer.input(8, 16), writer.input(16, 8)
+    following = writer.tanh(writer.matmul(writer.tanh(writer.matmul(h, w)), v))
+    return writer.program(following, carried=[(h, following)])
+
+
+def of_nine_products() -> Program:
+    writer = Writer()
+    h, w = writer.input(4, 8), writer.input(8, 8)
+    following = h
+    for _ in range(9):
+        following = writer.tanh(writer.matmul(following, w))
+    return writer.program(following, carried=[(h, following)])
+
+
+def multiplied_by_what_it_computes() -> Program:
+    writer = Writer()
+    h, w = writer.input(8, 8), writer.input(8, 8)
+    following = writer.tanh(writer.matmul(h, writer.tanh(writer.matmul(h, w))))
+    return writer.program(following, carried=[(h, following)])
+
+
+def of_products_that_turn() -> Program:
+    writer = Writer()
+    h, w, v = writer.input(8, 8), writer.input(8, 8), writer.input(8, 8)
+    turned = writer.transpose(writer.tanh(writer.matmul(h, w)), permutation=(1, 0))
+    following = writer.tanh(writer.add(writer.matmul(h, v), turned))
     return writer.program(following, carried=[(h, following)])
 
 
@@ -72,12 +104,18 @@ def of_another_input() -> Program:
     return writer.program(following, carried=[(x, following), (before, y)])
 
 
-@pytest.mark.parametrize("program", [recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()])
-def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
+@pytest.mark.parametrize(
+    "program",
+    [
+        *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
+        *[gated(1, 256), with_memory(64, 256), stacked(3, 100)],
+    ],
+)
+def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
     plan = in_cuda(program)
     assert plan.persistent is not None
     assert plan.kernels[plan.persistent.kernel].text.count(plan.kernels[plan.persistent.kernel].key) == 1
-    assert plan.persistent.operands == plan.launches[0].instances[0]
+    assert {*plan.persistent.operands} <= {each for launch in plan.launches for each in launch.instances[0]}
     assert plan.explanation[-1] == "one launch runs many iterations"
 
 
@@ -85,13 +123,18 @@ def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(prog
     ("program", "reason"),
     [
         (reducing(), "an iteration reduces"),
-        (of_two_products(), "an iteration takes several groups"),
+        (of_a_product_and_a_sum(), "several groups, not all of them products"),
+        (of_unequal_products(), "another shape than its left operand"),
+        (of_nine_products(), "more than 8 products"),
+        (multiplied_by_what_it_computes(), "right operand of a product is computed"),
+        (of_products_that_turn(), "other points"),
         (of_doubles(), "not of float32"),
-        (carried_on_the_right(), "left operand of the product is not carried"),
+        (carried_on_the_right(), "left operand of a product is not computed"),
         (rotated(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
-        (recurrent(64, 1024), "does not fit clusters"),
+        (recurrent(64, 1024), "do not fit clusters"),
+        (with_memory(1, 512), "do not fit clusters"),
     ],
 )
 def test_other_bodies_are_launched_and_the_plan_says_why(program: Program, reason: str) -> None:

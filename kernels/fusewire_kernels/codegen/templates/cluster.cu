@@ -2,10 +2,10 @@
 #define FW_CLUSTER
 
 /* A cluster is a few blocks that run at the same time and write to one another's shared memory. Each block keeps the
- * columns of the right operand that it multiplies by, and the whole left operand, twice: it computes from one copy while
- * the blocks send the elements of the next iteration to the other. A barrier in shared memory counts the bytes that have
- * come. A block sends elements of an iteration only after it has got all elements of the iteration before, and no block
- * sends its last element before it has read all it needs. So no copy is written while a thread still reads it. */
+ * columns of the right operands that it multiplies by, and each left operand twice: one copy has the elements of this
+ * iteration, and the blocks send those of the next to the other. A barrier in shared memory counts the bytes that have
+ * come. A thread sends an element only after it has got all elements of something that was sent in the iteration before.
+ * Each thread had then read all that it needs of the iteration before that one: no copy is written while it is read. */
 
 /* Tests define FW_RANDOM_WAITS. Then a wait of a random time precedes each send, wait and read, so that threads and blocks
  * overtake one another in all ways that the barriers allow. One wait in 4,096 may be as long as several iterations. */
@@ -82,22 +82,28 @@ FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
                  : "memory");
 }
 
-/* Computes `height` chains of fma over `depth` ascending steps: the elements of one column of a product. The rows of the
- * left operand are `pitch` elements apart; `right` is the column. A thread reads `fours` packs of four ahead; the warp's
- * barriers keep the compiler from moving the reads down to their uses. `pairs` of batches are written out. */
-template <int depth, int height, int pitch, int fours, int pairs>
-FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height]) {
+/* Computes chains of fma over `depth` ascending steps: `height` elements of a column of each of `products` products. Four
+ * bits of `left_of` tell for each product which of the `lefts` left operands it has. Rows of a left operand are `pitch`
+ * elements apart, and the columns of one product are `next_product` elements behind those of the one before. A thread
+ * reads `fours` packs of four ahead; the warp's barriers keep the compiler from moving the reads down to their uses.
+ * `pairs` of batches are written out. */
+template <int depth, int height, int lefts, int products, uint32_t left_of, int pitch, int next_product, int fours, int pairs>
+FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, float (&sums)[products][height]) {
     const int batches = depth / (4 * fours);
     static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
-    float4 of_left[2][fours][height], of_right[2][fours];
+    float4 of_left[2][fours][lefts][height], of_right[2][fours][products];
     const auto fetch = [&](int batch, int turn) {
         FW_WAIT_AT_RANDOM();
 #pragma unroll
         for (int n = 0; n < fours; n++) {
-            of_right[turn][n] = *(const float4 *)(right + (batch * fours + n) * 4);
 #pragma unroll
-            for (int r = 0; r < height; r++)
-                of_left[turn][n][r] = *(const float4 *)(left + r * pitch + (batch * fours + n) * 4);
+            for (int p = 0; p < products; p++)
+                of_right[turn][n][p] = *(const float4 *)(right + p * next_product + (batch * fours + n) * 4);
+#pragma unroll
+            for (int l = 0; l < lefts; l++)
+#pragma unroll
+                for (int r = 0; r < height; r++)
+                    of_left[turn][n][l][r] = *(const float4 *)(left[l] + r * pitch + (batch * fours + n) * 4);
         }
     };
     const auto take = [&](int turn) {
@@ -106,11 +112,17 @@ FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
-                for (int r = 0; r < height; r++)
-                    sums[r] = fw_fma_f32((&of_left[turn][n][r].x)[i], (&of_right[turn][n].x)[i], sums[r]);
+                for (int p = 0; p < products; p++)
+#pragma unroll
+                    for (int r = 0; r < height; r++) {
+                        const float4 &of_row = of_left[turn][n][left_of >> 4 * p & 15][r];
+                        sums[p][r] = fw_fma_f32((&of_row.x)[i], (&of_right[turn][n][p].x)[i], sums[p][r]);
+                    }
     };
 #pragma unroll
-    for (int r = 0; r < height; r++) sums[r] = 0;
+    for (int p = 0; p < products; p++)
+#pragma unroll
+        for (int r = 0; r < height; r++) sums[p][r] = 0;
     fetch(0, 0);
 #pragma nounroll
     for (int first = 0; first < batches; first += 2 * pairs) {
