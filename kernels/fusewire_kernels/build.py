@@ -5,7 +5,7 @@ fusion     decides which values share a kernel                                  
 instances  turns each group into a kernel with its sizes                               (fusion.lowering)
 launches   joins equal independent instances to one launch                             (fusion.horizontal)
 arena      decides where intermediate buffers lie in the arena                         (memory)
-persistent decides whether one kernel can run all iterations of a loop       (fusion.persistent, fusion.rotation)
+persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent)
 plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
 `after_pass` lets tests check the output of each pass before the next begins.
@@ -26,8 +26,7 @@ from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_kernels.fusion.persistent import ROTATED_LAUNCHES, Persistent, left_operand_of, persistent_of
-from fusewire_kernels.fusion.rotation import rotated
+from fusewire_kernels.fusion.persistent import Persistent, persistent_of
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand
@@ -155,63 +154,20 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
     found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
     if not isinstance(found, str):
         return _with_launch(written, found, tuple(_refs_in(written, _Columns(plan), found.operands)))
-    after_first = _with_rotated_body(plan, written)
-    if after_first is not None:
-        return after_first
     reason = (f"each iteration is launched: {found}",) if found else ()
     return replace(written, explanation=written.explanation + reason)
 
 
-def _with_rotated_body(plan: Design, written: Plan) -> Plan | None:
-    """Adds the persistent kernel of the rotated body to a plan, if the first of two launches computes its left operand.
-
-    That launch comes before the kernel, once, and writes what the kernel reads first.
-    """
-    if len(plan.launches) != ROTATED_LAUNCHES or not plan.program.carried:
-        return None
-    loop = rotated(plan.program)
-    left = left_operand_of(plan.instances, plan.launches)
-    if loop is None or left is None:
-        return None
-    made = design(loop.program)
-    found = persistent_of(made.program, made.graph, made.instances, made.launches)
-    if isinstance(found, str):
-        return None
-    columns, places = _Columns(made), _places_of(written)
-    of_left = OperandRef(ARENA_COLUMN, plan.arena.offset_of[left])
-    operands = []
-    for ref in columns.refs(found.operands):
-        match columns.columns[ref.column]:
-            case InputColumn(number) if number == len(plan.program.inputs):
-                operands.append(of_left)
-            case OutputColumn(position) if position == len(plan.program.live):
-                operands.append(of_left)
-            case column if (type(column), column) in places and not isinstance(column, ViewColumn | ArenaColumn):
-                operands.append(ref._replace(column=places[type(column), column]))
-            case _:
-                return None
-    reads = found.operands[: len(found.operands) - found.outputs]
-    read_ahead = [index for index, (value, _) in enumerate(reads) if value in loop.read_ahead]
-    fixed = tuple(sorted({*found.fixed, *read_ahead}))
-    return _with_launch(written, found._replace(fixed=fixed), tuple(operands), launches_before=1)
-
-
 def _refs_in(written: Plan, columns: _Columns, operands: Iterable[Operand]) -> Iterator[OperandRef]:
-    """Finds the operands of a design in the columns of its plan."""
-    places = _places_of(written)
+    """Finds operands in the columns of a plan. `columns` are those of its design."""
+    # Columns of different types may be equal as tuples.
+    places = {(type(column), column): index for index, column in enumerate(written.columns)}
     for ref in columns.refs(operands):
         column = columns.columns[ref.column]
         yield ref._replace(column=places[type(column), column])
 
 
-def _places_of(written: Plan) -> dict[tuple[type, Column], int]:
-    """Returns the number of each column of a plan. Columns of different types may be equal as tuples."""
-    return {(type(column), column): index for index, column in enumerate(written.columns)}
-
-
-def _with_launch(
-    written: Plan, found: Persistent, operands: tuple[OperandRef, ...], *, launches_before: int = 0
-) -> Plan:
+def _with_launch(written: Plan, found: Persistent, operands: tuple[OperandRef, ...]) -> Plan:
     """Adds a persistent kernel, and the launch of it, to a plan."""
     launch = PersistentLaunch(
         len(written.kernels),
@@ -221,16 +177,11 @@ def _with_launch(
         found.carried,
         found.fixed,
         *persistent_grid(found.kernel, found.sizes),
-        launches_before,
     )
-    told = "one launch runs many iterations"
     return replace(
         written,
         kernels=(*written.kernels, persistent_source(found.kernel)),
-        explanation=(
-            *written.explanation,
-            f"{told}, after one that computes the left operand" if launches_before else told,
-        ),
+        explanation=(*written.explanation, "one launch runs many iterations"),
         persistent=launch,
     )
 

@@ -1,7 +1,7 @@
 """Through a real server: loops that one kernel can run give the bits of their iterations one by one.
 
-On a CUDA device these loops run as persistent kernels: pointwise bodies, and products whose left operands are carried,
-or are results of other products.
+On a CUDA device these loops run as persistent kernels: pointwise bodies, and bodies of products, reductions and
+pointwise ops on matrices of one shape.
 """
 
 from __future__ import annotations
@@ -88,6 +88,29 @@ def stacked(data: Data, step: int, state: State) -> State:
     return lower, fw.tanh(lower @ data.gates + upper @ data.more)
 
 
+def turned(data: Data, _: int, state: State) -> State:
+    (x,) = state
+    y = data.weights @ x
+    return (y * 0.5 + y / (fw.abs(y).max(axis=0) + 1.0),)
+
+
+def solving(data: Data, _: int, state: State) -> State:
+    x, r, p, squared = state
+    q = p @ data.weights
+    step = fw.tanh(squared + (p * q).sum(axis=1, keepdims=True))
+    r = r * 0.5 - step * q
+    new = (r * r).sum(axis=1, keepdims=True)
+    return fw.tanh(x + step * p), r, r + p * fw.tanh(new - squared), new
+
+
+def attending(data: Data, step: int, state: State) -> State:
+    (q,) = state
+    rows = data.start.shape[0]
+    score = q @ data.gates + data.noise[step * rows : (step + 1) * rows]
+    weight = fw.exp(score - score.max(axis=1, keepdims=True))
+    return (q * 0.5 + (weight / weight.sum(axis=1, keepdims=True)) @ data.more,)
+
+
 def pointwise(data: Data, step: int, state: State) -> State:
     h, count, half = state
     h = fw.tanh(h * 0.9 + data.shift) + data.rest * step
@@ -99,12 +122,19 @@ def start_of(body: Callable[..., State], data: Data) -> State:
         return data.start, data.rest, data.start > 1.0
     if body in (with_memory, stacked):
         return data.start, data.rest
+    if body is turned:
+        return (data.start.T * 1.0,)
+    if body is solving:
+        return data.rest, data.start, data.start, (data.start * data.start).sum(axis=1, keepdims=True)
     if body is pointwise:
         return data.start, (data.start > 1.0).astype(fw.int32), data.start.astype(fw.float16)
     return (data.start,)
 
 
-BODIES = (recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked, pointwise)
+BODIES = (
+    *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked),
+    *(turned, solving, attending, pointwise),
+)
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
 
@@ -161,7 +191,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
             hasty.wait_until_planned()
 
 
-@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked])
+@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked, solving, attending])
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]
 ) -> None:

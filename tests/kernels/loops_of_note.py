@@ -63,6 +63,33 @@ def stacked(rows: int, width: int) -> Program:
     return writer.program(upper, lower, carried=[(h, lower), (k, upper)])
 
 
+def with_sums(rows: int, width: int) -> Program:
+    """Steps as those of conjugate gradients: q = p @ a · s, then x, r and p follow with sums along each row."""
+    writer = Writer()
+    x, r, p, a = *[writer.input(rows, width) for _ in range(3)], writer.input(width, width)
+    squared, s = writer.input(rows, 1), writer.scalar()
+    q = writer.multiply(writer.matmul(p, a), s)
+    sums = {"axes": (1,), "keepdims": True}
+    step = writer.tanh(writer.add(squared, writer.sum(writer.multiply(p, q), **sums)))
+    solution = writer.tanh(writer.add(x, writer.multiply(step, p)))
+    left = writer.subtract(writer.multiply(r, s), writer.multiply(step, q))
+    left_squared = writer.sum(writer.multiply(left, left), **sums)
+    following = writer.add(left, writer.multiply(p, writer.tanh(writer.subtract(left_squared, squared))))
+    carried = [(x, solution), (r, left), (p, following), (squared, left_squared)]
+    return writer.program(solution, left, following, left_squared, carried=carried)
+
+
+def normalised(columns: int, width: int) -> Program:
+    """y = w @ x, x = y · s + y / max |y| along its columns, with x of (width, columns): w is on the left."""
+    writer = Writer()
+    w, x = writer.input(width, width), writer.input(width, columns)
+    s = writer.scalar()
+    y = writer.matmul(w, x)
+    greatest = writer.max(writer.abs(y), axes=(0,), keepdims=True)
+    following = writer.add(writer.multiply(y, s), writer.divide(y, greatest))
+    return writer.program(following, carried=[(x, following)])
+
+
 def pointwise() -> Program:
     """h = tanh(h · s + x), n = n + (h > 0), with half-precision h and integers n of (1000,)."""
     writer = Writer()

@@ -17,6 +17,7 @@ _MOST_ROWS = 1024  # beyond, a launch for each iteration uses the device as well
 # right operand a block has. With more of these in all a captured graph is faster: with 1,024 rows of 256 elements
 # (6.6 µs an iteration instead of 10.6) or 64 of 512 (5.4 instead of 5.9), but not with 512 of 256 (6.1 instead of 5.6).
 _MOST_ELEMENTS = 60_000
+_MOST_IN_TURN = 4  # clusters without products that follow one another
 # A graph reads the right operand of every product again in each iteration. For products of so few multiplications it is
 # never faster, however many there are: 120 of 1 × 512 take 13.8 µs an iteration instead of 64.6, 120 of 16 × 256 take
 # 22.3 instead of 32.9, but 60 of 64 × 256 take 37.4 instead of 26.4.
@@ -97,7 +98,8 @@ def cluster_shape(rows: int, inner: int, products: int = 1, exchanged: int = 1) 
     clusters = -(-rows // (groups * rows_a_thread))
     shape = ClusterShape(clusters, blocks, groups, rows_a_thread, width, depth, products, exchanged)
     in_turn = -(-shape.clusters // (_CLUSTERS * _MOST_BLOCKS // blocks))
-    pays = rows <= _MOST_ROWS and in_turn * width * inner <= _MOST_ELEMENTS
+    most = _MOST_ELEMENTS // (width * inner) if products else _MOST_IN_TURN
+    pays = rows <= _MOST_ROWS and in_turn <= most
     fits = width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if pays and fits else None
 

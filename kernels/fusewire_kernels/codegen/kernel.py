@@ -196,15 +196,45 @@ class PersistentPoints:
         return _key(self)
 
 
-class Source(NamedTuple):
+class Place(Enum):
+    """Where a thread of a cluster is along a dimension of a stage."""
+
+    ROW = "row"  # one of its rows
+    COLUMN = "column"
+    POINT = "point"  # row · columns + column
+    ONE = "one"  # the dimension has one element
+
+
+@dataclass(frozen=True)
+class Source:
     """The value that the store number `store` of the stage number `stage` writes in an iteration."""
 
     stage: int
     store: int
 
 
+@dataclass(frozen=True)
+class ReducedValue:
+    """The inner value number `value` of the body of the stage number `stage`, which a reduction reduces."""
+
+    stage: int
+    value: int
+
+
+class Exchanged(NamedTuple):
+    """Elements of float32, one at each row and column, that blocks send to one another in each iteration.
+
+    They are a left operand or what is reduced. If an iteration takes what the one before has sent, operand number
+    `initial` has it for the first iteration, with `strides` along rows and columns.
+    """
+
+    source: Source | ReducedValue
+    initial: int | None
+    strides: tuple[int, int]
+
+
 class StageInput(NamedTuple):
-    """An input of a stage's epilogue.
+    """An input of a stage's body.
 
     Without a `source` it is read from memory, as operand number `operand` of the kernel. With a `source` alone it is
     what the source has written in this iteration, at the same point. With both it is what the source wrote in the
@@ -215,103 +245,61 @@ class StageInput(NamedTuple):
     source: Source | None
 
 
-class Exchanged(NamedTuple):
-    """A left operand, float32[rows, inner] in C order, whose elements blocks send to one another.
+class StageProduct(NamedTuple):
+    """The product of a stage, which is the first input of the stage's body.
 
-    If stages multiply what the source wrote in the iteration before, operand number `initial` has it for the first one.
-    """
-
-    source: Source
-    initial: int | None
-
-
-class Stage(NamedTuple):
-    """A product within an iteration, and its epilogue.
-
-    The left operand is exchanged value number `left`, of this iteration if `is_new`, else of the one before. Operand
-    number `right` of the kernel is the right operand; `right_strides` are its strides along inner and columns. The
-    first input of the epilogue is the product. `inputs` are the others, and `outputs` the numbers of the outputs of the
-    kernel that the stores write, None for a value that no other launch needs. `strides` are those of each argument of
-    the epilogue but the product, along rows and columns; a scalar has none.
+    Its element at a row and column is one chain of fused multiply-adds over k. The left operand is exchanged value
+    number `left`, of this iteration if `is_new`, else of the one before; k is its column. Operand number `right` of the
+    kernel is the right operand, with `right_strides` along k and columns.
     """
 
     left: int
     is_new: bool
     right: int
     right_strides: tuple[int, int]
-    epilogue: LoopKernel
+
+
+class Stage(NamedTuple):
+    """A part of an iteration: a product and its epilogue, or pointwise values and reductions along columns.
+
+    `places` are those of the dimensions of `body`. `inputs` are the inputs of the body but the product, and `outputs`
+    the numbers of the outputs of the kernel that the stores write; None for a value that only the kernel needs.
+    `strides` are those of each argument but the product, along the dimensions of the body; a scalar has none.
+    """
+
+    product: StageProduct | None
+    body: LoopKernel
+    places: tuple[Place, ...]
     strides: tuple[tuple[int, ...], ...]
     inputs: tuple[StageInput, ...]
     outputs: tuple[int | None, ...]
 
-    @property
-    def takes(self) -> list[int]:
-        """The stages of which the epilogue takes results of the same iteration."""
-        return [each.source.stage for each in self.inputs if each.source is not None and each.operand is None]
-
-
-class Step(NamedTuple):
-    """Stages whose products are computed together, and stages whose epilogues follow.
-
-    The epilogues `first` compute what is sent to other blocks, and come before it is sent. The others do not delay it.
-    """
-
-    products: tuple[int, ...]
-    first: tuple[int, ...]
-    others: tuple[int, ...]
-
 
 @dataclass(frozen=True)
-class PersistentProducts:
-    """Runs all iterations of a loop whose body is a few products of float32 with epilogues, its stages.
+class PersistentCluster:
+    """Runs all iterations of a loop whose body is a few stages, in clusters of blocks.
 
-    The left operands are float32[rows, inner], and the right ones float32[inner, inner]. A stage takes nothing from a
-    later one but what that one wrote in the iteration before. The operands of the kernel are `reads` that are read, and
-    then the outputs.
+    All values have `rows` rows and `columns` columns, or one element for each row. In products, k has as many steps as
+    there are columns. A stage takes nothing from a later one but what that one wrote in the iteration before. The
+    operands of the kernel are `reads` that are read, and then the outputs.
     """
 
     rows: int
-    inner: int
+    columns: int
     stages: tuple[Stage, ...]
     exchanged: tuple[Exchanged, ...]
     reads: int
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """The steps of an iteration.
-
-        A product is computed in the first step in which its left operand is there. So all that was sent in the
-        iteration before has been read before the first step of this one sends anything.
-        """
-        products, epilogues = list[int](), list[int]()
-        for stage in self.stages:
-            products.append(epilogues[self.exchanged[stage.left].source.stage] + 1 if stage.is_new else 0)
-            epilogues.append(max([products[-1], *[epilogues[number] for number in stage.takes]]))
-        sending = [each.source.stage for each in self.exchanged]
-        for number in range(len(self.stages) - 1, -1, -1):
-            if number in sending:
-                sending += self.stages[number].takes
-        return tuple(
-            [
-                Step(
-                    _all_at(step, products),
-                    tuple([number for number in _all_at(step, epilogues) if number in sending]),
-                    tuple([number for number in _all_at(step, epilogues) if number not in sending]),
-                )
-                for step in range(max(epilogues) + 1)
-            ]
-        )
+    def products(self) -> int:
+        return sum(stage.product is not None for stage in self.stages)
 
     @cached_property
     def key(self) -> str:
         return _key(self)
 
 
-def _all_at(step: int, steps: list[int]) -> tuple[int, ...]:
-    return tuple([number for number, each in enumerate(steps) if each == step])
-
-
-PersistentKernel = PersistentPoints | PersistentProducts
+PersistentKernel = PersistentPoints | PersistentCluster
 
 
 def _key(kernel: Kernel | PersistentKernel) -> str:

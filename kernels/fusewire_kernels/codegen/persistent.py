@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen.cluster_shape import THREADS, most_in_turn
 from fusewire_kernels.codegen.kernel import PersistentKernel, PersistentPoints
+from fusewire_kernels.codegen.persistent_cluster import cluster_text, shape_of
 from fusewire_kernels.codegen.persistent_points import POINT_THREADS, points_text
-from fusewire_kernels.codegen.persistent_products import products_text, shape_of
 from fusewire_kernels.plan.plan import KernelSource
 
 _MOST_POINT_BLOCKS = 1 << 16
@@ -30,7 +30,7 @@ class PersistentGrid(NamedTuple):
 
 def persistent_source(kernel: PersistentKernel) -> KernelSource:
     """Returns the source of a persistent kernel, in CUDA."""
-    text = points_text(kernel) if isinstance(kernel, PersistentPoints) else products_text(kernel)
+    text = points_text(kernel) if isinstance(kernel, PersistentPoints) else cluster_text(kernel)
     return KernelSource(kernel.key, text)
 
 
@@ -40,5 +40,5 @@ def persistent_grid(kernel: PersistentKernel, sizes: Sequence[int]) -> Persisten
         blocks = -(-prod(sizes[: kernel.body.rank]) // POINT_THREADS)
         return PersistentGrid(max(1, min(blocks, _MOST_POINT_BLOCKS)), POINT_THREADS, 0, clusters=0, most_in_turn=0)
     shape = shape_of(kernel)
-    in_turn = most_in_turn(shape, kernel.rows, kernel.inner)
+    in_turn = most_in_turn(shape, kernel.rows, kernel.columns)
     return PersistentGrid(shape.clusters * shape.blocks, THREADS, shape.shared_bytes, shape.clusters, in_turn)

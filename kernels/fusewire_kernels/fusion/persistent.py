@@ -4,14 +4,18 @@ It can if each value that an iteration takes from the one before is known where 
 
 - The body of the loop is one pointwise group, and each carried value is needed at the point at which it is computed.
   Then it stays in a register.
-- The groups of the body, or of its rotated body (see `rotation`), are a few products with epilogues. Their left
-  operands are carried values, or results of earlier products: their elements are sent to the blocks that multiply by
-  them. All else that is carried, or that one group takes from another, must be needed at the point at which it is
-  computed.
+- The groups of the body compute matrices of the same rows and columns, or one element for each row. They are products
+  of float32 with a square matrix that stays the same, pointwise ops, and reductions along the columns. What a product
+  multiplies by that matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that
+  one group takes from another, must be needed at the point at which it is computed.
+
+A product `w @ h` with a carried h is the product of the transposed matrices: each of its elements is the same chain of
+fused multiply-adds. Then rows are the columns of h.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.cluster_shape import cluster_shape
@@ -21,13 +25,16 @@ from fusewire_kernels.codegen.kernel import (
     CarriedInput,
     Exchanged,
     LoopKernel,
+    PersistentCluster,
     PersistentKernel,
     PersistentPoints,
-    PersistentProducts,
+    Place,
     ProductKernel,
+    ReducedValue,
     Source,
     Stage,
     StageInput,
+    StageProduct,
     Store,
     Stride,
 )
@@ -40,13 +47,13 @@ from fusewire_protos.programs.program import Program
 _LEFT, _RIGHT = 0, 1  # the operands of a product
 _FIRST_OF_EPILOGUE = 2
 _MOST_OPERANDS = 64  # each has a bit that tells whether it moves from iteration to iteration
-_MOST_STAGES = 8  # a thread has few registers for the columns of more products
-
-
+_MOST_PRODUCTS = 8  # a thread has few registers for the columns of more products
+_MOST_STAGES = 32
+_REDUCTIONS = ("sum", "prod", "min", "max")
 _ELEMENT = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.ANY, Stride.ANY))
 _STORE = LoopKernel(2, has_inner=False, inputs=(_ELEMENT,), nodes=(), stores=(Store(0, _ELEMENT),))  # stores a product
 
-_Strides = tuple[tuple[int, ...], ...]  # of some arguments, along rows and columns
+_Strides = tuple[tuple[int, ...], ...]  # of some arguments, along the dimensions of a kernel
 
 
 class Persistent(NamedTuple):
@@ -63,22 +70,6 @@ class Persistent(NamedTuple):
     fixed: tuple[int, ...]
 
 
-ROTATED_LAUNCHES = 2  # of a body that may be rotated (see `rotation`): the left operand, then the product
-
-
-def left_operand_of(instances: list[Instance], launches: list[GroupedLaunch]) -> int | None:
-    """Returns the value that the first of two launches computes as the left operand of the second, a product.
-
-    Returns None if the launches are others.
-    """
-    first, second = launches
-    if len(first.groups) != 1 or len(second.groups) != 1 or not isinstance(second.lowered.kernel, ProductKernel):
-        return None
-    value, layout = instances[second.groups[0]].operands[_LEFT]
-    written = [operand.value for operand in instances[first.groups[0]].written()]
-    return value if value in written and layout.is_dense else None
-
-
 class _Obstacle(Exception):
     """Says why there is no persistent kernel."""
 
@@ -91,9 +82,11 @@ def persistent_of(
         return ""
     groups = [instances[group] for launch in launches for group in launch.groups]
     try:
-        if len(groups) == 1 and isinstance(groups[0].lowered.kernel, LoopKernel):
-            return _points(_Carrying(program, graph, groups), groups[0], groups[0].lowered.kernel)
-        return _Products(_Carrying(program, graph, groups)).found(groups)
+        carrying = _Carrying(program, graph, groups)
+        kernel = groups[0].lowered.kernel
+        if len(groups) == 1 and isinstance(kernel, LoopKernel) and not kernel.has_inner:
+            return _points(carrying, groups[0], kernel)
+        return _Cluster(carrying, groups).found()
     except _Obstacle as obstacle:
         return str(obstacle)
 
@@ -140,7 +133,6 @@ class _Carrying:
 
 
 def _points(carrying: _Carrying, instance: Instance, kernel: LoopKernel) -> Persistent:
-    _require("an iteration reduces", is_met=not kernel.has_inner)
     _require_few(len(instance.operands))
     _require_known_places(kernel)
     strides, inputs = instance.lowered.strides, len(instance.read())
@@ -171,96 +163,175 @@ def _require_in_place(read: Operand, strides: tuple[int, ...], written: tuple[in
     _require("it reads a computed value at other points than it writes it", is_met=strides == written)
 
 
-class _Products:
-    """Builds the persistent kernel of a body of products."""
+class _Matrices(NamedTuple):
+    """The shape of all matrices of a cluster kernel."""
 
-    def __init__(self, carrying: _Carrying) -> None:
+    rows: int
+    columns: int
+
+    def places(self, extents: tuple[int, ...]) -> tuple[Place, ...]:
+        """Returns where a thread is along the dimensions of a pointwise kernel."""
+        told = tuple([extent for extent in extents if extent != 1])
+        shapes: dict[tuple[int, ...], list[Place]] = {
+            () if self.rows == 1 else (self.rows,): [Place.ROW],
+            (self.rows * self.columns,): [Place.POINT],
+            (self.rows, self.columns): [Place.ROW, Place.COLUMN],
+        }
+        found = shapes.get(told)
+        _require("an iteration computes arrays of different shapes", is_met=found is not None)
+        of_others = iter(found or ())
+        return tuple([Place.ONE if extent == 1 else next(of_others) for extent in extents])
+
+    def outer_places(self, extents: tuple[int, ...]) -> tuple[Place, ...]:
+        """Returns where a thread is along the outer dimensions of a kernel that reduces along the columns."""
+        _require("an iteration computes arrays of different shapes", is_met=prod(extents) == self.rows)
+        _require("rows are of several dimensions", is_met=sum(extent != 1 for extent in extents) <= 1)
+        return tuple([Place.ONE if extent == 1 else Place.ROW for extent in extents])
+
+    def without_ones(self, steps: tuple[int, int]) -> tuple[int, int]:
+        """Returns strides along rows and columns, 0 along dimensions of length 1."""
+        return steps[0] if self.rows > 1 else 0, steps[1] if self.columns > 1 else 0
+
+    def steps(self, strides: tuple[int, ...], places: tuple[Place, ...]) -> tuple[int, int]:
+        """Returns by how many elements an argument moves along rows and along columns."""
+        along = {place: stride for stride, place in zip(strides, places, strict=False)}
+        point = along.get(Place.POINT, 0)
+        of_row, of_column = along.get(Place.ROW, point * self.columns), along.get(Place.COLUMN, point)
+        return self.without_ones((of_row, of_column))
+
+
+class _Group(NamedTuple):
+    """A group of the body: its kernel's body, and where the parts of a product are, if it is one.
+
+    `left` and `right` are numbers of operands, of which `left` is computed by the loop. `left_steps` are its strides
+    along rows and k, and `right_strides` are those of the right operand along k and columns.
+    """
+
+    instance: Instance
+    body: LoopKernel
+    places: tuple[Place, ...]
+    first_input: int  # the number of the operand that is the first input of the body but the product
+    left: int | None
+    left_steps: tuple[int, int]
+    right_strides: tuple[int, int]
+
+    @property
+    def right(self) -> int:
+        return 1 - (self.left or 0)
+
+    def reads(self) -> tuple[Operand, ...]:
+        return self.instance.read()[self.first_input :]
+
+
+class _Cluster:
+    """Builds the persistent kernel of a body whose groups become the stages of a cluster."""
+
+    def __init__(self, carrying: _Carrying, instances: list[Instance]) -> None:
+        _require(f"an iteration takes more than {_MOST_STAGES} groups", is_met=len(instances) <= _MOST_STAGES)
         self._carrying = carrying
+        self._matrices = _matrices_of(carrying, instances)
+        self._groups = [self._group(instance) for instance in instances]
+        self._store_strides = [_store_strides(group) for group in self._groups]
         self._operands: list[Operand] = []
         self._numbers: dict[object, int] = {}  # of operands that are read, by all that the kernel knows of them
         self._carried = set[int]()
         self._outputs: list[Operand] = []
-        self._exchanged: dict[Source, int | None] = {}  # the operand that is initial, if any
-        self._store_strides: list[_Strides] = []  # of each stage
+        self._exchanged: dict[Source | ReducedValue, Exchanged] = {}
 
-    def found(self, groups: list[Instance]) -> Persistent:
-        kernels = [each.lowered.kernel for each in groups]
-        products = [each for each in kernels if isinstance(each, ProductKernel)]
-        _require("an iteration takes several groups, not all of them products", is_met=len(products) == len(kernels))
-        _require(f"an iteration takes more than {_MOST_STAGES} products", is_met=len(products) <= _MOST_STAGES)
-        rows, _, inner = groups[0].lowered.sizes[:3]
-        for instance, kernel in zip(groups, products, strict=True):
-            _require_square(instance, kernel, rows, inner)
-            self._store_strides.append(_store_strides(instance, kernel, rows, inner))
-        stages = [self._stage(*each) for each in zip(groups, products, self._store_strides, strict=True)]
+    def found(self) -> Persistent:
+        products = sum(group.left is not None for group in self._groups)
+        _require(f"an iteration takes more than {_MOST_PRODUCTS} products", is_met=products <= _MOST_PRODUCTS)
+        stages = [self._stage(number, group) for number, group in enumerate(self._groups)]
         _require("no value is carried", is_met=bool(self._carried))
-        exchanged = tuple([Exchanged(*each) for each in self._exchanged.items()])
+        _require("an iteration takes several pointwise groups", is_met=bool(self._exchanged))
+        rows, columns = self._matrices
         _require(
-            "a graph is faster for products of this size, or they do not fit clusters",
-            is_met=cluster_shape(rows, inner, len(stages), len(exchanged)) is not None,
+            "a graph is faster for matrices of this size, or they do not fit clusters",
+            is_met=cluster_shape(rows, columns, products, len(self._exchanged)) is not None,
         )
         reads = len(self._operands)
         _require_few(reads + len(self._outputs))
         return Persistent(
-            PersistentProducts(rows, inner, tuple(stages), exchanged, reads),
-            (rows, inner, inner),
+            PersistentCluster(rows, columns, tuple(stages), tuple(self._exchanged.values()), reads),
+            (rows, columns),
             (*self._operands, *self._outputs),
             len(self._outputs),
             tuple(sorted(self._carried)),
-            tuple(sorted({stage.right for stage in stages})),
+            tuple(sorted({stage.product.right for stage in stages if stage.product is not None})),
         )
 
-    def _stage(self, instance: Instance, kernel: ProductKernel, store_strides: _Strides) -> Stage:
-        left, is_new = self._left(instance)
-        right = instance.operands[_RIGHT]
+    def _group(self, instance: Instance) -> _Group:
+        kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
+        if isinstance(kernel, LoopKernel):
+            _require_known_places(kernel)
+            inner = (Place.COLUMN,) if kernel.has_inner else ()
+            is_along = not inner or sizes[kernel.rank] == self._matrices.columns
+            _require("an iteration reduces along other dimensions", is_met=is_along)
+            outer = self._matrices.outer_places(sizes[: kernel.rank]) if inner else ()
+            places = (*outer, *inner) if inner else self._matrices.places(sizes[: kernel.rank])
+            return _Group(instance, kernel, places, 0, None, (0, 0), (0, 0))
+        _require("a product is not of float32", is_met=kernel.dtype is dtypes.float32)
+        body = kernel.epilogue or _STORE
+        _require_known_places(body)
+        rows, columns, inner_extent, a_row, a_inner, b_inner, b_column = sizes[:7]
+        is_turned = _left_of(self._carrying, instance) == _RIGHT
+        across, along = (rows, columns) if is_turned else (columns, rows)
+        is_square = (along, across, inner_extent) == (*self._matrices, self._matrices.columns)
+        _require("the results of a product have another shape than what it multiplies", is_met=is_square)
+        if is_turned:
+            places = (Place.COLUMN, Place.ROW)
+            return _Group(instance, body, places, _FIRST_OF_EPILOGUE, _RIGHT, (b_column, b_inner), (a_inner, a_row))
+        places = (Place.ROW, Place.COLUMN)
+        return _Group(instance, body, places, _FIRST_OF_EPILOGUE, _LEFT, (a_row, a_inner), (b_inner, b_column))
+
+    def _stage(self, number: int, group: _Group) -> Stage:
+        product = None if group.left is None else self._product(group, group.left)
+        reads = group.reads()
+        strides = group.instance.lowered.strides[group.first_input :][: len(reads)]
+        body_inputs = group.body.inputs[0 if product is None else 1 :]
+        inputs = tuple([self._input(group, *each) for each in zip(reads, strides, body_inputs, strict=True)])
+        for node in group.body.nodes:
+            if node.op == "reduce":
+                is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
+                _require("an iteration reduces other values than float32, or to positions", is_met=is_known)
+                source = ReducedValue(number, node.operands[0])
+                self._exchanged[source] = Exchanged(source, None, (0, 0))
+        outputs = tuple(map(self._output, group.instance.written()))
+        return Stage(product, group.body, group.places, (*strides, *self._store_strides[number]), inputs, outputs)
+
+    def _product(self, group: _Group, left: int) -> StageProduct:
+        operand, right = group.instance.operands[left], group.instance.operands[group.right]
         is_still = right.value not in self._carrying.written and self._carrying.before(right.value) is None
-        _require("the right operand of a product is computed by the loop", is_met=is_still)
-        along, across = instance.lowered.sizes[5:7]
-        epilogue = kernel.epilogue or _STORE
-        _require_known_places(epilogue)
-        reads = instance.read()[_FIRST_OF_EPILOGUE:]
-        strides = instance.lowered.strides[_FIRST_OF_EPILOGUE:][: len(reads)]
-        return Stage(
-            left,
-            is_new,
-            self._number(right),
-            (along, across),
-            epilogue,
-            (*strides, *store_strides),
-            tuple(map(self._input, reads, strides, epilogue.inputs[1:])),
-            tuple(map(self._output, instance.written())),
-        )
-
-    def _left(self, instance: Instance) -> tuple[int, bool]:
-        """Returns the number of the exchanged value that a product takes, and whether it is of the same iteration."""
-        operand = instance.operands[_LEFT]
-        rows, _, inner, along_rows, along_inner = instance.lowered.sizes[:5]
-        is_whole = not operand.layout.offset and not operand.layout.moves
-        is_dense = (along_inner == 1 or inner == 1) and (along_rows == inner or rows == 1)
+        _require("both operands of a product are computed by the loop", is_met=is_still)
         source = self._carrying.now(operand.value)
         is_new = source is not None
         source = source or self._carrying.before(operand.value)
-        _require("the left operand of a product is not computed by the loop", is_met=source is not None)
-        assert source is not None
-        _require("the left operand is not the whole computed value", is_met=is_whole and is_dense)
-        written = self._store_strides[source.stage][source.store]
-        _require("the left operand is written in another order", is_met=written == _dense_strides(rows, inner))
-        initial = self._exchanged.setdefault(source, None)
-        if not is_new and initial is None:
-            self._exchanged[source] = number = self._number(operand)
-            self._carried.add(number)
-        return [*self._exchanged].index(source), is_new
+        assert source is not None, "a product multiplies what the loop computes"
+        is_whole = not operand.layout.offset and not operand.layout.moves
+        _require("a product multiplies a part of a computed value", is_met=is_whole)
+        steps = self._matrices.without_ones(group.left_steps)
+        _require("a product multiplies a computed value in another order", is_met=steps == self._written_steps(source))
+        known = self._exchanged.setdefault(source, Exchanged(source, None, steps))
+        if not is_new and known.initial is None:
+            self._exchanged[source] = known._replace(initial=self._number(operand))
+            self._carried.add(self._number(operand))
+        return StageProduct([*self._exchanged].index(source), is_new, self._number(right), group.right_strides)
 
-    def _input(self, operand: Operand, strides: tuple[int, ...], argument: Argument) -> StageInput:
+    def _input(self, group: _Group, operand: Operand, strides: tuple[int, ...], argument: Argument) -> StageInput:
         source, number = self._carrying.now(operand.value), None
         if source is None:
-            number = self._number(operand, strides, argument)
+            number = self._number(operand, strides, argument, group.places)
             source = self._carrying.before(operand.value)
             if source is not None:
                 self._carried.add(number)
         if source is not None:
-            _require_in_place(operand, strides, self._store_strides[source.stage][source.store])
+            steps = self._matrices.steps(strides, group.places)
+            _require_in_place(operand, steps, self._written_steps(source))
         return StageInput(number, source)
+
+    def _written_steps(self, source: Source) -> tuple[int, int]:
+        """Returns by how many elements a written value moves along rows and columns."""
+        return self._matrices.steps(self._store_strides[source.stage][source.store], self._groups[source.stage].places)
 
     def _output(self, operand: Operand) -> int | None:
         if operand.value not in self._carrying.stored:
@@ -268,29 +339,41 @@ class _Products:
         self._outputs.append(operand)
         return len(self._outputs) - 1
 
-    def _number(self, operand: Operand, strides: tuple[int, ...] = (), argument: Argument | None = None) -> int:
-        """Returns the number of an operand that is read. Equal ones that move alike have one number."""
-        known = (operand, strides, argument)
-        number = self._numbers.setdefault(known, len(self._operands))
+    def _number(self, operand: Operand, *known: object) -> int:
+        """Returns the number of an operand that is read. Equal ones of which the same is `known` have one number."""
+        number = self._numbers.setdefault((operand, *known), len(self._operands))
         if number == len(self._operands):
             self._operands.append(operand)
         return number
 
 
-def _require_square(instance: Instance, kernel: ProductKernel, rows: int, inner: int) -> None:
-    _require("a product is not of float32", is_met=kernel.dtype is dtypes.float32)
-    _require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
-    is_square = instance.lowered.sizes[:3] == (rows, inner, inner)
-    _require("the results of a product have another shape than its left operand", is_met=is_square)
+def _left_of(carrying: _Carrying, instance: Instance) -> int:
+    """Returns which operand of a product is computed by the loop."""
+    values = [instance.operands[number].value for number in (_LEFT, _RIGHT)]
+    computed = [value in carrying.written or carrying.before(value) is not None for value in values]
+    _require("no operand of a product is computed by the loop", is_met=any(computed))
+    return computed.index(True)
 
 
-def _store_strides(instance: Instance, kernel: ProductKernel, rows: int, inner: int) -> _Strides:
-    """Returns by how many elements each store of a product moves along rows and columns."""
-    if kernel.epilogue is None:
-        return (_dense_strides(rows, inner),)
+def _matrices_of(carrying: _Carrying, instances: list[Instance]) -> _Matrices:
+    """Returns the rows and columns of the first product, or else of what the first reduction reduces."""
+    for instance in instances:
+        kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
+        if isinstance(kernel, ProductKernel):
+            _require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
+            rows, columns, _ = sizes[:3]
+            return _Matrices(rows, columns) if _left_of(carrying, instance) == _LEFT else _Matrices(columns, rows)
+    for instance in instances:
+        kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
+        if isinstance(kernel, LoopKernel) and kernel.has_inner:
+            return _Matrices(prod(sizes[: kernel.rank]), sizes[kernel.rank])
+    raise _Obstacle("an iteration takes several pointwise groups")
+
+
+def _store_strides(group: _Group) -> _Strides:
+    """Returns by how many elements each store of a group moves along the dimensions of its body."""
+    instance, kernel = group.instance, group.instance.lowered.kernel
+    if isinstance(kernel, ProductKernel) and kernel.epilogue is None:
+        rows, columns = instance.lowered.sizes[:2]
+        return ((columns if rows > 1 else 0, 1 if columns > 1 else 0),)
     return instance.lowered.strides[len(instance.read()) :]
-
-
-def _dense_strides(rows: int, columns: int) -> tuple[int, int]:
-    """Returns the strides of a matrix in C order, 0 along dimensions of length 1."""
-    return columns if rows > 1 else 0, 1 if columns > 1 else 0

@@ -108,11 +108,10 @@ class PersistentLaunch(NamedTuple):
     """Runs all iterations of a loop in one launch of one kernel.
 
     `kernel` is an index into `Plan.kernels`. The last `outputs` of its operands are written, and those with the indices
-    `carried` are read in the first iteration only. The first `launches_before` launches of the plan come before it,
-    once; they compute what it reads first. The operands `fixed` must be the same in all iterations: the right operand
-    of a product, and what is read for the next iteration. A row takes `blocks` blocks of `threads` threads. They are
-    those of `clusters` clusters; if this is 0, they need no device with clusters. If more clusters than `most_in_turn`
-    have to follow one another, launches for each iteration are faster; if this is 0, they never are.
+    `carried` are read in the first iteration only. The operands `fixed` must be the same in all iterations: those by
+    which products multiply. A row takes `blocks` blocks of `threads` threads. They are those of `clusters` clusters; if
+    this is 0, they need no device with clusters. If more clusters than `most_in_turn` have to follow one another,
+    launches for each iteration are faster; if this is 0, they never are.
     """
 
     kernel: int
@@ -126,7 +125,6 @@ class PersistentLaunch(NamedTuple):
     shared_bytes: int
     clusters: int
     most_in_turn: int
-    launches_before: int
 
     def most_rows(self, clusters_at_once: int) -> int | None:
         """Returns how many rows a launch should have on a device that runs so many clusters at once.

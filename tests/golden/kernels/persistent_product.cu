@@ -166,11 +166,11 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_748485b926f5f62c7205(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_beca5d6b748cabde940f(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
-    float *columns = (float *)fw_shared_memory, *lefts = columns + 3300;
-    const uint32_t lefts_at = fw_shared_address(lefts);
-    const uint32_t barriers_at = lefts_at + 1056;
+    float *columns = (float *)fw_shared_memory, *exchanged = columns + 3300;
+    const uint32_t exchanged_at = fw_shared_address(exchanged);
+    const uint32_t barriers_at = exchanged_at + 1056;
     const uint32_t rank = fw_rank_in_cluster();
     const int first_column = rank * 25;
     const int64_t first_row = blockIdx.x / 4 * 1;
@@ -178,8 +178,8 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 1;
     const bool has_column = place < 25 && first_column + place < 100;
-    const int column = has_column ? place : 0;
-    const int64_t i1 = has_column ? first_column + column : 0;
+    const int column_in_block = has_column ? place : 0;
+    const int64_t column = has_column ? first_column + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
@@ -192,9 +192,9 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
     for (int i = threadIdx.x; i < 128; i += 128) {
         const int r = i / 128, k = i % 128;
         const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 100 ? left0[(first_row + r) * 100 + k] : -0.0f;
-        lefts[(0 + 0) * 132 + r * 132 + k] = element0;
-        lefts[(0 + 1) * 132 + r * 132 + k] = element0;
+        const float element0 = r < rows && k < 100 ? left0[(first_row + r) * 0 + k * 1] : -0.0f;
+        exchanged[(0 + 0) * 132 + r * 132 + k] = element0;
+        exchanged[(0 + 1) * 132 + r * 132 + k] = element0;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -203,16 +203,18 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 0, rows * 400);
         fw_expect_bytes(barriers_at + 8, rows * 400);
     }
-    uint32_t lefts_in_block[4];
+    uint32_t exchanged_in_block[4];
     #pragma unroll
     for (int b = 0; b < 4; b++)
-        lefts_in_block[b] = fw_address_in_block(lefts_at, (rank + b) % 4);
+        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 4);
     const float *p2 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
     float e2[1] = {};
     #pragma unroll
     for (int r = 0; r < 1; r++) {
-        const int64_t i0 = first_row + own_row + r;
+        const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
+        const int64_t i0 = row;
+        const int64_t i1 = column;
         const float *a1 = p2;
         const int64_t a1s0 = 0;
         const int64_t a1s1 = 1;
@@ -222,8 +224,10 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
     float e3[1] = {};
     #pragma unroll
     for (int r = 0; r < 1; r++) {
-        const int64_t i0 = first_row + own_row + r;
+        const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
+        const int64_t i0 = row;
+        const int64_t i1 = column;
         const float *a2 = p3;
         const int64_t a2s0 = 0;
         const int64_t a2s1 = 1;
@@ -233,8 +237,10 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
     float e4[1] = {};
     #pragma unroll
     for (int r = 0; r < 1; r++) {
-        const int64_t i0 = first_row + own_row + r;
+        const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
+        const int64_t i0 = row;
+        const int64_t i1 = column;
         const float *a3 = p4;
         e4[r] = *a3;
     }
@@ -256,8 +262,10 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
+                const int64_t i0 = row;
+                const int64_t i1 = column;
                 const float *a1 = p2;
                 const int64_t a1s0 = 0;
                 const int64_t a1s1 = 1;
@@ -265,8 +273,10 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
             }
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
+                const int64_t i0 = row;
+                const int64_t i1 = column;
                 const float *a3 = p4;
                 n4[r] = *a3;
             }
@@ -280,13 +290,15 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         }
         float s0[1][1];
         {
-            const float *const of_rows[1] = {lefts + (0 + turn) * 132 + own_row * 132};
-            fw_chains<128, 1, 1, 1, 0u, 132, 3300, 4, 4>(of_rows, columns + 0 + column * 132, s0);
+            const float *const of_rows[1] = {exchanged + (0 + turn) * 132 + own_row * 132};
+            fw_chains<128, 1, 1, 1, 0u, 132, 3300, 4, 4>(of_rows, columns + 0 + column_in_block * 132, s0);
         }
         float c0_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-            const int64_t i0 = first_row + own_row + r;
+            const int64_t row = first_row + own_row + r;
+            const int64_t i0 = row;
+            const int64_t i1 = column;
             const float v0 = fw_canonical_f32(s0[0][r]);
             const float v1 = e2[r];
             const float v2 = e3[r];
@@ -300,37 +312,39 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         if (has_column && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 4; b++) {
-                    fw_send(lefts_in_block[b] + ((0 + (turn ^ 1)) * 132 + (own_row + r) * 132 + (int)i1) * 4, c0_0[r], lefts_in_block[b] + 1056 + (0 + (turn ^ 1)) * 8);
+                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 132 + (own_row + r) * 132 + (int)column) * 4, c0_0[r], exchanged_in_block[b] + 1056 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
         if (has_column && (is_kept || t >= count - (int)loop.tail)) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if (loop.each >> 0 & 1 || t >= count - (int)loop.tail) {
+            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
                 const int64_t o0s0 = 0;
                 const int64_t o0s1 = 1;
                 #pragma unroll
                 for (int r = 0; r < 1; r++) {
-                    const int64_t i0 = first_row + own_row + r;
+                    const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
+                    const int64_t i0 = row;
+                    const int64_t i1 = column;
                     o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }
         }
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-            const int64_t i0 = first_row + own_row + r;
+            const int64_t row = first_row + own_row + r;
             e3[r] = c0_0[r];
         }
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 e2[r] = n2[r];
                 e4[r] = n4[r];
             }

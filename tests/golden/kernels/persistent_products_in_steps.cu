@@ -166,11 +166,11 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_3f94ebaf625d66c52309(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_ad9599d1311c6b6db9a5(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
-    float *columns = (float *)fw_shared_memory, *lefts = columns + 6528;
-    const uint32_t lefts_at = fw_shared_address(lefts);
-    const uint32_t barriers_at = lefts_at + 1088;
+    float *columns = (float *)fw_shared_memory, *exchanged = columns + 6528;
+    const uint32_t exchanged_at = fw_shared_address(exchanged);
+    const uint32_t barriers_at = exchanged_at + 1088;
     const uint32_t rank = fw_rank_in_cluster();
     const int first_column = rank * 32;
     const int64_t first_row = blockIdx.x / 2 * 1;
@@ -178,8 +178,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 1;
     const bool has_column = place < 32 && first_column + place < 64;
-    const int column = has_column ? place : 0;
-    const int64_t i1 = has_column ? first_column + column : 0;
+    const int column_in_block = has_column ? place : 0;
+    const int64_t column = has_column ? first_column + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
@@ -206,13 +206,13 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
     for (int i = threadIdx.x; i < 64; i += 128) {
         const int r = i / 64, k = i % 64;
         const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 64 ? left0[(first_row + r) * 64 + k] : -0.0f;
-        lefts[(0 + 0) * 68 + r * 68 + k] = element0;
-        lefts[(0 + 1) * 68 + r * 68 + k] = element0;
+        const float element0 = r < rows && k < 64 ? left0[(first_row + r) * 64 + k * 1] : -0.0f;
+        exchanged[(0 + 0) * 68 + r * 68 + k] = element0;
+        exchanged[(0 + 1) * 68 + r * 68 + k] = element0;
         const float *left1 = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
-        const float element1 = r < rows && k < 64 ? left1[(first_row + r) * 64 + k] : -0.0f;
-        lefts[(2 + 0) * 68 + r * 68 + k] = element1;
-        lefts[(2 + 1) * 68 + r * 68 + k] = element1;
+        const float element1 = r < rows && k < 64 ? left1[(first_row + r) * 64 + k * 1] : -0.0f;
+        exchanged[(2 + 0) * 68 + r * 68 + k] = element1;
+        exchanged[(2 + 1) * 68 + r * 68 + k] = element1;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -225,16 +225,18 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 16, rows * 256);
         fw_expect_bytes(barriers_at + 24, rows * 256);
     }
-    uint32_t lefts_in_block[2];
+    uint32_t exchanged_in_block[2];
     #pragma unroll
     for (int b = 0; b < 2; b++)
-        lefts_in_block[b] = fw_address_in_block(lefts_at, (rank + b) % 2);
+        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 2);
     const float *p5 = (const float *)(slots + operands[5].column);
     float e5[1] = {};
     #pragma unroll
     for (int r = 0; r < 1; r++) {
-        const int64_t i0 = first_row + own_row + r;
+        const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
+        const int64_t i0 = row;
+        const int64_t i1 = column;
         const float *a1 = p5;
         e5[r] = *a1;
     }
@@ -254,8 +256,10 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
+                const int64_t i0 = row;
+                const int64_t i1 = column;
                 const float *a1 = p5;
                 n5[r] = *a1;
             }
@@ -268,13 +272,15 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         }
         float s0[2][1];
         {
-            const float *const of_rows[2] = {lefts + (0 + turn) * 68 + own_row * 68, lefts + (2 + turn) * 68 + own_row * 68};
-            fw_chains<64, 1, 2, 2, 16u, 68, 2176, 2, 4>(of_rows, columns + 0 + column * 68, s0);
+            const float *const of_rows[2] = {exchanged + (0 + turn) * 68 + own_row * 68, exchanged + (2 + turn) * 68 + own_row * 68};
+            fw_chains<64, 1, 2, 2, 16u, 68, 2176, 2, 4>(of_rows, columns + 0 + column_in_block * 68, s0);
         }
         float c0_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-            const int64_t i0 = first_row + own_row + r;
+            const int64_t row = first_row + own_row + r;
+            const int64_t i0 = row;
+            const int64_t i1 = column;
             const float v0 = fw_canonical_f32(s0[0][r]);
             const float v1 = fw_tanh_f32(v0);
             c0_0[r] = fw_canonical_f32(v1);
@@ -282,11 +288,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         if (has_column) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(lefts_in_block[b] + ((0 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)i1) * 4, c0_0[r], lefts_in_block[b] + 1088 + (0 + (turn ^ 1)) * 8);
+                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, c0_0[r], exchanged_in_block[b] + 1088 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
@@ -294,20 +300,24 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + (turn ^ 1)) * 8, rows * 256);
         float s1[1][1];
         {
-            const float *const of_rows[1] = {lefts + (0 + (turn ^ 1)) * 68 + own_row * 68};
-            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 4352 + column * 68, s1);
+            const float *const of_rows[1] = {exchanged + (0 + (turn ^ 1)) * 68 + own_row * 68};
+            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 4352 + column_in_block * 68, s1);
         }
         float c1_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-            const int64_t i0 = first_row + own_row + r;
+            const int64_t row = first_row + own_row + r;
+            const int64_t i0 = row;
+            const int64_t i1 = column;
             const float v0 = fw_canonical_f32(s1[0][r]);
             c1_0[r] = v0;
         }
         float c2_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-            const int64_t i0 = first_row + own_row + r;
+            const int64_t row = first_row + own_row + r;
+            const int64_t i0 = row;
+            const int64_t i1 = column;
             const float v0 = fw_canonical_f32(s0[1][r]);
             const float v1 = e5[r];
             const float v2 = c1_0[r];
@@ -319,35 +329,39 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         if (has_column && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(lefts_in_block[b] + ((2 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)i1) * 4, c2_0[r], lefts_in_block[b] + 1088 + (2 + (turn ^ 1)) * 8);
+                    fw_send(exchanged_in_block[b] + ((2 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, c2_0[r], exchanged_in_block[b] + 1088 + (2 + (turn ^ 1)) * 8);
                 }
             }
         }
         if (has_column && (is_kept || t >= count - (int)loop.tail)) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if (loop.each >> 0 & 1 || t >= count - (int)loop.tail) {
+            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[6].column] + operands[6].byte_offset);
                 const int64_t o0s0 = 64;
                 const int64_t o0s1 = 1;
                 #pragma unroll
                 for (int r = 0; r < 1; r++) {
-                    const int64_t i0 = first_row + own_row + r;
+                    const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
+                    const int64_t i0 = row;
+                    const int64_t i1 = column;
                     o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }
-            if (loop.each >> 1 & 1 || t >= count - (int)loop.tail) {
+            if ((loop.each >> 1 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[7].column] + operands[7].byte_offset);
                 const int64_t o0s0 = 64;
                 const int64_t o0s1 = 1;
                 #pragma unroll
                 for (int r = 0; r < 1; r++) {
-                    const int64_t i0 = first_row + own_row + r;
+                    const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
+                    const int64_t i0 = row;
+                    const int64_t i1 = column;
                     o0[i0 * o0s0 + i1] = c2_0[r];
                 }
             }
@@ -355,7 +369,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         if (is_moving) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
-                const int64_t i0 = first_row + own_row + r;
+                const int64_t row = first_row + own_row + r;
                 e5[r] = n5[r];
             }
         }

@@ -14,7 +14,7 @@ from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program
 from tests.golden_files import check_text
 from tests.kernels.codegen.cubin import code_bytes
-from tests.kernels.loops_of_note import pointwise, recurrent, stacked
+from tests.kernels.loops_of_note import pointwise, recurrent, stacked, with_sums
 from tests.kernels.programs import Writer
 from tests.kernels.random_waits import with_random_waits
 
@@ -23,6 +23,7 @@ NOTED = {
     "persistent_product": recurrent(1, 100),
     "persistent_product_of_many_rows": recurrent(64, 256),
     "persistent_products_in_steps": stacked(2, 64),
+    "persistent_reductions": with_sums(2, 64),
 }
 MOST_CODE_BYTES = 36 << 10  # longer loops run slower, because they do not fit in the instruction cache
 
@@ -64,7 +65,7 @@ def test_the_source_of_a_noted_kernel_is_as_kept(name: str) -> None:
     check_text(f"kernels/{name}.cu", text_of(NOTED[name]))
 
 
-@pytest.mark.parametrize("name", ["persistent_product", "persistent_products_in_steps"])
+@pytest.mark.parametrize("name", ["persistent_product", "persistent_reductions"])
 def test_only_a_build_with_random_waits_waits_at_random(name: str, compiler: Nvrtc) -> None:
     source = source_of(NOTED[name])
     without = source.text.replace("FW_WAIT_AT_RANDOM();", "")

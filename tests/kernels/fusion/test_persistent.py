@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_kernels.build import build_plan
-from fusewire_kernels.plan.plan import Plan, ScalarColumn
+from fusewire_kernels.build import build_plan, design
+from fusewire_kernels.codegen.kernel import PersistentCluster, ReducedValue, Source
+from fusewire_kernels.fusion.persistent import Persistent, persistent_of
+from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import gated, leaky, pointwise, recurrent, stacked, with_memory
+from tests.kernels.loops_of_note import gated, leaky, normalised, pointwise, recurrent, stacked, with_memory, with_sums
 from tests.kernels.programs import Writer
 
 
@@ -23,18 +25,26 @@ def not_whole() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def reducing() -> Program:
+def of_two_shapes() -> Program:
     writer = Writer()
-    h = writer.input(8, 8)
-    following = writer.subtract(h, writer.max(h, axes=(1,), keepdims=True))
+    h, w, n = writer.input(4, 8), writer.input(8, 8), writer.input(3)
+    following, counted = writer.tanh(writer.matmul(h, w)), writer.tanh(n)
+    return writer.program(following, counted, carried=[(h, following), (n, counted)])
+
+
+def finding_the_place_of_the_greatest() -> Program:
+    writer = Writer()
+    h = writer.input(4, 8)
+    place = writer.astype(writer.argmax(h, axes=(1,), keepdims=True), dtype=dtypes.float32.code)
+    following = writer.subtract(h, place)
     return writer.program(following, carried=[(h, following)])
 
 
-def of_a_product_and_a_sum() -> Program:
+def reducing_along_rows() -> Program:
     writer = Writer()
     h, w = writer.input(4, 8), writer.input(8, 8)
     multiplied = writer.matmul(h, w)
-    following = writer.subtract(multiplied, writer.max(multiplied, axes=(1,), keepdims=True))
+    following = writer.subtract(multiplied, writer.max(multiplied, axes=(0,), keepdims=True))
     return writer.program(following, carried=[(h, following)])
 
 
@@ -76,14 +86,14 @@ def of_doubles() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def carried_on_the_right() -> Program:
+def multiplied_by_others() -> Program:
     writer = Writer()
-    h, w = writer.input(8, 8), writer.input(8, 8)
-    following = writer.tanh(writer.matmul(w, h))
+    h, u, w = (writer.input(8, 8) for _ in range(3))
+    following = writer.tanh(writer.add(h, writer.matmul(u, w)))
     return writer.program(following, carried=[(h, following)])
 
 
-def rotated() -> Program:
+def turned() -> Program:
     writer = Writer()
     h = writer.input(8, 8)
     following = writer.tanh(writer.transpose(h, permutation=(1, 0)))
@@ -108,7 +118,8 @@ def of_another_input() -> Program:
     "program",
     [
         *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
-        *[gated(1, 256), with_memory(64, 256), stacked(3, 100)],
+        *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256)],
+        *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
     ],
 )
 def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
@@ -122,15 +133,16 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (reducing(), "an iteration reduces"),
-        (of_a_product_and_a_sum(), "several groups, not all of them products"),
-        (of_unequal_products(), "another shape than its left operand"),
+        (of_two_shapes(), "different shapes"),
+        (finding_the_place_of_the_greatest(), "reduces other values than float32, or to positions"),
+        (reducing_along_rows(), "along other dimensions"),
+        (of_unequal_products(), "another shape than what it multiplies"),
         (of_nine_products(), "more than 8 products"),
-        (multiplied_by_what_it_computes(), "right operand of a product is computed"),
+        (multiplied_by_what_it_computes(), "both operands of a product are computed"),
         (of_products_that_turn(), "other points"),
         (of_doubles(), "not of float32"),
-        (carried_on_the_right(), "left operand of a product is not computed"),
-        (rotated(), "other points"),
+        (multiplied_by_others(), "no operand of a product is computed"),
+        (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
         (recurrent(64, 1024), "do not fit clusters"),
@@ -154,6 +166,15 @@ def test_a_program_that_is_no_loop_says_nothing_of_iterations() -> None:
     assert not any("iteration" in line for line in plan.explanation)
 
 
+def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
+    made = design(normalised(1, 64))
+    found = persistent_of(made.program, made.graph, made.instances, made.launches)
+    assert isinstance(found, Persistent)
+    assert isinstance(found.kernel, PersistentCluster)
+    sources = [each.source for each in found.kernel.exchanged]
+    assert [(type(each), each.stage) for each in sources] == [(Source, 1), (ReducedValue, 1)]
+
+
 def test_only_cuda_has_persistent_kernels() -> None:
     assert build_plan(pointwise(), "c").persistent is None
 
@@ -164,18 +185,3 @@ def test_what_is_carried_is_read_once_and_the_weights_must_keep_still() -> None:
     columns = [operand.column for operand in persistent.operands]
     assert [columns[index] for index in persistent.carried] == [1, 1]  # h, for the product and for the sum
     assert [columns[index] for index in persistent.fixed] == [2]  # w
-
-
-def test_a_body_whose_left_operand_is_computed_first_has_the_kernel_of_the_turned_body() -> None:
-    plan = in_cuda(leaky(1, 256))
-    persistent = plan.persistent
-    assert persistent is not None
-    assert (len(plan.launches), persistent.launches_before) == (2, 1)
-    written = plan.launches[0].instances[0]
-    left = persistent.operands[0]
-    assert left in written  # the first launch writes what the kernel reads first
-    assert persistent.operands.count(left) == 2  # and the kernel writes what an iteration leaves to the next one
-    scalars = [index for index, column in enumerate(plan.columns) if isinstance(column, ScalarColumn)]
-    fixed = [persistent.operands[index].column for index in persistent.fixed]
-    assert fixed == [2, scalars[0]]  # w, and the scalar that an iteration reads for the one that follows
-    assert "after one that computes the left operand" in plan.explanation[-1]

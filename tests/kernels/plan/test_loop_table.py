@@ -23,7 +23,6 @@ LAUNCH = PersistentLaunch(
     shared_bytes=0,
     clusters=2,
     most_in_turn=8,
-    launches_before=0,
 )
 
 

@@ -107,9 +107,6 @@ class CudaPersistentKernels:
         loop.first, loop.entries, loop.tail = table.first, entries, table.tail
         loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
-        if call.launch.launches_before:
-            loaded.launches.point_at(slots_address, rows)
-            self._stream.launch(loaded.launches.calls(rows)[: call.launch.launches_before])
         self._stream.launch([call.call])
         loaded.persistent_launches += 1
         self.launches += 1

@@ -45,7 +45,6 @@ PERSISTENT = PersistentLaunch(
     shared_bytes=0,
     clusters=1,
     most_in_turn=0,
-    launches_before=0,
 )
 
 

@@ -1,14 +1,15 @@
-"""Generates the CUDA text of a persistent kernel of a body of products with epilogues. Pure.
+"""Generates the CUDA text of a persistent kernel that runs in clusters of blocks. Pure.
 
-A thread has one column of its block, the same in all products, and a few rows of its cluster. All threads need the left
-operand of a product: its elements are sent to the shared memory of the blocks that multiply by them (see
-`cluster_shape`). All else that is carried, or that one stage takes from another, stays in a register of the thread that
-has computed it.
+A thread has one column of its block, the same in all stages, and a few rows of its cluster. All threads need the left
+operand of a product, and what is reduced: these elements are sent to the shared memory of all blocks of the cluster
+(see `cluster_shape`). All else that is carried, or that one stage takes from another, stays in a register of the thread
+that has computed it. What has one element for each row is computed by all threads of the row.
 
 In the text, `t` is the number of the iteration in this launch, and `turn` is 0 or 1 in turns. `p3` points to operand 3
 of the kernel, `e3` holds what it has at the points of the thread, and `n3` what it has in the next iteration. `s1` has
-the sums of the products of step 1, and `c2_0` what store 0 of stage 2 wrote in this iteration. There are two copies of
-each left operand: an iteration takes what the one before has sent from copy `turn`, and sends to the other.
+the sums of the products of step 1, `c2_0` what store 0 of stage 2 wrote in this iteration, `x2_5` and `r2_6` what is
+reduced and a result of a reduction: values 5 and 6 of stage 2. There are two copies of all that is exchanged: an
+iteration finds in copy `turn` what the one before has sent, and sends to the other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES, loaded
 from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape
-from fusewire_kernels.codegen.kernel import PersistentProducts, Source, Stage, Step
+from fusewire_kernels.codegen.cluster_steps import Phase, Step, phase_of, steps_of
+from fusewire_kernels.codegen.kernel import PersistentCluster, Place, ReducedValue, Source, Stage, StageProduct
 from fusewire_kernels.codegen.persistent_text import (
     PARAMETERS,
     address,
@@ -29,7 +31,7 @@ from fusewire_kernels.codegen.persistent_text import (
     template,
 )
 from fusewire_kernels.codegen.product import finished
-from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, reduction_name, result_of_reduction
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops import dtypes
 
@@ -37,36 +39,38 @@ _MOST_WRITTEN_OUT = 512  # multiply-adds of a thread in an iteration that are wr
 _BLOCKS_AT_ONCE = 4  # on a multiprocessor. With more registers for each, the assembler's order takes a third longer.
 _MOST_READ_AHEAD = 80  # registers of a thread for elements that it has read and not yet multiplied
 _THIS, _OTHER = "turn", "(turn ^ 1)"
+_ALONG_COLUMNS = (Place.COLUMN, Place.POINT)
 
 
-def products_text(kernel: PersistentProducts) -> str:
-    """Returns the text of a persistent kernel of products."""
+def cluster_text(kernel: PersistentCluster) -> str:
+    """Returns the text of a persistent kernel that runs in clusters."""
     writer = _Writer(kernel, shape_of(kernel))
     writer.write()
     parts = (template("persistent.cu"), "#if __CUDA_ARCH__ >= 900\n", template("cluster.cu"), writer.text(), "#endif\n")
     return "".join(parts)
 
 
-def shape_of(kernel: PersistentProducts) -> ClusterShape:
+def shape_of(kernel: PersistentCluster) -> ClusterShape:
     """Returns the shape of the kernel's clusters."""
-    shape = cluster_shape(kernel.rows, kernel.inner, len(kernel.stages), len(kernel.exchanged))
-    assert shape is not None, "persistent products fit a cluster"
+    shape = cluster_shape(kernel.rows, kernel.columns, kernel.products, len(kernel.exchanged))
+    assert shape is not None, "a persistent kernel fits its clusters"
     return shape
 
 
 class _Writer:
-    def __init__(self, kernel: PersistentProducts, shape: ClusterShape) -> None:
+    def __init__(self, kernel: PersistentCluster, shape: ClusterShape) -> None:
         self._kernel = kernel
         self._shape = shape
-        self._bodies = [analyse(stage.epilogue) for stage in kernel.stages]
+        self._bodies = [analyse(stage.body) for stage in kernel.stages]
+        self._steps = steps_of(kernel, self._bodies)
         self._lines = Lines()
-        # The products of a step lie side by side in shared memory.
-        order = [number for step in kernel.steps for number in step.products]
-        self._column_place = {number: index for index, number in enumerate(order)}
+        # The columns of the products of a step lie side by side in shared memory.
+        order = [stage for step in self._steps for stage in step.products]
+        self._column_place = {stage: index for index, stage in enumerate(order)}
         self._first_use: dict[int, tuple[int, int]] = {}  # by operand, the stage and the number of an input that has it
         self._source_of: dict[int, Source] = {}  # of the operands that are carried
         for number, stage in enumerate(kernel.stages):
-            for index, (operand, source) in enumerate(stage.inputs, 1):
+            for index, (operand, source) in enumerate(stage.inputs, _first_input(stage)):
                 if operand is not None:
                     self._first_use.setdefault(operand, (number, index))
                     if source is not None:
@@ -82,10 +86,11 @@ class _Writer:
         with lines.block(f'extern "C" __global__ void {head} {self._kernel.key}({PARAMETERS})'):
             self._write_places()
             for number, stage in enumerate(self._kernel.stages):
-                self._write_bringing_in_columns(number, stage)
+                if stage.product is not None:
+                    self._write_bringing_in_columns(number, stage.product)
             self._write_bringing_in_rows()
             self._write_barriers()
-            self._write_epilogue_inputs()
+            self._write_inputs()
             lines.add("__syncwarp();", "fw_meet_in_cluster();")
             self._write_exit()
             with lines.block("for (int t = 0; t < count; t++)"):
@@ -98,49 +103,49 @@ class _Writer:
         kernel, shape = self._kernel, self._shape
         self._lines.add(
             "extern __shared__ float4 fw_shared_memory[];",
-            f"float *columns = (float *)fw_shared_memory, *lefts = columns + {shape.columns_bytes // 4};",
-            "const uint32_t lefts_at = fw_shared_address(lefts);",
-            f"const uint32_t barriers_at = lefts_at + {shape.barriers_at_bytes};",
+            f"float *columns = (float *)fw_shared_memory, *exchanged = columns + {shape.columns_bytes // 4};",
+            "const uint32_t exchanged_at = fw_shared_address(exchanged);",
+            f"const uint32_t barriers_at = exchanged_at + {shape.barriers_at_bytes};",
             "const uint32_t rank = fw_rank_in_cluster();",
             f"const int first_column = rank * {shape.width};",
             f"const int64_t first_row = blockIdx.x / {shape.blocks} * {shape.height};",
             f"const int rows = (int)fw_lesser({kernel.rows} - first_row, {shape.height});",
             f"const int place = threadIdx.x % {shape.threads_a_group};",
             f"const int own_row = threadIdx.x / {shape.threads_a_group} * {shape.rows_a_thread};",
-            f"const bool has_column = place < {shape.width} && first_column + place < {kernel.inner};",
-            "const int column = has_column ? place : 0;",
-            "const int64_t i1 = has_column ? first_column + column : 0;",
+            f"const bool has_column = place < {shape.width} && first_column + place < {kernel.columns};",
+            "const int column_in_block = has_column ? place : 0;",
+            "const int64_t column = has_column ? first_column + place : 0;",
             "const int count = (int)loop.counts[blockIdx.z];",
             "const int64_t *slots = fw_slots_of(loop, count, 0);",
         )
 
-    def _write_bringing_in_columns(self, number: int, stage: Stage) -> None:
+    def _write_bringing_in_columns(self, number: int, product: StageProduct) -> None:
         """Writes the loop that fills the shared memory with columns. Beyond the last k they are 0, in every product."""
-        lines, inner, shape = self._lines, self._kernel.inner, self._shape
-        along, across = stage.right_strides
+        lines, columns, shape = self._lines, self._kernel.columns, self._shape
+        along, across = product.right_strides
         lines.add("#pragma unroll 16")
         with lines.block(f"for (int i = threadIdx.x; i < {shape.width * shape.depth}; i += {THREADS})"):
-            lines.add(f"const float *right = (const float *)({address(stage.right, 'slots')});")
+            lines.add(f"const float *right = (const float *)({address(product.right, 'slots')});")
             lines.add(f"const int c = i % {shape.width}, k = i / {shape.width};")
-            lines.add(f"const bool is_inside = k < {inner} && first_column + c < {inner};")
+            lines.add(f"const bool is_inside = k < {columns} && first_column + c < {columns};")
             element = f"right[k * (int64_t){along} + (first_column + c) * (int64_t){across}]"
             first = self._column_place[number] * shape.width * shape.pitch
             lines.add(f"columns[{first} + c * {shape.pitch} + k] = is_inside ? {element} : 0.0f;")
 
     def _write_bringing_in_rows(self) -> None:
         """Writes the loop that fills the shared memory with rows. Beyond the last k they are -0, in every product."""
-        lines, inner, shape = self._lines, self._kernel.inner, self._shape
+        lines, columns, shape = self._lines, self._kernel.columns, self._shape
         with lines.block(f"for (int i = threadIdx.x; i < {shape.height * shape.depth}; i += {THREADS})"):
             lines.add(f"const int r = i / {shape.depth}, k = i % {shape.depth};")
-            for number, each in enumerate(self._kernel.exchanged):
+            for number, (_, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
                 element = "-0.0f"
-                if each.initial is not None:
-                    lines.add(f"const float *left{number} = (const float *)({address(each.initial, 'slots')});")
-                    there = f"left{number}[(first_row + r) * {inner} + k]"
-                    element = f"r < rows && k < {inner} ? {there} : -0.0f"
+                if initial is not None:
+                    lines.add(f"const float *left{number} = (const float *)({address(initial, 'slots')});")
+                    there = f"left{number}[(first_row + r) * {along_rows} + k * {along_columns}]"
+                    element = f"r < rows && k < {columns} ? {there} : -0.0f"
                 lines.add(f"const float element{number} = {element};")
                 for copy in ("0", "1"):
-                    lines.add(f"lefts[{self._rows_of(number, copy)} + r * {shape.pitch} + k] = element{number};")
+                    lines.add(f"exchanged[{self._rows_of(number, copy)} + r * {shape.pitch} + k] = element{number};")
 
     def _write_barriers(self) -> None:
         lines, shape = self._lines, self._shape
@@ -149,14 +154,14 @@ class _Writer:
                 lines.add(f"fw_make_barrier(barriers_at + {8 * barrier});")
             lines.add("fw_show_barriers();")
             for barrier in range(2 * shape.exchanged):
-                lines.add(f"fw_expect_bytes(barriers_at + {8 * barrier}, rows * {self._kernel.inner * 4});")
-        lines.add(f"uint32_t lefts_in_block[{shape.blocks}];")
+                lines.add(f"fw_expect_bytes(barriers_at + {8 * barrier}, rows * {self._kernel.columns * 4});")
+        lines.add(f"uint32_t exchanged_in_block[{shape.blocks}];")
         lines.add("#pragma unroll")
         lines.add(f"for (int b = 0; b < {shape.blocks}; b++)")
-        lines.add(f"    lefts_in_block[b] = fw_address_in_block(lefts_at, (rank + b) % {shape.blocks});")
+        lines.add(f"    exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % {shape.blocks});")
 
-    def _write_epilogue_inputs(self) -> None:
-        """Writes the first values of the operands that epilogues read, and the addresses of the second ones."""
+    def _write_inputs(self) -> None:
+        """Writes the first values of the operands that stages read, and the addresses of the second ones."""
         lines = self._lines
         for operand, (stage, number) in self._first_use.items():
             stored = stored_type(self._bodies[stage], number)
@@ -175,7 +180,7 @@ class _Writer:
         shape, lines = self._shape, self._lines
         lines.add("const int warp_place = place / 32 * 32;")
         lines.add(f"if (threadIdx.x >= {shape.groups * shape.threads_a_group} || own_row >= rows) return;")
-        lines.add(f"if (warp_place >= {shape.width} || first_column + warp_place >= {self._kernel.inner}) return;")
+        lines.add(f"if (warp_place >= {shape.width} || first_column + warp_place >= {self._kernel.columns}) return;")
 
     # ---- in each iteration ----
 
@@ -183,15 +188,15 @@ class _Writer:
         lines = self._lines
         lines.add("const int turn = t & 1;")
         self._write_prefetch()
-        for number, step in enumerate(self._kernel.steps):
+        for number, step in enumerate(self._steps):
             self._write_waits(step)
             if step.products:
                 self._write_products(number, step)
-            for stage in step.first:
-                self._write_values(stage)
+            for phase in step.first:
+                self._write_phase(phase)
             self._write_sends(step)
-            for stage in step.others:
-                self._write_values(stage)
+            for phase in step.others:
+                self._write_phase(phase)
         with lines.block("if (has_column && (is_kept || t >= count - (int)loop.tail))"):
             lines.add("const int64_t *slots = fw_slots_of(loop, count, t);")
             for stage, body in enumerate(self._bodies):
@@ -221,88 +226,146 @@ class _Writer:
             self._lines.add(f"p{operand} = {input_address(self._bodies[stage], number, operand, 'next_slots')};")
 
     def _write_reading(self, operand: int, target: str) -> None:
-        stage, number = self._first_use[operand]
-        lines, body = self._lines, self._bodies[stage]
+        number, index = self._first_use[operand]
+        lines, body, stage = self._lines, self._bodies[number], self._kernel.stages[number]
         with self._rows():
-            lines.add(f"const {stored_type(body, number)} *a{number} = p{operand};")
-            lines.add(*_stride_lines(f"a{number}", self._kernel.stages[stage].strides[number - 1]))
-            lines.add(f"{target}[r] = {place(body, number)};")
+            self._write_positions(stage)
+            lines.add(f"const {stored_type(body, index)} *a{index} = p{operand};")
+            lines.add(*_stride_lines(f"a{index}", stage.strides[index - _first_input(stage)]))
+            lines.add(f"{target}[r] = {place(body, index)};")
 
     def _write_waits(self, step: Step) -> None:
-        """Writes the waits for those left operands that a step is the first to need."""
-        for number in sorted({self._kernel.stages[stage].left for stage in step.products}):
-            new = self._is_needed_at_once(number)
-            stages = [self._kernel.stages[stage] for stage in step.products]
-            if not new:
+        """Writes the waits for all that a step is the first to need of what is exchanged."""
+        products = [product for stage in step.products if (product := self._kernel.stages[stage].product)]
+        reduced = [self._reduced_before(phase) for phase in (*step.first, *step.others)]
+        of_this = {each.left for each in products if each.is_new}.union(*reduced)
+        for number in sorted({each.left for each in products} | of_this):
+            if number in of_this:
+                self._write_wait(number, _OTHER, "t / 2 & 1")
+            elif not self._is_needed_at_once(number):
                 with self._lines.block("if (t > 0)"):
                     self._write_wait(number, _THIS, "(t - 1) / 2 & 1")
-            elif any(stage.left == number and stage.is_new for stage in stages):
-                self._write_wait(number, _OTHER, "t / 2 & 1")
 
     def _write_wait(self, number: int, turn: str, parity: str) -> None:
         barrier = f"barriers_at + {self._barrier_of(number, turn)}"
         self._lines.add(f"fw_wait_for_bytes({barrier}, {parity});")
-        self._lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, rows * {self._kernel.inner * 4});")
+        self._lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, rows * {self._kernel.columns * 4});")
 
     def _is_needed_at_once(self, number: int) -> bool:
-        """Returns whether a stage multiplies an exchanged value in the iteration that sends it."""
-        return any(stage.left == number and stage.is_new for stage in self._kernel.stages)
+        """Returns whether an exchanged value is needed in the iteration that sends it."""
+        products = [stage.product for stage in self._kernel.stages if stage.product is not None]
+        is_reduced = isinstance(self._kernel.exchanged[number].source, ReducedValue)
+        return is_reduced or any(each.left == number and each.is_new for each in products)
+
+    def _reduced_before(self, phase: Phase) -> set[int]:
+        """Returns what is exchanged for the reductions with which a phase begins."""
+        sources = [each.source for each in self._kernel.exchanged]
+        return {
+            number
+            for number, source in enumerate(sources)
+            if isinstance(source, ReducedValue)
+            and phase == Phase(source.stage, phase_of(source, self._bodies).number + 1)
+        }
 
     def _write_products(self, number: int, step: Step) -> None:
         lines, shape = self._lines, self._shape
-        stages = [self._kernel.stages[stage] for stage in step.products]
-        lefts = sorted({(stage.left, stage.is_new) for stage in stages})
-        rows, products = shape.rows_a_thread, len(stages)
+        found = [product for stage in step.products if (product := self._kernel.stages[stage].product)]
+        lefts = sorted({(product.left, product.is_new) for product in found})
+        rows, products = shape.rows_a_thread, len(found)
         fours = _fours((len(lefts) * rows + products) * 8)
         pairs = _unrolled_pairs(shape, fours, rows * shape.products)
-        left_of = sum(lefts.index((stage.left, stage.is_new)) << 4 * index for index, stage in enumerate(stages))
+        left_of = sum(lefts.index((product.left, product.is_new)) << 4 * index for index, product in enumerate(found))
         next_product = shape.width * shape.pitch
         numbers = (shape.depth, rows, len(lefts), products, f"{left_of}u", shape.pitch, next_product, fours, pairs)
-        places = [f"lefts + {self._rows_of(left, _OTHER if is_new else _THIS)}" for left, is_new in lefts]
+        places = [f"exchanged + {self._rows_of(left, _OTHER if is_new else _THIS)}" for left, is_new in lefts]
         lines.add(f"float s{number}[{products}][{rows}];")
         with lines.block(""):
             of_thread = ", ".join([f"{each} + own_row * {shape.pitch}" for each in places])
             lines.add(f"const float *const of_rows[{len(lefts)}] = {{{of_thread}}};")
             first = self._column_place[step.products[0]] * next_product
-            right = f"columns + {first} + column * {shape.pitch}"
+            right = f"columns + {first} + column_in_block * {shape.pitch}"
             lines.add(f"fw_chains<{', '.join(map(str, numbers))}>(of_rows, {right}, s{number});")
 
-    def _write_values(self, number: int) -> None:
+    def _write_phase(self, phase: Phase) -> None:
         """Writes the values of all rows, also of those beyond the last, so that the rows are computed side by side."""
-        lines, body, stage = self._lines, self._bodies[number], self._kernel.stages[number]
-        stored = [TYPES[store.argument.dtype].stored for store in body.kernel.stores]
-        lines.add(*(f"{each} c{number}_{store}[{self._shape.rows_a_thread}];" for store, each in enumerate(stored)))
-        at = next(index for index, step in enumerate(self._kernel.steps) if number in step.products)
-        total = f"s{at}[{self._kernel.steps[at].products.index(number)}][r]"
+        lines, body, stage = self._lines, self._bodies[phase.stage], self._kernel.stages[phase.stage]
+        for value in body.reductions(phase.number - 1):
+            self._write_reduction(phase.stage, value)
+        stores = [store for store, value in enumerate(body.stored) if body.stages[value] == phase.number]
+        reduced = sorted(
+            {
+                each.source.value
+                for each in self._kernel.exchanged
+                if isinstance(each.source, ReducedValue) and phase_of(each.source, self._bodies) == phase
+            }
+        )
+        for store in stores:
+            stored = TYPES[body.kernel.stores[store].argument.dtype].stored
+            lines.add(f"{stored} c{phase.stage}_{store}[{self._shape.rows_a_thread}];")
+        lines.add(*(f"float x{phase.stage}_{value}[{self._shape.rows_a_thread}];" for value in reduced))
         with self._all_rows():
-            lines.add(f"const float v0 = {loaded(finished(total, dtypes.float32), dtypes.float32)};")
-            for value in body.all_needed:
-                if value != 0:
-                    lines.add(body.declaration(value, self._at_hand(stage, value)))
-            lines.add(*(body.storing(store, f"c{number}_{store}[r]") for store in range(len(stored))))
+            self._write_positions(stage)
+            self._write_values(phase.stage, [*reduced, *[body.stored[store] for store in stores]])
+            lines.add(*(f"x{phase.stage}_{value}[r] = v{value};" for value in reduced))
+            lines.add(*(body.storing(store, f"c{phase.stage}_{store}[r]") for store in stores))
+
+    def _write_values(self, number: int, targets: list[int]) -> None:
+        """Writes the statements that compute values of a stage from its inputs and from results of reductions."""
+        lines, body, stage = self._lines, self._bodies[number], self._kernel.stages[number]
+        needed = body.needed(targets, is_at_hand=body.is_reduction)
+        at_hand = {each for value in needed if (node := body.node(value)) for each in node.operands}.union(targets)
+        for value in sorted({*needed, *filter(body.is_reduction, at_hand)}):
+            if body.is_reduction(value):
+                lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = r{number}_{value}[r];")
+            elif stage.product is not None and value == 0:
+                at = next(index for index, step in enumerate(self._steps) if number in step.products)
+                total = f"s{at}[{self._steps[at].products.index(number)}][r]"
+                lines.add(f"const float v0 = {loaded(finished(total, dtypes.float32), dtypes.float32)};")
+            else:
+                lines.add(body.declaration(value, self._at_hand(stage, value)))
 
     def _at_hand(self, stage: Stage, value: int) -> str:
-        """Returns the register that has an input of an epilogue; of another value it is never used."""
-        if value > len(stage.inputs):
+        """Returns the register that has an input of a body; of another value it is never used."""
+        index = value - _first_input(stage)
+        if index >= len(stage.inputs):
             return ""
-        operand, source = stage.inputs[value - 1]
+        operand, source = stage.inputs[index]
         if operand is not None:
             return f"e{operand}[r]"
         assert source is not None, "an input is in memory or computed"
         return _written(source)
 
+    def _write_reduction(self, number: int, value: int) -> None:
+        """Writes a reduction, by each warp for itself: a thread computes one lane of each of its rows."""
+        lines, body, shape = self._lines, self._bodies[number], self._shape
+        node = body.node(value)
+        assert node is not None
+        name, source = reduction_name(node), ReducedValue(number, node.operands[0])
+        exchanged = [each.source for each in self._kernel.exchanged].index(source)
+        lines.add(f"{TYPES[node.dtype].value} r{number}_{value}[{shape.rows_a_thread}];")
+        with self._all_rows():
+            rows = f"{self._rows_of(exchanged, _OTHER)} + (own_row + r) * {shape.pitch}"
+            lines.add(f"const float *of_row = exchanged + {rows};")
+            lines.add(f"fw_partial_{name} partial = fw_start_{name}();")
+            lines.add("#pragma unroll")
+            with lines.block(f"for (int k = 0; k < {self._kernel.columns}; k += FW_LANES)"):
+                lines.add("const int i = k + threadIdx.x % FW_LANES;")
+                lines.add(f"if (i < {self._kernel.columns}) fw_take_{name}(&partial, of_row[i]);")
+            lines.add(f"partial = fw_tree_in_warp_{name}(partial);")
+            lines.add(f"r{number}_{value}[r] = {result_of_reduction(node, 'partial.value', '')};")
+
     def _write_sends(self, step: Step) -> None:
         shape, lines = self._shape, self._lines
-        for number, (source, _) in enumerate(self._kernel.exchanged):
-            if source.stage not in step.first:
+        for number, (source, *_) in enumerate(self._kernel.exchanged):
+            if phase_of(source, self._bodies) not in step.first:
                 continue
             is_needed = "" if self._is_needed_at_once(number) else " && t + 1 < count"
             with lines.block(f"if (has_column{is_needed})"), self._rows():
                 lines.add("#pragma unroll")
                 with lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
-                    there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {shape.pitch} + (int)i1"
+                    there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {shape.pitch} + (int)column"
                     barrier = f"{shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
-                    to, at = f"lefts_in_block[b] + ({there}) * 4", f"lefts_in_block[b] + {barrier}"
+                    to, at = f"exchanged_in_block[b] + ({there}) * 4", f"exchanged_in_block[b] + {barrier}"
                     lines.add(f"fw_send({to}, {_written(source)}, {at});")
 
     def _write_storing(self, number: int, body: AnalysedKernel) -> None:
@@ -311,14 +374,24 @@ class _Writer:
             if output is None:
                 continue
             stored = TYPES[body.kernel.stores[store].argument.dtype].stored
-            with lines.block(f"if (loop.each >> {output} & 1 || t >= count - (int)loop.tail)"):
+            strides = stage.strides[len(stage.inputs) + store]
+            by_all = any(stride for stride, each in zip(strides, stage.places, strict=True) if each in _ALONG_COLUMNS)
+            once = "" if by_all or self._kernel.columns == 1 else "column == 0 && "
+            with lines.block(f"if ({once}(loop.each >> {output} & 1 || t >= count - (int)loop.tail))"):
                 operand = self._kernel.reads + output
                 lines.add(f"{stored} *o{store} = {output_address(body, store, operand)};")
-                lines.add(*_stride_lines(f"o{store}", stage.strides[len(stage.inputs) + store]))
+                lines.add(*_stride_lines(f"o{store}", strides))
                 with self._rows():
+                    self._write_positions(stage)
                     lines.add(f"{body.output_place(store)} = c{number}_{store}[r];")
 
     # ---- parts ----
+
+    def _write_positions(self, stage: Stage) -> None:
+        """Writes the positions of a thread along the dimensions of a stage."""
+        point = f"row * {self._kernel.columns} + column"
+        texts = {Place.ROW: "row", Place.COLUMN: "column", Place.POINT: point, Place.ONE: "0"}
+        self._lines.add(*(f"const int64_t i{dim} = {texts[each]};" for dim, each in enumerate(stage.places)))
 
     def _rows_of(self, number: int, copy: str) -> str:
         """Returns where a copy of an exchanged value begins, in elements."""
@@ -339,11 +412,19 @@ class _Writer:
     def _all_rows(self) -> Iterator[None]:
         self._lines.add("#pragma unroll")
         with self._lines.block(f"for (int r = 0; r < {self._shape.rows_a_thread}; r++)"):
-            self._lines.add("const int64_t i0 = first_row + own_row + r;")
+            self._lines.add("const int64_t row = first_row + own_row + r;")
             yield
 
 
-def _written(source: Source) -> str:
+def _first_input(stage: Stage) -> int:
+    """Returns the number of the first input of a stage's body that is not the product."""
+    return 0 if stage.product is None else 1
+
+
+def _written(source: Source | ReducedValue) -> str:
+    """Returns the register that has a value that was computed in this iteration."""
+    if isinstance(source, ReducedValue):
+        return f"x{source.stage}_{source.value}[r]"
     return f"c{source.stage}_{source.store}[r]"
 
 
