@@ -140,7 +140,22 @@ async def _write(call: Call, upload: UploadQueue) -> None:
 
 
 async def _fill(call: Call, value: npt.NDArray[np.uint8]) -> int:
-    """Fills `value` from the start. Returns the number of bytes that came. Raises ValueError for wrong chunks."""
+    """Fills `value` from the start. Returns the number of bytes that came. Raises ValueError for wrong chunks.
+
+    Reads in a task of its own. If the download is cancelled, the read goes on until gRPC has ended the call, because
+    the chunk that a cancelled read was to bring would never be freed.
+    """
+    reading = asyncio.create_task(_read_chunks(call, value))
+    try:
+        await asyncio.wait((reading,))  # unlike `await reading`, passes no cancellation on
+    except asyncio.CancelledError:
+        call.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        raise
+    return reading.result()
+
+
+async def _read_chunks(call: Call, value: npt.NDArray[np.uint8]) -> int:
     filled = 0
     while (raw := await call.read()) is not _END:
         chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)

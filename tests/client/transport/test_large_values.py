@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -71,6 +72,21 @@ class Download:
         if self._error is not None:
             raise self._error
         return grpc.aio.EOF
+
+
+class EndlessDownload:
+    """A download call whose read ends only when the call is cancelled. gRPC frees no chunk of a cancelled read."""
+
+    def __init__(self) -> None:
+        self.chunk: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.is_read = asyncio.Event()
+
+    async def read(self) -> Any:
+        self.is_read.set()
+        return await self.chunk
+
+    def cancel(self) -> None:
+        self.chunk.set_result(grpc.aio.EOF)
 
 
 class Channel:
@@ -182,6 +198,20 @@ def test_a_download_that_is_refused_for_another_reason_is_not_repeated() -> None
         with pytest.raises(QuotaExceeded, match="512 calls"):
             await LargeValues(stream, lambda: second, ()).download(SESSION, 1, 30)
         assert not stream.downloads
+
+    asyncio.run(test())
+
+
+def test_a_download_that_is_cancelled_ends_its_call_and_lets_the_read_go_on() -> None:
+    async def test() -> None:
+        call = EndlessDownload()
+        channel = SimpleNamespace(unary_stream=lambda _method: lambda *_, **__: call)
+        download = asyncio.create_task(LargeValues(channel, lambda: channel, ()).download(SESSION, 1, 30))
+        await call.is_read.wait()
+        download.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await download
+        assert call.chunk.result() is grpc.aio.EOF
 
     asyncio.run(test())
 
