@@ -562,9 +562,9 @@ cdef class BinaryOp:
 
 
 cdef class UnaryOp:
-    """An op of one array, with attributes."""
+    """An op of one array."""
 
-    cdef object op, attributes, slow_path
+    cdef object op, slow_path
     cdef Known table[WAYS]
     cdef dict known
 
@@ -591,7 +591,7 @@ cdef Known learn_binary(BinaryOp op, object left, object right):
 cdef Known learn_unary(UnaryOp op, object spec):
     found = op.known.get(spec)
     if found is None:
-        found = op.known.setdefault(spec, (*learn(op.op, (spec,), op.attributes), None))
+        found = op.known.setdefault(spec, (*learn(op.op, (spec,)), None))
     return place_known(op.table, <PyObject*>spec, NULL, found)
 
 
@@ -760,14 +760,14 @@ def prefix_operator(op, slow_path):
     """See `python_recorder.prefix_operator`."""
     name, kept = PREFIX[op.name]
     cdef UnaryOp prefix = kept
-    prefix.op, prefix.slow_path, prefix.attributes = op, slow_path, ()
+    prefix.op, prefix.slow_path = op, slow_path
     return Recorded.__dict__[name]
 
 
-def unary(op, slow_path, attributes=()):
+def unary(op, slow_path):
     """See `python_recorder.unary`."""
     cdef UnaryOp made = UnaryOp()
-    made.op, made.slow_path, made.attributes = op, slow_path, attributes
+    made.op, made.slow_path = op, slow_path
 
     def record_one(x, /):
         if Py_TYPE(x) == LIGHT or isinstance(x, Recorded):

@@ -67,9 +67,9 @@ def learn_item(spec: ArraySpec, name: Hashable, op: Op, attributes: Attributes, 
     known_items[spec, name] = LearntItem(signature.number, signature.result, starts)
 
 
-def learn(op: Op, specs: tuple[ArraySpec, ...], attributes: Attributes = ()) -> Learnt:
-    """Applies the rules to an op of arrays. Raises what `intern_signature` raises."""
-    signature = intern_signature(op, specs, attributes)
+def learn(op: Op, specs: tuple[ArraySpec, ...]) -> Learnt:
+    """Applies the rules to an op of arrays without attributes. Raises what `intern_signature` raises."""
+    signature = intern_signature(op, specs, ())
     return Learnt(signature.number, signature.result)
 
 

@@ -257,8 +257,8 @@ def _operator_beside_others(
     return record_beside
 
 
-def unary(op: Op, slow_path: Callable[[Any], R], attributes: Attributes = ()) -> Callable[[Any], R]:
-    """Returns the function that records `op` of one array.
+def unary(op: Op, slow_path: Callable[[Any], R]) -> Callable[[Any], R]:
+    """Returns the function that records `op`, which has no attributes, of one array.
 
     It calls `slow_path` for an array of another thread, and for what is no array.
     """
@@ -270,7 +270,7 @@ def unary(op: Op, slow_path: Callable[[Any], R], attributes: Attributes = ()) ->
         recorder = x._recorder
         if recorder.thread != get_ident():
             return slow_path(x)
-        signature, result = known.get(x._spec) or known.setdefault(x._spec, learn(op, (x._spec,), attributes))
+        signature, result = known.get(x._spec) or known.setdefault(x._spec, learn(op, (x._spec,)))
         return _record(type(x), recorder, (signature, x._handle), result)
 
     return record_one
