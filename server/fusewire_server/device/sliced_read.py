@@ -10,7 +10,6 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.large_read import LargeRead
 from fusewire_server.device.orders import Brought, Missing, Read, no_room_on_host
 from fusewire_server.scheduling.unfinished_orders import Progress
-from fusewire_server.sessions.session import SessionState
 
 log = logging.getLogger("fusewire.device")
 
@@ -39,7 +38,7 @@ class SlicedRead:
 
     def go_on(self, until_ns: int) -> Progress:
         copy = self._copy
-        if copy is not None and self._is_unwanted:
+        if copy is not None and self.order.fetching.is_unwanted:
             copy.cut_short()
         while copy is not None and not copy.is_over:
             try:
@@ -55,16 +54,12 @@ class SlicedRead:
 
     def outcome(self) -> Brought | Missing:
         """Returns the outcome of the read after the read has ended. May be called on any thread."""
-        if self._copy is None or self._is_unwanted:
-            return Missing(self.order.fetching, self.device_time.total_ns(), self._refusal)
-        return Brought(self.order.fetching, self._copy.data(), self.device_time.total_ns())
+        fetching = self.order.fetching
+        if self._copy is None or fetching.is_unwanted:
+            return Missing(fetching, self.device_time.total_ns(), self._refusal)
+        return Brought(fetching, self._copy.data(), self.device_time.total_ns())
 
     def _refuse(self) -> None:
         self._copy = None
         self._refusal = no_room_on_host(self.order.fetching.value.size_bytes)
         log.warning("a fetch fails: %s", self._refusal)
-
-    @property
-    def _is_unwanted(self) -> bool:
-        fetching = self.order.fetching
-        return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED

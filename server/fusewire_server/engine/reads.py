@@ -12,7 +12,7 @@ from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.scheduling.lanes import Lanes
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.session import Fetching, Session, SessionState
+from fusewire_server.sessions.session import Fetching, Session
 from fusewire_server.sessions.values import end_reading
 
 
@@ -94,15 +94,15 @@ class Reads:
     def _brought(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
         self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
-        if _is_unwanted(fetching):
-            fetching.session.drop_read(fetching.fetch)
+        if fetching.is_unwanted:
+            session.drop_read(fetching.fetch)
         else:
             session.answer(fetching.fetch, data)
             self._wake(session)
 
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
         """Answers a fetch with the value's failure, or with `refusal`, or else with the lack of device memory."""
-        if _is_unwanted(fetching):
+        if fetching.is_unwanted:
             fetching.session.drop_read(fetching.fetch)
             return
         no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no memory for it"), 0, 0)
@@ -123,7 +123,3 @@ class Reads:
         if orders.is_large(fetching):
             self._lanes.begin_large_read(fetching.session)
         end_reading(fetching, effects.released)
-
-
-def _is_unwanted(fetching: Fetching) -> bool:
-    return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED

@@ -182,6 +182,11 @@ class Fetching:
         self.is_abandoned = False
         self.told_at_ns = 0  # when the device was told to bring the value to the host
 
+    @property
+    def is_unwanted(self) -> bool:
+        """Tells whether nobody waits for the value any more."""
+        return self.is_abandoned or self.session.state is SessionState.CLOSED
+
 
 class SessionState(Enum):
     OPEN = "open"
