@@ -156,7 +156,7 @@ class Submitting:
         for row in self._rows:
             self._memory.release((*row.inputs, *row.outputs))
         self._completion.end()
-        assert self._memory.live_bytes == 0
+        assert self._memory.count().live_bytes == 0
 
     def row(self, loop: Bindings) -> Row:
         """A row that none of whose iterations has run."""

@@ -68,10 +68,6 @@ class DeviceMemory:
         pool_bytes = self._device.pool_bytes()
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
-    @property
-    def live_bytes(self) -> int:
-        return self._live_bytes
-
     # ---- blocks ----
 
     def allocate(self, size_bytes: int) -> Block:

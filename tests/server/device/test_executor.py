@@ -173,7 +173,7 @@ def test_a_loop_that_finds_no_memory_for_a_later_slice_gives_back_that_of_its_re
     assert failed.case == "out_of_memory"
     assert all(value.block is None for value in row.outputs)
     world.memory.release((*row.inputs, *row.outputs))
-    assert (world.memory.live_bytes, device.live_bytes) == (0, 0)
+    assert (world.memory.count().live_bytes, device.live_bytes) == (0, 0)
 
 
 def test_a_plan_without_a_persistent_kernel_is_launched_though_the_device_has_kernels() -> None:
@@ -235,12 +235,12 @@ def test_a_launch_without_memory_fails_its_rows_and_nothing_else(takes: bool) ->
     other = world.row(5)
     rows = [world.row(10), world.row(3)]
     world.device.is_full = True
-    live_bytes = world.memory.live_bytes
+    live_bytes = world.memory.count().live_bytes
     report = world.run_whole(*rows)
     assert {(failed.row, failed.case, failed.text) for failed in report.failed} == {
         (row, "out_of_memory", str(FULL)) for row in rows
     }
-    assert world.memory.live_bytes == live_bytes
+    assert world.memory.count().live_bytes == live_bytes
     assert all(value.block is None for row in rows for value in row.outputs)
     assert all(value.block is not None for row in rows for value in row.inputs)
     world.device.is_full = False
