@@ -153,9 +153,7 @@ class _Reducing(ABC):
 
         In the generated text, the chunk starts at `begin` and the partial result is `r`.
         """
-        lines, position = self._lines, f"i{self._inner}"
-        node = self._body.node(value)
-        assert node is not None
+        lines, position, node = self._lines, f"i{self._inner}", self._node(value)
         name = reduction_name(node)
         lines.add(f"fw_partial_{name} r = fw_start_{name}();")
         lines.add(f"const int64_t end = fw_lesser(begin + FW_CHUNK, {self._extent});")
@@ -165,15 +163,17 @@ class _Reducing(ABC):
             lines.add(f"fw_take_{name}(&r, {element});")
 
     def _write_result(self, value: int) -> None:
-        node = self._body.node(value)
-        assert node is not None
+        node = self._node(value)
         text = result_of_reduction(node, f"r{value}.value", f"r{value}.position")
         self._lines.add(f"const {TYPES[node.dtype].value} v{value} = {text};")
 
     def _name(self, value: int) -> str:
+        return reduction_name(self._node(value))
+
+    def _node(self, value: int) -> Node:
         node = self._body.node(value)
-        assert node is not None
-        return reduction_name(node)
+        assert node is not None, "a reduction is no input"
+        return node
 
     def _write_inner_stores(self) -> None:
         body, position = self._body, f"i{self._inner}"
@@ -234,11 +234,10 @@ class _RegisterRows(_Rows):
     """Each warp of a row has one chunk, and each thread keeps its elements of the chunk in registers.
 
     In the generated text, `count` is the number of the thread's elements; in rows of whole chunks each thread has
-    `FW_STEPS`, the most. `k0[step]` keeps a value of an element.
-    The compiler writes the loops over the elements out, because registers have no index. `p0` and `q0` are the places
-    of the thread's first element in the input `a0` and in the output `o0`. The class attributes are text: the thread's
-    first element, how far apart its elements are, the partial results of a reduction, the one of them that takes the
-    element of a step, and the trees that combine them.
+    `FW_STEPS`, the most. `k0[step]` keeps a value of an element. The compiler writes the loops over the elements out,
+    because registers have no index. `p0` and `q0` are the places of the thread's first element in the input `a0` and in
+    the output `o0`. The class attributes are text: the thread's first element, how far apart its elements are, the
+    partial results of a reduction, the one of them that takes the element of a step, and the trees that combine them.
     """
 
     first = "warp * FW_CHUNK + lane"
@@ -324,11 +323,6 @@ class _RegisterRows(_Rows):
                 self._lines.add("if (step >= count) break;")
             self._lines.add(f"const int64_t i{self._inner} = first + step * {self.apart};")
             yield
-
-    def _node(self, value: int) -> Node:
-        node = self._body.node(value)
-        assert node is not None
-        return node
 
     def _step_of(self, argument: Argument, stride: str) -> str:
         """Returns the offset of a thread's element from its first. `stride` names the argument's stride along a row."""
