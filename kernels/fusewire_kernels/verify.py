@@ -97,10 +97,10 @@ def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
     Every instance has as many operands as its kernel has arguments, all operands lie inside their buffers, and every
     instance writes something.
     """
-    written = {operand.value for instance in instances for operand in instance.operands[-instance.outputs :]}
+    written = {operand.value for instance in instances for operand in instance.written()}
     for group, instance in enumerate(instances):
         _require(instance.outputs > 0, f"group {group} writes nothing")
-        for operand in instance.operands[: -instance.outputs]:
+        for operand in instance.read():
             is_given = fusion.graph.values[operand.value].form in (Form.INPUT, *SLOTS)
             _require(
                 is_given or operand.value in written, f"group {group} reads value {operand.value}, which nothing writes"

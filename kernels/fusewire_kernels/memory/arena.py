@@ -71,7 +71,7 @@ class _Arranger:
         ending = self._ending.get(launch)
         if not ending:
             return None
-        for source, _ in instance.operands[: len(instance.operands) - instance.outputs]:
+        for source, _ in instance.read():
             if source in ending and may_overwrite(self._graph, self._instances, self._lifetimes, source, value):
                 return source
         return None

@@ -33,10 +33,6 @@ class Lifetime:
     def first_write(self) -> int:
         return self.writes[0].launch
 
-    @property
-    def last_read(self) -> int | None:
-        return self.reads[-1].launch if self.reads else None
-
 
 def lifetimes(graph: Graph, instances: list[Instance], launches: list[GroupedLaunch]) -> dict[int, Lifetime]:
     """The lifetime of every value that has a buffer and is used, in order of first use."""
