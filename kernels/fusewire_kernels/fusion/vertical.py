@@ -264,8 +264,8 @@ class _Fuser:
         needs = self._needs(group, value, placement)
         if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
-            self._groups.wait(group, self._operand_groups(value).joinable)
-            self._groups.wait(group, self._operand_groups(value).blocked)
+            operand_groups = self._operand_groups(value)
+            self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
             needs = self._needs(group, value, placement)
             assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
             assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
