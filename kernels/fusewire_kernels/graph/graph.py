@@ -12,7 +12,7 @@ from fusewire_protos.ops.shapes import Shape
 
 
 class Form(Enum):
-    """The kinds of primitive values; the table at the top of this file says which op becomes which."""
+    """The kinds of primitive values. The table at the top of `op_builder` says which op becomes which."""
 
     INPUT = "input"
     SCALAR = "scalar"
