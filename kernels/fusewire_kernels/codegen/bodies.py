@@ -184,9 +184,7 @@ def conversion(operand: str, source: DType, target: DType) -> str:
         return operand
     if target.is_boolean:
         return f"{operand} != 0"
-    if target.is_half:
-        return f"fw_cast_{TYPES[source].compute_suffix}_{TYPES[target].suffix}({operand})"
-    if TYPES[source].compute_suffix == TYPES[target].compute_suffix:
+    if TYPES[source].compute_suffix == TYPES[target].compute_suffix and not target.is_half:
         return operand
     return f"fw_cast_{TYPES[source].compute_suffix}_{TYPES[target].suffix}({operand})"
 
