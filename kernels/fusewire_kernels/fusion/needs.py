@@ -17,6 +17,8 @@ from fusewire_kernels.fusion.placement import Placement, Walk
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import INDEX, REDUCTION, Operand, Value
 
+NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values beside it"
+
 MOST_NODES = 200  # nodes of a kernel; longer kernels gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays that a kernel reads or stores
 MOST_BESIDE_PRODUCT = 24  # nodes of an epilogue, whose text is compiled for each size of tile
@@ -84,7 +86,7 @@ def _misfit_of_product(group: Group, needs: Needs) -> str | None:
     if group.product_breaks is None:
         return None
     if needs.walk is not None or needs.uncut:
-        return "the kernel of a product computes only pointwise values beside it"
+        return NOT_BESIDE_PRODUCT
     if not needs.breaks <= group.product_breaks:
         return "the kernel of a product has no loops for these axes"
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_BESIDE_PRODUCT + 1:

@@ -26,6 +26,7 @@ from fusewire_kernels.fusion import placement as places
 from fusewire_kernels.fusion.fusion import INLINED_FORMS, Fusion, Refusal, placement_of_result
 from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
 from fusewire_kernels.fusion.needs import (
+    NOT_BESIDE_PRODUCT,
     Needs,
     add_needs,
     is_crowded,
@@ -55,7 +56,6 @@ from fusewire_protos.ops.shapes import Shape
 
 MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 
-_NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values beside it"
 _TWO_PRODUCTS = "a kernel computes at most one product"
 _BESIDE_PRODUCT = (POINTWISE, STORE)
 _OTHER_POINTS = "the two are computed at different points"
@@ -199,7 +199,7 @@ class _Fuser:
         for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
             if group.is_product and value.form not in _BESIDE_PRODUCT:
-                self._refuse(number, group, _NOT_BESIDE_PRODUCT)
+                self._refuse(number, group, NOT_BESIDE_PRODUCT)
                 continue
             placement = places.complete(value.domain, operand_groups.joinable[candidate], group.elements, group.walk)
             if placement is None:
@@ -402,7 +402,7 @@ class _Fuser:
             return _TWO_PRODUCTS
         product, beside = (group, other) if group.is_product else (other, group)
         if any(self._values[member.value].form not in _BESIDE_PRODUCT for member in beside.members):
-            return _NOT_BESIDE_PRODUCT
+            return NOT_BESIDE_PRODUCT
         return misfit(product, needs_of(product, beside))
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
