@@ -1,4 +1,4 @@
-"""Tells what the machine is to blame for, such as a full disk or a killed compiler, from what a source is. Pure."""
+"""Tells whether a compiler failed because of the machine, such as a full disk, or because of its source. Pure."""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ class BlockPool:
         self._lock = threading.Lock()  # guards all fields above, because any thread may borrow a block
 
     def take(self, size_bytes: int) -> Block:
-        """Raises OutOfMemory if the block does not fit the limit, or if the allocator has no memory for it."""
+        """Returns a block of at least `size_bytes`, which counts as in use until `give_back`.
+
+        Raises OutOfMemory if the block does not fit the limit, or if the allocator has no memory for it.
+        """
         size_class = self._size_class(size_bytes)
         with self._lock:
             kept = self._kept.get(size_class)
@@ -58,7 +61,7 @@ class BlockPool:
         return block
 
     def lend(self, size_bytes: int) -> Block:
-        """Any thread."""
+        """Returns a block of at least `size_bytes` for `adopt`. Any thread. Raises what `new_block` raises."""
         size_class = self._size_class(size_bytes)
         with self._lock:
             kept = self._kept.get(size_class)
@@ -69,12 +72,13 @@ class BlockPool:
         return self._new_block(size_class)
 
     def adopt(self, lent: Block, size_bytes: int) -> Block:
-        """Raises OutOfMemory if the block does not fit the limit."""
+        """Returns a lent block, which counts as in use from now on. Raises OutOfMemory if it does not fit the limit."""
         with self._lock:
             self._make_room(lent.size_bytes, size_bytes)
             return self._use(lent)
 
     def give_back(self, block: Block) -> None:
+        """Keeps a block that was in use for later requests, or frees it."""
         with self._lock:
             self._used.remove(block)
             if block.size_bytes > self._largest_bytes or self.kept_bytes + block.size_bytes > self._cached_bytes:
