@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from fusewire._api import indexing
 from fusewire._api.indexing import Index
 from fusewire._api.operations import reshape, take, transpose
@@ -59,10 +57,7 @@ def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
 
 
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
-    if isinstance(indices, list | tuple):
-        host = np.asarray(indices)
-        indices = host if host.size else host.astype(np.int64)  # NumPy makes an empty list an array of floats
-    array = as_array(indices)
+    array = as_array(indices if isinstance(indices, Recorded) else indexing.indices_of(indices))
     if array._spec.dtype.is_boolean:
         raise indexing.mask_refused()
     return array
