@@ -53,7 +53,6 @@ def _lines(detail: ProgramDetail) -> Iterator[str]:
         yield f"no plan: {program.refusal}"
     if detail.compiled is not None:
         yield from _launching_lines(program)
-    if detail.compiled is not None:
         yield from _compiled_lines(detail.compiled)
 
 
