@@ -16,6 +16,7 @@ import numpy as np
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
+from loadtests.peers.torch_graph import captured
 from loadtests.peers.torch_loops import torch_functions
 from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import Floats
@@ -123,16 +124,13 @@ class TorchCells:
         return step
 
     def _captured(self, running: _Running, steps: int) -> Any:
-        torch = self._torch
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
+        def warm() -> None:
             for _ in range(_WARMING_STEPS):
                 running.step(running.state)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+
+        def launch() -> None:
             state = running.state
             for _ in range(steps):
                 state = running.step(state)
-        return graph
+
+        return captured(self._torch, warm, launch)

@@ -15,7 +15,8 @@ import numpy as np
 from loadtests.measuring.timing import elapsed_ns
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.peers.torch_loops import GRAPH_STEPS, brought, torch_functions
+from loadtests.peers.torch_graph import GRAPH_STEPS, LoopGraph, captured
+from loadtests.peers.torch_loops import brought, torch_functions
 from loadtests.workloads.loops import Floats, Loop
 
 _DEFAULT, _REDUCE_OVERHEAD = "default", "reduce-overhead"
@@ -35,13 +36,6 @@ class _Cell(NamedTuple):
     operands: tuple[Any, ...]
 
 
-class _Graph(NamedTuple):
-    """A captured graph of compiled steps. Replaying it replaces the contents of `state`."""
-
-    state: Any
-    replay: Callable[[], None]
-
-
 class TorchCompiled:
     """Loops on operands on the GPU, without gradients. Matrix products of float32 do not use TF32."""
 
@@ -51,7 +45,7 @@ class TorchCompiled:
         self._torch = torch
         self._loops = loops
         self._cells: dict[tuple[str, str], _Cell] = {}
-        self._graphs: dict[str, _Graph] = {}
+        self._graphs: dict[str, LoopGraph] = {}
 
     def compiled(self, name: str, steps: int) -> Floats:
         """Returns the state after so many calls of the compiled cell."""
@@ -96,11 +90,7 @@ class TorchCompiled:
         cell = self._cell(name, _DEFAULT)
         if name not in self._graphs:
             self._graphs[name] = self._captured(cell)
-        graph = self._graphs[name]
-        graph.state.copy_(cell.operands[0])
-        for _ in range(steps // GRAPH_STEPS):
-            graph.replay()
-        return graph.state
+        return self._graphs[name].run(cell.operands[0], steps)
 
     def _cell(self, name: str, mode: str) -> _Cell:
         if (name, mode) not in self._cells:
@@ -117,20 +107,18 @@ class TorchCompiled:
         operands = tuple(torch.from_numpy(np.ascontiguousarray(each)).cuda() for each in loop.operands)
         return _Cell(torch.compile(step, mode=mode, dynamic=False), operands)
 
-    def _captured(self, cell: _Cell) -> _Graph:
-        torch = self._torch
+    def _captured(self, cell: _Cell) -> LoopGraph:
         first, *others = cell.operands
         state = first.clone()
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
+
+        def warm() -> None:
             for _ in range(_WARMING_CALLS):
                 cell.step(state, *others)
-        torch.cuda.synchronize()
-        captured = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(captured):
+
+        def launch() -> None:
             result = state
             for _ in range(GRAPH_STEPS):
                 result = cell.step(result, *others)
             state.copy_(result)
-        return _Graph(state, captured.replay)
+
+        return LoopGraph(state, captured(self._torch, warm, launch).replay)

@@ -5,19 +5,19 @@ torch is imported in that process only, so that machines without torch can list 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from loadtests.measuring.timing import elapsed_ns
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
+from loadtests.peers.torch_graph import GRAPH_STEPS, LoopGraph, captured
 from loadtests.workloads.loops import Floats, Functions, Loop
 
-GRAPH_STEPS = 100
 _WARMING_STEPS = 100
 
 
@@ -41,7 +41,7 @@ class TorchLoops:
         torch.backends.cuda.matmul.allow_tf32 = False
         self._functions = torch_functions(torch)
         self._loops = {name: loop._replace(operands=self._on_gpu(loop.operands)) for name, loop in loops.items()}
-        self._graphs: dict[str, _Graph] = {}
+        self._graphs: dict[str, LoopGraph] = {}
 
     def result(self, name: str, steps: int) -> Floats:
         """Returns the state after `steps` steps."""
@@ -72,32 +72,17 @@ class TorchLoops:
     def _replay(self, name: str, steps: int) -> Any:
         if name not in self._graphs:
             self._graphs[name] = self._captured(self._loops[name])
-        graph = self._graphs[name]
-        graph.state.copy_(self._loops[name].operands[0])
-        for _ in range(steps // GRAPH_STEPS):
-            graph.replay()
-        return graph.state
+        return self._graphs[name].run(self._loops[name].operands[0], steps)
 
-    def _captured(self, loop: Loop) -> _Graph:
-        torch = self._torch
+    def _captured(self, loop: Loop) -> LoopGraph:
         state = loop.operands[0].clone()
         operands = type(loop.operands)(state, *loop.operands[1:])
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            loop.run(operands, range(_WARMING_STEPS), self._functions)
-        torch.cuda.synchronize()
-        captured = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(captured):
-            state.copy_(loop.run(operands, range(GRAPH_STEPS), self._functions))
-        return _Graph(state, captured.replay)
 
+        def run(steps: int) -> Any:
+            return loop.run(operands, range(steps), self._functions)
 
-class _Graph(NamedTuple):
-    """A captured graph. Replaying it replaces the contents of `state`."""
-
-    state: Any
-    replay: Callable[[], None]
+        graph = captured(self._torch, lambda: run(_WARMING_STEPS), lambda: state.copy_(run(GRAPH_STEPS)))
+        return LoopGraph(state, graph.replay)
 
 
 def torch_functions(torch: Any) -> Functions:

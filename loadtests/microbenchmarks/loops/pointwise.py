@@ -22,7 +22,7 @@ from loadtests.measuring.workers import Worker
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers.local_peers import LOCAL_PEERS, LocalPeers
 from loadtests.peers.numpy_loops import run_chain_in_place
-from loadtests.peers.torch_loops import GRAPH_STEPS
+from loadtests.peers.torch_graph import GRAPH_STEPS
 from loadtests.system.context import Context, upload
 from loadtests.system.remote_loop import RemoteLoop, as_fori_loop
 from loadtests.workloads.loops import (
