@@ -7,7 +7,7 @@ Fusewire's gRPC settings and copies nothing: its messages are made in advance, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def _rate(time_ns: int) -> float:
     return _BYTES / time_ns
 
 
-def _figure(direction: str, rates: dict[str, Sequence[float]] | dict[str, list[float]]) -> Figure:
+def _figure(direction: str, rates: Mapping[str, Sequence[float]]) -> Figure:
     bare = f"bare_{direction}"
     ours, theirs = summarise(rates[direction]), summarise(rates[bare])
     return Figure(
