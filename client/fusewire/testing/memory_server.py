@@ -7,7 +7,7 @@ enforces no quotas. A test can make the server hold credit back until the test c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,8 +112,7 @@ class MemoryServer:
         If `segments` is None, returns all held credit.
         """
         held = len(self._in_flight)
-        for _ in range(held if segments is None else min(segments, held)):
-            self._completed = self._completed.plus(self._in_flight.popleft())
+        self._return_credit(held if segments is None else min(segments, held))
         return [self._frame([]).SerializeToString()]
 
     @property
@@ -128,9 +127,13 @@ class MemoryServer:
         while self._waiting and not self._must_wait(self._waiting[0]):
             self._apply(self._waiting.popleft(), results)
         if not self.holds_completion:
-            self._completed = sum_amounts(self._completed, self._in_flight)
-            self._in_flight.clear()
+            self._return_credit(len(self._in_flight))
         return [self._frame(results).SerializeToString()]
+
+    def _return_credit(self, count: int) -> None:
+        """Counts the `count` oldest segments and uploads in flight as completed."""
+        for _ in range(count):
+            self._completed = self._completed.plus(self._in_flight.popleft())
 
     def _must_wait(self, entry: Entry) -> bool:
         if isinstance(entry, frames.Segment):
@@ -141,34 +144,26 @@ class MemoryServer:
 
     def _apply(self, entry: Entry, results: list[wire.Result]) -> None:
         match entry:
-            case frames.Segment() | frames.Loop():
-                self._run_any(entry)
+            case frames.Segment():
+                self._run(entry)
+            case frames.Loop():
+                self._run_loop(entry)
             case frames.Upload(handle, spec, None):
                 self.awaited[handle] = spec
             case frames.Upload(_, spec, _):
                 self._in_flight.append(Amount(bytes=spec.size_bytes))
             case frames.Free(handles):
-                for handle in handles:
-                    self._free(handle)
+                self._free(handles)
             case frames.Fetch():
                 results.append(self._answer(entry))
             case frames.Forget(number):
                 del self.programs[number]
-            case _:
-                pass
-
-    def _run_any(self, entry: frames.Segment | frames.Loop) -> None:
-        if isinstance(entry, frames.Loop):
-            self._run_loop(entry)
-        else:
-            self._run(entry)
 
     def _run(self, segment: frames.Segment) -> None:
         program = self.programs[segment.program]
         self._in_flight.append(Amount(program.op_count, program.live_bytes, 1))
         inputs = [self.values.get(handle, _NOTHING) for handle in segment.inputs]
-        for position in segment.dying:
-            self._free(segment.inputs[position])
+        self._free(segment.inputs[position] for position in segment.dying)
         scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
         starts = repeat_period(segment.starts, program.starts, "starts")
         if any(value is _NOTHING for value in inputs):
@@ -201,13 +196,13 @@ class MemoryServer:
         ops = min(program.op_count * loop.iterations, self._credit.ops)
         self._in_flight.append(Amount(ops, stored_bytes, 1))
         handles = (*first.inputs, *[handle for _, each in _stepped_inputs(loop) for handle in each[1:]])
-        for position in first.dying:
-            self._free(handles[position])
+        self._free(handles[position] for position in first.dying)
 
-    def _free(self, handle: int) -> None:
-        """Drops a value. Only results of a failed segment may be missing."""
-        assert handle in self.values or self.failing, f"handle {handle} names nothing"
-        self.values.pop(handle, None)
+    def _free(self, handles: Iterable[int]) -> None:
+        """Drops values. Only results of a failed segment may be missing."""
+        for handle in handles:
+            assert handle in self.values or self.failing, f"handle {handle} names nothing"
+            self.values.pop(handle, None)
 
     def _answer(self, fetch: frames.Fetch) -> wire.Result:
         value = self.values.get(fetch.handle)
@@ -268,13 +263,6 @@ def _stepped(first: Sequence[Any], stepped: Sequence[tuple[int, frames.Steps]], 
     for index, steps in stepped:
         values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
     return tuple(values)
-
-
-def sum_amounts(start: Amount, amounts: deque[Amount]) -> Amount:
-    """Returns the sum of `start` and all `amounts`."""
-    for amount in amounts:
-        start = start.plus(amount)
-    return start
 
 
 def _host(raw: bytes, spec: Spec) -> Host:
