@@ -31,7 +31,7 @@ from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream import tensor_bytes
-from fusewire._stream.credit import Credit
+from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.numbered_programs import Programs
 from fusewire._stream.receivers import Value
@@ -330,7 +330,7 @@ class Session:
         state, welcome = self._state, frame.welcome
         with state.lock:
             state.stream.on_welcome(frame.welcome)
-            state.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
+            state.credit = Credit(amount_of(welcome.credit))
             state.limits = welcome.limits
             # We keep half of the limit. The server registers all new programs of a frame before it forgets any, so the
             # other half leaves room for the new programs.
@@ -354,7 +354,7 @@ class Session:
     def _complete(self, completed: wire.Completed) -> bool:
         """Takes back credit. Returns True if nothing is in flight now. The caller holds the state's lock."""
         credit = self._state.credit
-        credit.complete(Amount(completed.ops, completed.bytes, completed.segments))
+        credit.complete(amount_of(completed))
         self._state.changed.notify_all()
         if self._ready_waiters and credit.admits(_LARGEST_SEGMENT):
             waiters, self._ready_waiters = self._ready_waiters, []

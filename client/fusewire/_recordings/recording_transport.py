@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
+from fusewire._stream.credit import amount_of
 from fusewire._transport.interface import Peer, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import FusewireError
@@ -77,7 +78,7 @@ class _RecordedPeer:
     def on_frame(self, raw: bytes) -> bool:
         frame = wire.ServerFrame.FromString(raw)
         if frame.HasField("completed"):
-            self._completed = Amount(frame.completed.ops, frame.completed.bytes, frame.completed.segments)
+            self._completed = amount_of(frame.completed)
         for result in frame.results:
             kind = result.WhichOneof("answer")
             if kind != "beside_bytes":

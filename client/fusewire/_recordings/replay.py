@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
+from fusewire._stream.credit import amount_of
 from fusewire._stream.frames import ClientStream, Outgoing
 from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
@@ -241,7 +242,7 @@ class Replay:
                 self._is_welcome = True
             is_new = self._stream.on_frame(frame)
             if frame.HasField("completed"):
-                self._completed = Amount(frame.completed.ops, frame.completed.bytes, frame.completed.segments)
+                self._completed = amount_of(frame.completed)
             if frame.HasField("goodbye"):
                 self._lost = exception_of(frame.goodbye.code, frame.goodbye.text) if frame.goodbye.code else None
             self._changed.notify_all()

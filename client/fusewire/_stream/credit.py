@@ -6,6 +6,12 @@ Client and server count totals since the session began. The server reports the t
 from __future__ import annotations
 
 from fusewire_protos.credit import Amount
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+
+def amount_of(told: wire.Credit | wire.Completed) -> Amount:
+    """Returns the amount that a message of the server tells."""
+    return Amount(told.ops, told.bytes, told.segments)
 
 
 class Credit:
