@@ -48,7 +48,7 @@ class _ProgramWriter:
     """Writes the program of an expansion op by op; its methods take and give operand numbers of that program.
 
     `attributes` are those of the composite op; `numbers` counts the numbers among them. `axes` are the axes to reduce,
-    possibly none; `keeps_axes`: the last reduction keeps them with length 1.
+    possibly none; `keeps_axes`: the last sum keeps them with length 1.
     """
 
     def __init__(self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int) -> None:
@@ -76,8 +76,8 @@ class _ProgramWriter:
     def reduced(self, name: str, operand: int) -> int:
         return self.apply(name, operand, attributes=(self.axes, True))
 
-    def reduced_last(self, name: str, operand: int) -> int:
-        return self.apply(name, operand, attributes=(self.axes, self.keeps_axes))
+    def last_sum(self, operand: int) -> int:
+        return self.apply("sum", operand, attributes=(self.axes, self.keeps_axes))
 
     def mean(self, operand: int) -> int:
         return self.apply("divide", self.reduced("sum", operand), self.count)
@@ -93,13 +93,13 @@ class _ProgramWriter:
 
 
 def _mean(writer: _ProgramWriter, operands: list[int]) -> int:
-    return writer.apply("divide", writer.reduced_last("sum", operands[0]), writer.count)
+    return writer.apply("divide", writer.last_sum(operands[0]), writer.count)
 
 
 def _var(writer: _ProgramWriter, operands: list[int]) -> int:
     array, correction = operands
     deviations = writer.apply("subtract", array, writer.mean(array))
-    squares = writer.reduced_last("sum", writer.apply("square", deviations))
+    squares = writer.last_sum(writer.apply("square", deviations))
     divisor = writer.apply("maximum", writer.apply("subtract", writer.count, correction), writer.zero)
     return writer.apply("divide", squares, divisor)
 
