@@ -89,7 +89,10 @@ class ProgramEntry:
 
     @cached_property
     def size_bytes(self) -> int:
-        """The approximate bytes that the program takes in memory."""
+        """The approximate bytes that the program takes in memory without plans.
+
+        Plans do not count: they come after the program was admitted, and programs share the one-op plans.
+        """
         program = self.program
         ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
         leaves_bytes = LEAF_BYTES * program.first_result + SPEC_BYTES * len({*map(id, program.inputs)})
