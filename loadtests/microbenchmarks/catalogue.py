@@ -9,6 +9,7 @@ from loadtests.microbenchmarks.client.recording import RECORDING_COMPILED, RECOR
 from loadtests.microbenchmarks.client.wire import WIRE
 from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.device.many_programs import MANY_PROGRAMS
+from loadtests.microbenchmarks.loops.fori import POINTWISE_FORI, STAGED_FORI
 from loadtests.microbenchmarks.loops.never_seen import NEVER_SEEN
 from loadtests.microbenchmarks.loops.planning import PLANNING
 from loadtests.microbenchmarks.loops.pointwise import POINTWISE
@@ -30,6 +31,8 @@ _ON_EVERY_BACKEND = (
     RECORDING_PYTHON,
     THROUGHPUT,
     POINTWISE,
+    POINTWISE_FORI,
+    STAGED_FORI,
     NEVER_SEEN,
     SETTLING,
     AGENT_STEP,

@@ -3,7 +3,7 @@
 Each step takes the result of the step before, so none can be skipped. The client stays ahead of the server and waits
 only at the end, for one element of the last result. In `pointwise` the results of the steps are dropped, so one kernel
 may compute several steps and write the last result only. In `pointwise_kept` the user keeps every step's result, so
-every result is written. `pointwise_fori` is another loop, of three ops, as `fori_loop`.
+every result is written.
 
 The library is measured op by op. A note tells the time of the fastest way to write the loop in it: in NumPy all ops
 write into one array, in torch a graph of steps is replayed.
@@ -11,8 +11,6 @@ write into one array, in torch a graph of steps is replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import fusewire as fw
@@ -20,24 +18,19 @@ from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
 from loadtests.measuring.workers import Worker
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
-from loadtests.peers.local_peers import LOCAL_PEERS, LocalPeers
 from loadtests.peers.numpy_loops import run_chain_in_place
 from loadtests.peers.torch_graph import GRAPH_STEPS
-from loadtests.system.context import Context, upload
-from loadtests.system.remote_loop import RemoteLoop, as_fori_loop
+from loadtests.system.context import Context
+from loadtests.system.remote_loop import RemoteLoop
 from loadtests.workloads.loops import (
     CHAIN_OPS,
-    DAMPED_OPS,
     Chain,
-    Damped,
     Loop,
     check_close,
     draw_chain,
-    draw_damped,
     first_element,
     result_in_numpy,
     run_chain,
-    run_damped,
 )
 
 _ELEMENTS = 1_000_000
@@ -46,8 +39,6 @@ _PEER_STEPS = 2 * GRAPH_STEPS
 _KEPT_STEPS = 32
 _CHECKED_STEPS = 8
 _TURNS = 5
-_FORI_ELEMENTS = 1 << 20
-_FORI_STEPS = {"cpu": 256, "cuda": 10_000}
 
 
 class _Fastest(NamedTuple):
@@ -67,12 +58,7 @@ class _Theirs(NamedTuple):
     fastest_ms: list[float]
 
 
-def _measure(context: Context) -> Iterator[Figure]:
-    yield from _measure_chain(context)
-    yield _measure_fori(context)
-
-
-def _measure_chain(context: Context) -> tuple[Figure, ...]:
+def _measure(context: Context) -> tuple[Figure, ...]:
     library = context.library
     chain = Loop(draw_chain(_ELEMENTS, seed=7), run_chain, first_element)
     loops = {"chain": chain}
@@ -97,49 +83,6 @@ def _measure_chain(context: Context) -> tuple[Figure, ...]:
     return (
         _figure("pointwise", "a kernel may compute several steps", times_ms["fusewire"], theirs),
         _figure("pointwise_kept", "every step written out", times_ms["fusewire_keeping_all"], theirs),
-    )
-
-
-def _measure_fori(context: Context) -> Figure:
-    steps = _FORI_STEPS[context.backend]
-    damped = Loop(draw_damped(_FORI_ELEMENTS, seed=7), run_damped, first_element)
-    expected = result_in_numpy(damped, GRAPH_STEPS)
-    op_by_op = LOCAL_PEERS[context.backend][:1]
-    with context.session() as (service, session), LocalPeers(op_by_op, {"damped": damped}) as peers:
-        operands = upload(session, damped.operands)
-        check_close(as_fori_loop(damped, operands, GRAPH_STEPS).numpy(), expected, "three pointwise ops")
-        theirs = peers.checked("damped", GRAPH_STEPS, expected)
-        ways: dict[str, Callable[[], list[float]]] = {
-            "fusewire": lambda: [elapsed_ns(partial(_read_fori, damped, operands, steps)) / 1e3 / steps],
-            **{name: partial(_listed_us, step_ns) for name, step_ns in theirs.ways.items()},
-        }
-        service.warm_up(ways["fusewire"])
-        service.wait_until_planned()
-        take_turns(1, ways)
-        times_us = take_turns(_TURNS, ways)
-    return _fori_figure(steps, times_us, theirs.skipped)
-
-
-def _read_fori(damped: Loop, operands: Damped, steps: int) -> None:
-    damped.read(as_fori_loop(damped, operands, steps)).numpy()
-
-
-def _listed_us(step_ns: Callable[[], float]) -> list[float]:
-    return [step_ns() / 1e3]
-
-
-def _fori_figure(steps: int, times_us: Mapping[str, list[float]], skipped: tuple[str, ...]) -> Figure:
-    ours = summarise(times_us["fusewire"])
-    theirs = [Peer(name, us := summarise(times).median, ours.median / us) for name, times in times_us.items()][1:]
-    return Figure(
-        name="pointwise_fori",
-        what=f"{DAMPED_OPS} pointwise ops on 1 M float32, fori_loop of {steps:,} steps, a step",
-        value=ours.median,
-        unit="µs",
-        peer=theirs[0] if theirs else None,
-        spread=ours.spread,
-        notes=(*(f"{peer.name}: {peer.value:.2f} µs" for peer in theirs[1:]), *skipped),
-        raw=times_us,
     )
 
 
@@ -182,4 +125,4 @@ def _figure(name: str, what: str, ours_ms: list[float], theirs: _Theirs) -> Figu
     )
 
 
-POINTWISE = Microbenchmark(("pointwise", "pointwise_kept", "pointwise_fori"), _measure)
+POINTWISE = Microbenchmark(("pointwise", "pointwise_kept"), _measure)
