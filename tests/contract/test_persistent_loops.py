@@ -88,6 +88,13 @@ def stacked(data: Data, step: int, state: State) -> State:
     return lower, fw.tanh(lower @ data.gates + upper @ data.more)
 
 
+def fed(data: Data, step: int, state: State) -> State:
+    (h,) = state
+    rows, width = data.start.shape
+    given = data.noise[step * rows : (step + 1) * rows, : width // 2] @ data.gates[: width // 2]
+    return (fw.tanh(given + h @ data.weights + data.shift),)
+
+
 def turned(data: Data, _: int, state: State) -> State:
     (x,) = state
     y = data.weights @ x
@@ -133,7 +140,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
 
 BODIES = (
     *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked),
-    *(turned, solving, attending, pointwise),
+    *(fed, turned, solving, attending, pointwise),
 )
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
@@ -191,7 +198,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
             hasty.wait_until_planned()
 
 
-@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked, solving, attending])
+@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, solving, attending])
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]
 ) -> None:

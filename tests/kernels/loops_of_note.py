@@ -51,6 +51,17 @@ def with_memory(rows: int, width: int) -> Program:
     return writer.program(following, cell, carried=[(h, following), (c, cell)])
 
 
+def driven(rows: int, width: int) -> Program:
+    """h = tanh(h @ w + x @ u · s), with x of half the width, which may change in each step."""
+    writer = Writer()
+    h, w, x, u = (
+        writer.input(*each) for each in ((rows, width), (width, width), (rows, width // 2), (width // 2, width))
+    )
+    s = writer.scalar()
+    following = writer.tanh(writer.add(writer.matmul(h, w), writer.multiply(writer.matmul(x, u), s)))
+    return writer.program(following, carried=[(h, following)])
+
+
 def stacked(rows: int, width: int) -> Program:
     """Two layers: h = tanh(h @ w), k = tanh(h @ v + k @ u · s), with the new h in the second."""
     writer = Writer()

@@ -41,7 +41,9 @@ def steps_of(kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]) -> lis
     for number, stage in enumerate(kernel.stages):
         begin = 0
         if stage.product is not None and stage.product.is_new:
-            begin = of_phase[phase_of(kernel.exchanged[stage.product.left].source, bodies)] + 1
+            source = kernel.exchanged[stage.product.left].source
+            assert source is not None, "an operand in memory is no new one"
+            begin = of_phase[phase_of(source, bodies)] + 1
         if stage.product is not None:
             of_product[number] = begin
         begin = max([begin, *[of_phase[phase_of(source, bodies)] for source in taken(stage)]])
@@ -72,7 +74,8 @@ def taken(stage: Stage) -> list[Source]:
 
 def _sending(kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]) -> set[Phase]:
     """Returns the phases that compute what is sent, or what such a phase takes."""
-    sending, reached = set[Phase](), [phase_of(each.source, bodies) for each in kernel.exchanged]
+    sources = [each.source for each in kernel.exchanged if each.source is not None]
+    sending, reached = set[Phase](), [phase_of(source, bodies) for source in sources]
     while reached:
         phase = reached.pop()
         if phase not in sending:

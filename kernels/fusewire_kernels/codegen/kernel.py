@@ -222,13 +222,15 @@ class ReducedValue:
 
 
 class Exchanged(NamedTuple):
-    """Elements of float32, one at each row and column, that blocks send to one another in each iteration.
+    """Elements of float32, for each row and the first `columns` columns, that blocks send to one another.
 
-    They are a left operand or what is reduced. If an iteration takes what the one before has sent, operand number
-    `initial` has it for the first iteration, with `strides` along rows and columns.
+    They are a left operand, or what is reduced. Without a `source` they are read from memory. If an iteration takes
+    what the one before has sent, operand number `initial` has it for the first iteration, with `strides` along rows and
+    columns.
     """
 
-    source: Source | ReducedValue
+    source: Source | ReducedValue | None
+    columns: int
     initial: int | None
     strides: tuple[int, int]
 
@@ -279,9 +281,9 @@ class Stage(NamedTuple):
 class PersistentCluster:
     """Runs all iterations of a loop whose body is a few stages, in clusters of blocks.
 
-    All values have `rows` rows and `columns` columns, or one element for each row. In products, k has as many steps as
-    there are columns. A stage takes nothing from a later one but what that one wrote in the iteration before. The
-    operands of the kernel are `reads` that are read, and then the outputs.
+    What it computes has `rows` rows and `columns` columns, or one element for each row. A stage takes nothing from a
+    later one but what that one wrote in the iteration before. The operands of the kernel are `reads` that are read, and
+    then the outputs.
     """
 
     rows: int

@@ -76,6 +76,12 @@ class _Writer:
                     if source is not None:
                         self._source_of[operand] = source
         self._read = [operand for operand in self._first_use if operand not in self._source_of]
+        # Of left operands in memory, by operand. Their elements for the next iteration are read and sent in each.
+        self._ahead = {
+            each.initial: number
+            for number, each in enumerate(kernel.exchanged)
+            if each.source is None and each.initial is not None
+        }
 
     def text(self) -> str:
         return self._lines.text()
@@ -127,17 +133,18 @@ class _Writer:
         with lines.block(f"for (int i = threadIdx.x; i < {shape.width * shape.depth}; i += {THREADS})"):
             lines.add(f"const float *right = (const float *)({address(product.right, 'slots')});")
             lines.add(f"const int c = i % {shape.width}, k = i / {shape.width};")
-            lines.add(f"const bool is_inside = k < {columns} && first_column + c < {columns};")
+            inner = self._kernel.exchanged[product.left].columns
+            lines.add(f"const bool is_inside = k < {inner} && first_column + c < {columns};")
             element = f"right[k * (int64_t){along} + (first_column + c) * (int64_t){across}]"
             first = self._column_place[number] * shape.width * shape.pitch
             lines.add(f"columns[{first} + c * {shape.pitch} + k] = is_inside ? {element} : 0.0f;")
 
     def _write_bringing_in_rows(self) -> None:
         """Writes the loop that fills the shared memory with rows. Beyond the last k they are -0, in every product."""
-        lines, columns, shape = self._lines, self._kernel.columns, self._shape
+        lines, shape = self._lines, self._shape
         with lines.block(f"for (int i = threadIdx.x; i < {shape.height * shape.depth}; i += {THREADS})"):
             lines.add(f"const int r = i / {shape.depth}, k = i % {shape.depth};")
-            for number, (_, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
+            for number, (_, columns, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
                 element = "-0.0f"
                 if initial is not None:
                     lines.add(f"const float *left{number} = (const float *)({address(initial, 'slots')});")
@@ -154,7 +161,7 @@ class _Writer:
                 lines.add(f"fw_make_barrier(barriers_at + {8 * barrier});")
             lines.add("fw_show_barriers();")
             for barrier in range(2 * shape.exchanged):
-                lines.add(f"fw_expect_bytes(barriers_at + {8 * barrier}, rows * {self._kernel.columns * 4});")
+                lines.add(f"fw_expect_bytes(barriers_at + {8 * barrier}, {self._bytes_of(barrier // 2)});")
         lines.add(f"uint32_t exchanged_in_block[{shape.blocks}];")
         lines.add("#pragma unroll")
         lines.add(f"for (int b = 0; b < {shape.blocks}; b++)")
@@ -168,6 +175,7 @@ class _Writer:
             lines.add(f"const {stored} *p{operand} = {input_address(self._bodies[stage], number, operand)};")
             lines.add(f"{stored} e{operand}[{self._shape.rows_a_thread}] = {{}};")
             self._write_reading(operand, f"e{operand}")
+        lines.add(*(f"const float *p{operand} = nullptr;" for operand in self._ahead))
         lines.add("const bool is_moving = fw_in_register(loop.moving != 0), is_kept = fw_in_register(loop.each != 0);")
         with lines.block("if (is_moving)"):
             self._write_pointers("1 < count ? 1 : 0")
@@ -194,7 +202,7 @@ class _Writer:
                 self._write_products(number, step)
             for phase in step.first:
                 self._write_phase(phase)
-            self._write_sends(step)
+            self._write_sends(number, step)
             for phase in step.others:
                 self._write_phase(phase)
         with lines.block("if (has_column && (is_kept || t >= count - (int)loop.tail))"):
@@ -213,9 +221,15 @@ class _Writer:
         for operand in self._read:
             stage, number = self._first_use[operand]
             lines.add(f"{stored_type(self._bodies[stage], number)} n{operand}[{self._shape.rows_a_thread}];")
+        lines.add(*(f"float n{operand}[{self._shape.rows_a_thread}];" for operand in self._ahead))
         with lines.block("if (is_moving)"):
             for operand in self._read:
                 self._write_reading(operand, f"n{operand}")
+            for operand, number in self._ahead.items():
+                _, columns, _, (along_rows, along_columns) = self._kernel.exchanged[number]
+                with self._rows():
+                    there = f"p{operand}[row * {along_rows} + column * {along_columns}]"
+                    lines.add(f"n{operand}[r] = column < {columns} ? {there} : 0.0f;")
             self._write_pointers("t + 2 < count ? t + 2 : count - 1")
 
     def _write_pointers(self, iteration: str) -> None:
@@ -224,6 +238,8 @@ class _Writer:
         for operand in self._read:
             stage, number = self._first_use[operand]
             self._lines.add(f"p{operand} = {input_address(self._bodies[stage], number, operand, 'next_slots')};")
+        for operand in self._ahead:
+            self._lines.add(f"p{operand} = (const float *)({address(operand, 'next_slots')});")
 
     def _write_reading(self, operand: int, target: str) -> None:
         number, index = self._first_use[operand]
@@ -243,13 +259,14 @@ class _Writer:
             if number in of_this:
                 self._write_wait(number, _OTHER, "t / 2 & 1")
             elif not self._is_needed_at_once(number):
-                with self._lines.block("if (t > 0)"):
+                is_sent = "is_moving && t > 0" if self._kernel.exchanged[number].source is None else "t > 0"
+                with self._lines.block(f"if ({is_sent})"):
                     self._write_wait(number, _THIS, "(t - 1) / 2 & 1")
 
     def _write_wait(self, number: int, turn: str, parity: str) -> None:
         barrier = f"barriers_at + {self._barrier_of(number, turn)}"
         self._lines.add(f"fw_wait_for_bytes({barrier}, {parity});")
-        self._lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, rows * {self._kernel.columns * 4});")
+        self._lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, {self._bytes_of(number)});")
 
     def _is_needed_at_once(self, number: int) -> bool:
         """Returns whether an exchanged value is needed in the iteration that sends it."""
@@ -354,19 +371,26 @@ class _Writer:
             lines.add(f"partial = fw_tree_in_warp_{name}(partial);")
             lines.add(f"r{number}_{value}[r] = {result_of_reduction(node, 'partial.value', '')};")
 
-    def _write_sends(self, step: Step) -> None:
+    def _write_sends(self, index: int, step: Step) -> None:
+        """Writes what is sent in a step. What is in memory is sent in the first, for the next iteration."""
+        for number, (source, columns, initial, _) in enumerate(self._kernel.exchanged):
+            if source is None:
+                if index == 0:
+                    needed = f"is_moving && t + 1 < count && column < {columns}"
+                    self._write_sending(number, f"n{initial}[r]", needed)
+            elif phase_of(source, self._bodies) in step.first:
+                needed = "" if self._is_needed_at_once(number) else "t + 1 < count"
+                self._write_sending(number, _written(source), needed)
+
+    def _write_sending(self, number: int, element: str, needed: str) -> None:
         shape, lines = self._shape, self._lines
-        for number, (source, *_) in enumerate(self._kernel.exchanged):
-            if phase_of(source, self._bodies) not in step.first:
-                continue
-            is_needed = "" if self._is_needed_at_once(number) else " && t + 1 < count"
-            with lines.block(f"if (has_column{is_needed})"), self._rows():
-                lines.add("#pragma unroll")
-                with lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
-                    there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {shape.pitch} + (int)column"
-                    barrier = f"{shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
-                    to, at = f"exchanged_in_block[b] + ({there}) * 4", f"exchanged_in_block[b] + {barrier}"
-                    lines.add(f"fw_send({to}, {_written(source)}, {at});")
+        with lines.block(f"if ({' && '.join(filter(None, ('has_column', needed)))})"), self._rows():
+            lines.add("#pragma unroll")
+            with lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
+                there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {shape.pitch} + (int)column"
+                barrier = f"{shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
+                to, at = f"exchanged_in_block[b] + ({there}) * 4", f"exchanged_in_block[b] + {barrier}"
+                lines.add(f"fw_send({to}, {element}, {at});")
 
     def _write_storing(self, number: int, body: AnalysedKernel) -> None:
         lines, stage = self._lines, self._kernel.stages[number]
@@ -397,6 +421,10 @@ class _Writer:
         """Returns where a copy of an exchanged value begins, in elements."""
         elements = self._shape.rows_bytes // 4
         return f"({2 * number} + {copy}) * {elements}"
+
+    def _bytes_of(self, number: int) -> str:
+        """Returns how many bytes of an exchanged value come in an iteration."""
+        return f"rows * {self._kernel.exchanged[number].columns * 4}"
 
     def _barrier_of(self, number: int, copy: str) -> str:
         """Returns where the barrier of a copy lies behind the first barrier, in bytes."""

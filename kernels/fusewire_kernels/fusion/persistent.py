@@ -5,7 +5,7 @@ It can if each value that an iteration takes from the one before is known where 
 - The body of the loop is one pointwise group, and each carried value is needed at the point at which it is computed.
   Then it stays in a register.
 - The groups of the body compute matrices of the same rows and columns, or one element for each row. They are products
-  of float32 with a square matrix that stays the same, pointwise ops, and reductions along the columns. What a product
+  of float32 with a matrix that stays the same, pointwise ops, and reductions along the columns. What a product
   multiplies by that matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that
   one group takes from another, must be needed at the point at which it is computed.
 
@@ -124,6 +124,10 @@ class _Carrying:
         assert source is not None, "a live result is computed"
         return source
 
+    def computes(self, value: int) -> bool:
+        """Returns whether the loop computes a value, in this iteration or in the one before."""
+        return value in self.written or value in self._program.origins
+
     def now(self, value: int) -> Source | None:
         """Returns what writes a value in this iteration. None if no group does."""
         if value not in self.written:
@@ -236,7 +240,7 @@ class _Cluster:
         self._numbers: dict[object, int] = {}  # of operands that are read, by all that the kernel knows of them
         self._carried = set[int]()
         self._outputs: list[Operand] = []
-        self._exchanged: dict[Source | ReducedValue, Exchanged] = {}
+        self._exchanged: dict[Source | ReducedValue | Operand, Exchanged] = {}
 
     def found(self) -> Persistent:
         products = sum(group.left is not None for group in self._groups)
@@ -262,27 +266,33 @@ class _Cluster:
 
     def _group(self, instance: Instance) -> _Group:
         kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
-        if isinstance(kernel, LoopKernel):
-            _require_known_places(kernel)
-            inner = (Place.COLUMN,) if kernel.has_inner else ()
-            is_along = not inner or sizes[kernel.rank] == self._matrices.columns
-            _require("an iteration reduces along other dimensions", is_met=is_along)
-            outer = self._matrices.outer_places(sizes[: kernel.rank]) if inner else ()
-            places = (*outer, *inner) if inner else self._matrices.places(sizes[: kernel.rank])
-            return _Group(instance, kernel, places, 0, None, (0, 0), (0, 0))
+        if isinstance(kernel, ProductKernel):
+            return self._product_group(instance, kernel)
+        _require_known_places(kernel)
+        if not kernel.has_inner:
+            return _Group(instance, kernel, self._matrices.places(sizes[: kernel.rank]), 0, None, (0, 0), (0, 0))
+        is_along = sizes[kernel.rank] == self._matrices.columns
+        _require("an iteration reduces along other dimensions", is_met=is_along)
+        places = (*self._matrices.outer_places(sizes[: kernel.rank]), Place.COLUMN)
+        return _Group(instance, kernel, places, 0, None, (0, 0), (0, 0))
+
+    def _product_group(self, instance: Instance, kernel: ProductKernel) -> _Group:
         _require("a product is not of float32", is_met=kernel.dtype is dtypes.float32)
+        _require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
         body = kernel.epilogue or _STORE
         _require_known_places(body)
-        rows, columns, inner_extent, a_row, a_inner, b_inner, b_column = sizes[:7]
-        is_turned = _left_of(self._carrying, instance) == _RIGHT
-        across, along = (rows, columns) if is_turned else (columns, rows)
-        is_square = (along, across, inner_extent) == (*self._matrices, self._matrices.columns)
-        _require("the results of a product have another shape than what it multiplies", is_met=is_square)
-        if is_turned:
-            places = (Place.COLUMN, Place.ROW)
-            return _Group(instance, body, places, _FIRST_OF_EPILOGUE, _RIGHT, (b_column, b_inner), (a_inner, a_row))
-        places = (Place.ROW, Place.COLUMN)
-        return _Group(instance, body, places, _FIRST_OF_EPILOGUE, _LEFT, (a_row, a_inner), (b_inner, b_column))
+        rows, columns, inner, a_row, a_inner, b_inner, b_column = instance.lowered.sizes[:7]
+        left = _left_of(self._carrying, instance)
+        if left is None:
+            left = _LEFT if (rows, columns) == self._matrices else _RIGHT
+        shape = (rows, columns) if left == _LEFT else (columns, rows)
+        is_known = shape == self._matrices and inner <= self._matrices.columns
+        _require("a product has results of another shape, or more of k than of columns", is_met=is_known)
+        if left == _LEFT:
+            places = (Place.ROW, Place.COLUMN)
+            return _Group(instance, body, places, _FIRST_OF_EPILOGUE, left, (a_row, a_inner), (b_inner, b_column))
+        places = (Place.COLUMN, Place.ROW)
+        return _Group(instance, body, places, _FIRST_OF_EPILOGUE, left, (b_column, b_inner), (a_inner, a_row))
 
     def _stage(self, number: int, group: _Group) -> Stage:
         product = None if group.left is None else self._product(group, group.left)
@@ -295,27 +305,37 @@ class _Cluster:
                 is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
                 _require("an iteration reduces other values than float32, or to positions", is_met=is_known)
                 source = ReducedValue(number, node.operands[0])
-                self._exchanged[source] = Exchanged(source, None, (0, 0))
+                self._exchanged[source] = Exchanged(source, self._matrices.columns, None, (0, 0))
         outputs = tuple(map(self._output, group.instance.written()))
         return Stage(product, group.body, group.places, (*strides, *self._store_strides[number]), inputs, outputs)
 
     def _product(self, group: _Group, left: int) -> StageProduct:
         operand, right = group.instance.operands[left], group.instance.operands[group.right]
-        is_still = right.value not in self._carrying.written and self._carrying.before(right.value) is None
-        _require("both operands of a product are computed by the loop", is_met=is_still)
-        source = self._carrying.now(operand.value)
-        is_new = source is not None
-        source = source or self._carrying.before(operand.value)
+        _require("both operands of a product are computed by the loop", is_met=not self._carrying.computes(right.value))
+        is_new = operand.value in self._carrying.written
+        known = (
+            self._left_computed(group, operand, is_new=is_new) if self._carrying.computes(operand.value) else operand
+        )
+        if isinstance(known, Operand):
+            number, inner = self._number(operand), group.instance.lowered.sizes[2]
+            self._exchanged[known] = Exchanged(None, inner, number, self._matrices.without_ones(group.left_steps))
+        number = [*self._exchanged].index(known)
+        return StageProduct(number, is_new, self._number(right), group.right_strides)
+
+    def _left_computed(self, group: _Group, operand: Operand, *, is_new: bool) -> Source:
+        """Returns what writes the left operand of a product, which is exchanged then."""
+        source = self._carrying.now(operand.value) if is_new else self._carrying.before(operand.value)
         assert source is not None, "a product multiplies what the loop computes"
         is_whole = not operand.layout.offset and not operand.layout.moves
         _require("a product multiplies a part of a computed value", is_met=is_whole)
         steps = self._matrices.without_ones(group.left_steps)
-        _require("a product multiplies a computed value in another order", is_met=steps == self._written_steps(source))
-        known = self._exchanged.setdefault(source, Exchanged(source, None, steps))
+        is_same = steps == self._written_steps(source) and group.instance.lowered.sizes[2] == self._matrices.columns
+        _require("a product multiplies a computed value in another order", is_met=is_same)
+        known = self._exchanged.setdefault(source, Exchanged(source, self._matrices.columns, None, steps))
         if not is_new and known.initial is None:
             self._exchanged[source] = known._replace(initial=self._number(operand))
             self._carried.add(self._number(operand))
-        return StageProduct([*self._exchanged].index(source), is_new, self._number(right), group.right_strides)
+        return source
 
     def _input(self, group: _Group, operand: Operand, strides: tuple[int, ...], argument: Argument) -> StageInput:
         source, number = self._carrying.now(operand.value), None
@@ -347,22 +367,21 @@ class _Cluster:
         return number
 
 
-def _left_of(carrying: _Carrying, instance: Instance) -> int:
-    """Returns which operand of a product is computed by the loop."""
-    values = [instance.operands[number].value for number in (_LEFT, _RIGHT)]
-    computed = [value in carrying.written or carrying.before(value) is not None for value in values]
-    _require("no operand of a product is computed by the loop", is_met=any(computed))
-    return computed.index(True)
+def _left_of(carrying: _Carrying, instance: Instance) -> int | None:
+    """Returns which operand of a product the loop computes, None if none."""
+    computed = [carrying.computes(instance.operands[number].value) for number in (_LEFT, _RIGHT)]
+    return computed.index(True) if any(computed) else None
 
 
 def _matrices_of(carrying: _Carrying, instances: list[Instance]) -> _Matrices:
-    """Returns the rows and columns of the first product, or else of what the first reduction reduces."""
+    """Returns the rows and columns of the first product of what is computed, or else of what is reduced first."""
     for instance in instances:
         kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
         if isinstance(kernel, ProductKernel):
-            _require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
-            rows, columns, _ = sizes[:3]
-            return _Matrices(rows, columns) if _left_of(carrying, instance) == _LEFT else _Matrices(columns, rows)
+            *_, rows, columns, _ = sizes[: kernel.batch_rank + 3]
+            left = _left_of(carrying, instance)
+            if left is not None:
+                return _Matrices(rows, columns) if left == _LEFT else _Matrices(columns, rows)
     for instance in instances:
         kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
         if isinstance(kernel, LoopKernel) and kernel.has_inner:

@@ -166,7 +166,7 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_50bcff98dc41ba8de08d(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_d95b71e618b9ba1ed8cc(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 8320;
     const uint32_t exchanged_at = fw_shared_address(exchanged);

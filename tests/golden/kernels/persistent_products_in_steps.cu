@@ -166,7 +166,7 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_ad9599d1311c6b6db9a5(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_0381165781c457cacb42(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 6528;
     const uint32_t exchanged_at = fw_shared_address(exchanged);

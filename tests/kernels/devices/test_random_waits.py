@@ -22,7 +22,7 @@ from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import gated, leaky, normalised, recurrent, stacked, with_memory, with_sums
+from tests.kernels.loops_of_note import driven, gated, leaky, normalised, recurrent, stacked, with_memory, with_sums
 from tests.kernels.programs import random_inputs
 from tests.kernels.random_waits import plan_with_random_waits
 
@@ -36,15 +36,20 @@ _WITHIN_S = 240.0  # under a sanitizer a run takes a hundred times as long
 
 
 class Body(NamedTuple):
-    """The body of a loop: its program by rows and width, and its scalars, of which the last may change in each step."""
+    """The body of a loop: its program by rows and width, and its scalars, of which the last may change in each step.
+
+    The input `stepped`, if any, may be another in each step.
+    """
 
     program: Callable[[int, int], Program]
     scalars: tuple[float, ...]
+    stepped: int | None = None
 
 
 BODIES = {
     "recurrent": Body(recurrent, (0.5,)),
     "leaky": Body(leaky, (0.9, 0.2)),
+    "driven": Body(driven, (0.8,), stepped=2),
     "gated": Body(gated, (0.7,)),
     "with_memory": Body(with_memory, (0.9,)),
     "stacked": Body(stacked, (0.8,)),
@@ -87,7 +92,7 @@ def inputs_of_rows(device: Device, program: Program) -> list[list[int]]:
 
 
 def last_results(
-    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
+    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], body: Body, counts: Sequence[int]
 ) -> Case:
     """Nothing moves but what is carried, and the last results are stored."""
     size_bytes, lives = state_bytes(plan), live_results(plan)
@@ -96,15 +101,13 @@ def last_results(
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
         addresses = [block.address + live * size_bytes for live in range(lives)]
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, scalars, [])
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, body.scalars, [])
     return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
 
 
-def all_results(
-    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], scalars: Sequence[float], counts: Sequence[int]
-) -> Case:
-    """Each iteration has a last scalar and results of its own."""
-    *same, last = scalars
+def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], body: Body, counts: Sequence[int]) -> Case:
+    """Each iteration has a last scalar and results of its own. A stepped input takes turns with the first input."""
+    *same, last = body.scalars
     size_bytes, lives = state_bytes(plan), live_results(plan)
     results = [device.allocate(lives * count * size_bytes) for count in counts]
     slots = np.empty((counts[0], len(counts), len(plan.columns)), np.int64)
@@ -113,7 +116,10 @@ def all_results(
         numbers = np.minimum(np.arange(counts[0]), counts[row] - 1)
         addresses = [block.address + (live * counts[row] + numbers) * size_bytes for live in range(lives)]
         moving = (last * (1 - numbers / 100)).tolist()
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, [*same, moving], [])
+        taken: list[Any] = [*inputs[row]]
+        if body.stepped is not None:
+            taken[body.stepped] = np.where(numbers % 2, taken[0], taken[body.stepped])
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, taken, addresses, [*same, moving], [])
     moving_columns = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
     return Case(LoopTable(slots, counts, counts[0], 1, frozenset(range(lives)), frozenset(moving_columns)), results)
 
@@ -157,7 +163,7 @@ def test_random_waits_change_no_byte_in_many_runs(
     assert plan.persistent is not None
     without, waiting = loaded(device, plan, tmp_path), loaded(device, plan_with_random_waits(plan), tmp_path)
     inputs = inputs_of_rows(device, program)
-    cases = [case_of(device, plan, inputs, BODIES[name].scalars, counts) for counts in COUNTS]
+    cases = [case_of(device, plan, inputs, BODIES[name], counts) for counts in COUNTS]
     expected = [run(device, without, case) for case in cases]
     assert all(any(result) for results in expected for result in results)
     for number in range(RUNS):

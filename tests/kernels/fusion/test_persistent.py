@@ -10,7 +10,17 @@ from fusewire_kernels.fusion.persistent import Persistent, persistent_of
 from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import gated, leaky, normalised, pointwise, recurrent, stacked, with_memory, with_sums
+from tests.kernels.loops_of_note import (
+    driven,
+    gated,
+    leaky,
+    normalised,
+    pointwise,
+    recurrent,
+    stacked,
+    with_memory,
+    with_sums,
+)
 from tests.kernels.programs import Writer
 
 
@@ -93,6 +103,13 @@ def multiplied_by_others() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
+def of_a_wide_input() -> Program:
+    writer = Writer()
+    h, w, x, u = writer.input(4, 8), writer.input(8, 8), writer.input(4, 9), writer.input(9, 8)
+    following = writer.tanh(writer.add(writer.matmul(h, w), writer.matmul(x, u)))
+    return writer.program(following, carried=[(h, following)])
+
+
 def turned() -> Program:
     writer = Writer()
     h = writer.input(8, 8)
@@ -118,7 +135,7 @@ def of_another_input() -> Program:
     "program",
     [
         *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
-        *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256)],
+        *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256), driven(1, 64), driven(3, 100)],
         *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
     ],
 )
@@ -136,12 +153,13 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
         (of_two_shapes(), "different shapes"),
         (finding_the_place_of_the_greatest(), "reduces other values than float32, or to positions"),
         (reducing_along_rows(), "along other dimensions"),
-        (of_unequal_products(), "another shape than what it multiplies"),
+        (of_unequal_products(), "results of another shape"),
         (of_nine_products(), "more than 8 products"),
         (multiplied_by_what_it_computes(), "both operands of a product are computed"),
         (of_products_that_turn(), "other points"),
         (of_doubles(), "not of float32"),
-        (multiplied_by_others(), "no operand of a product is computed"),
+        (multiplied_by_others(), "several pointwise groups"),
+        (of_a_wide_input(), "more of k than of columns"),
         (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
@@ -171,7 +189,7 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
     found = persistent_of(made.program, made.graph, made.instances, made.launches)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
-    sources = [each.source for each in found.kernel.exchanged]
+    sources = [each.source for each in found.kernel.exchanged if each.source is not None]
     assert [(type(each), each.stage) for each in sources] == [(Source, 1), (ReducedValue, 1)]
 
 
