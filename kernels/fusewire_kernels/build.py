@@ -25,8 +25,9 @@ from fusewire_kernels.codegen.persistent import persistent_grid, persistent_sour
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
+from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_kernels.fusion.persistent import Persistent, persistent_of
+from fusewire_kernels.fusion.persistent import persistent_of
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand

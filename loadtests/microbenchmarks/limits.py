@@ -79,6 +79,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "throughput_python": at_least(4.5),
         "throughput_fori": at_least(150),
         "pointwise_fori": at_most(2),
+        "gated_fori": at_most(3),
+        "normed_fori": at_most(1.6),
         "never_seen_5": at_most(4),
         "never_seen_later": at_most(1),
         "never_seen_10000": at_most(0.4),

@@ -49,15 +49,19 @@ def steps_of(kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]) -> lis
         begin = max([begin, *[of_phase[phase_of(source, bodies)] for source in taken(stage)]])
         for phase in range(bodies[number].phases + 1):
             of_phase[Phase(number, phase)] = begin + phase
-    sending = _sending(kernel, bodies)
-    return [
-        Step(
-            tuple([stage for stage, each in of_product.items() if each == step]),
-            tuple([phase for phase, each in of_phase.items() if each == step and phase in sending]),
-            tuple([phase for phase, each in of_phase.items() if each == step and phase not in sending]),
+    sent = [phase_of(each.source, bodies) for each in kernel.exchanged if each.source is not None]
+    steps = []
+    for step in range(max(of_phase.values()) + 1):
+        phases = [phase for phase, each in of_phase.items() if each == step]
+        first = _with_taken([phase for phase in phases if phase in sent], kernel, bodies)
+        steps.append(
+            Step(
+                tuple([stage for stage, each in of_product.items() if each == step]),
+                tuple([phase for phase in phases if phase in first]),
+                tuple([phase for phase in phases if phase not in first]),
+            )
         )
-        for step in range(max(of_phase.values()) + 1)
-    ]
+    return steps
 
 
 def phase_of(source: Source | ReducedValue, bodies: Sequence[AnalysedKernel]) -> Phase:
@@ -72,13 +76,14 @@ def taken(stage: Stage) -> list[Source]:
     return [each.source for each in stage.inputs if each.source is not None and each.operand is None]
 
 
-def _sending(kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]) -> set[Phase]:
-    """Returns the phases that compute what is sent, or what such a phase takes."""
-    sources = [each.source for each in kernel.exchanged if each.source is not None]
-    sending, reached = set[Phase](), [phase_of(source, bodies) for source in sources]
+def _with_taken(
+    phases: Sequence[Phase], kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]
+) -> frozenset[Phase]:
+    """Returns phases and all phases from which they take values in the same iteration."""
+    found, reached = set[Phase](), [*phases]
     while reached:
         phase = reached.pop()
-        if phase not in sending:
-            sending.add(phase)
+        if phase not in found:
+            found.add(phase)
             reached += [phase_of(source, bodies) for source in taken(kernel.stages[phase.stage])]
-    return sending
+    return frozenset(found)

@@ -1,0 +1,142 @@
+"""Builds the persistent kernel of a loop's body whose groups become the stages of a cluster. Pure."""
+
+from __future__ import annotations
+
+from fusewire_kernels.codegen.cluster_shape import cluster_shape
+from fusewire_kernels.codegen.kernel import (
+    Argument,
+    Exchanged,
+    PersistentCluster,
+    Place,
+    ReducedValue,
+    Source,
+    Stage,
+    StageInput,
+    StageProduct,
+)
+from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, group_of, matrices_of
+from fusewire_kernels.fusion.loop_body import LoopBody, Persistent, require, require_few, require_in_place
+from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.graph.graph import Operand
+from fusewire_protos.ops import dtypes
+
+_MOST_PRODUCTS = 8  # a thread has few registers for the columns of more products
+_MOST_STAGES = 32
+_REDUCTIONS = ("sum", "prod", "min", "max")
+
+
+class Cluster:
+    """Builds the persistent kernel of a body whose groups become the stages of a cluster."""
+
+    def __init__(self, body: LoopBody, instances: list[Instance]) -> None:
+        require(f"an iteration takes more than {_MOST_STAGES} groups", is_met=len(instances) <= _MOST_STAGES)
+        self._body = body
+        self._matrices = matrices_of(body, instances)
+        self._groups = [group_of(body, self._matrices, instance) for instance in instances]
+        self._operands: list[Operand] = []
+        self._numbers: dict[object, int] = {}  # of operands that are read, by all that the kernel knows of them
+        self._carried = set[int]()
+        self._outputs: list[Operand] = []
+        self._exchanged: dict[Source | ReducedValue | Operand, Exchanged] = {}
+
+    def found(self) -> Persistent:
+        products = sum(group.product is not None for group in self._groups)
+        require(f"an iteration takes more than {_MOST_PRODUCTS} products", is_met=products <= _MOST_PRODUCTS)
+        stages = [self._stage(number, group) for number, group in enumerate(self._groups)]
+        require("no value is carried", is_met=bool(self._carried))
+        require("an iteration takes several pointwise groups", is_met=bool(self._exchanged))
+        rows, columns = self._matrices
+        require(
+            "a graph is faster for matrices of this size, or they do not fit clusters",
+            is_met=cluster_shape(rows, columns, products, len(self._exchanged)) is not None,
+        )
+        reads = len(self._operands)
+        require_few(reads + len(self._outputs))
+        return Persistent(
+            PersistentCluster(rows, columns, tuple(stages), tuple(self._exchanged.values()), reads),
+            (rows, columns),
+            (*self._operands, *self._outputs),
+            len(self._outputs),
+            tuple(sorted(self._carried)),
+            tuple(sorted({stage.product.right for stage in stages if stage.product is not None})),
+        )
+
+    def _stage(self, number: int, group: MatrixGroup) -> Stage:
+        product = None if group.product is None else self._product(group.instance, group.product)
+        arguments = group.body.inputs[0 if product is None else 1 :]
+        strides = group.input_strides
+        inputs = [self._input(group.places, *each) for each in zip(group.inputs, strides, arguments, strict=True)]
+        self._exchange_reduced(number, group)
+        outputs = tuple(map(self._output, group.instance.written()))
+        return Stage(product, group.body, group.places, (*strides, *group.store_strides), tuple(inputs), outputs)
+
+    def _exchange_reduced(self, number: int, group: MatrixGroup) -> None:
+        for node in group.body.nodes:
+            if node.op == "reduce":
+                is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
+                require("an iteration reduces other values than float32, or to positions", is_met=is_known)
+                source = ReducedValue(number, node.operands[0])
+                self._exchanged[source] = Exchanged(source, self._matrices.columns, None, (0, 0))
+
+    def _product(self, instance: Instance, product: Multiplied) -> StageProduct:
+        left, right = instance.operands[product.left], instance.operands[product.right]
+        require("both operands of a product are computed by the loop", is_met=not self._body.computes(right.value))
+        strides = self._matrices.without_ones(product.left_strides)
+        number = (
+            self._exchange_computed(left, product.inner, strides)
+            if self._body.computes(left.value)
+            else self._exchange_input(left, product.inner, strides)
+        )
+        is_new = left.value in self._body.written
+        return StageProduct(number, is_new, self._number(right), product.right_strides)
+
+    def _exchange_computed(self, operand: Operand, inner: int, strides: tuple[int, int]) -> int:
+        """Exchanges what the loop computes and a product multiplies. Returns the number among what is exchanged."""
+        is_new = operand.value in self._body.written
+        source = self._body.now(operand.value) if is_new else self._body.before(operand.value)
+        assert source is not None, "the loop computes it"
+        is_whole = not operand.layout.offset and not operand.layout.moves
+        require("a product multiplies a part of a computed value", is_met=is_whole)
+        is_same = strides == self._written_strides(source) and inner == self._matrices.columns
+        require("a product multiplies a computed value in another order", is_met=is_same)
+        known = self._exchanged.setdefault(source, Exchanged(source, inner, None, strides))
+        if not is_new and known.initial is None:
+            self._exchanged[source] = known._replace(initial=self._number(operand))
+            self._carried.add(self._number(operand))
+        return [*self._exchanged].index(source)
+
+    def _exchange_input(self, operand: Operand, inner: int, strides: tuple[int, int]) -> int:
+        """Exchanges an operand in memory that a product multiplies. Returns the number among what is exchanged."""
+        self._exchanged[operand] = Exchanged(None, inner, self._number(operand), strides)
+        return [*self._exchanged].index(operand)
+
+    def _input(
+        self, places: tuple[Place, ...], operand: Operand, strides: tuple[int, ...], argument: Argument
+    ) -> StageInput:
+        source, number = self._body.now(operand.value), None
+        if source is None:
+            number = self._number(operand, strides, argument, places)
+            source = self._body.before(operand.value)
+            if source is not None:
+                self._carried.add(number)
+        if source is not None:
+            require_in_place(operand, self._matrices.strides(strides, places), self._written_strides(source))
+        return StageInput(number, source)
+
+    def _written_strides(self, source: Source) -> tuple[int, int]:
+        """Returns by how many elements a written value moves along rows and columns."""
+        group = self._groups[source.stage]
+        return self._matrices.strides(group.store_strides[source.store], group.places)
+
+    def _output(self, operand: Operand) -> int | None:
+        if operand.value not in self._body.stored:
+            return None
+        self._outputs.append(operand)
+        return len(self._outputs) - 1
+
+    def _number(self, operand: Operand, *known: object) -> int:
+        """Returns the number of an operand that is read. Equal ones of which the same is `known` have one number."""
+        number = self._numbers.setdefault((operand, *known), len(self._operands))
+        if number == len(self._operands):
+            self._operands.append(operand)
+        return number

@@ -1,0 +1,90 @@
+"""What is known of a loop's body when its persistent kernel is chosen, and what may stand in the way. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, PersistentKernel, Source
+from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.graph.graph import Graph, Operand
+from fusewire_protos.programs.program import Program
+
+_MOST_OPERANDS = 64  # each has a bit that tells whether it moves from iteration to iteration
+
+
+class Persistent(NamedTuple):
+    """A persistent kernel and its operands, of which it writes the last `outputs`.
+
+    `sizes` are those of the body. `carried` and `fixed` are numbers of operands (see `PersistentLaunch`).
+    """
+
+    kernel: PersistentKernel
+    sizes: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    outputs: int
+    carried: tuple[int, ...]
+    fixed: tuple[int, ...]
+
+
+class Obstacle(Exception):
+    """Says why there is no persistent kernel."""
+
+
+def require(reason: str, *, is_met: bool) -> None:
+    if not is_met:
+        raise Obstacle(reason)
+
+
+def require_few(operands: int) -> None:
+    require(f"it has more than {_MOST_OPERANDS} operands", is_met=operands <= _MOST_OPERANDS)
+
+
+def require_known_places(kernel: LoopKernel) -> None:
+    gathers = any(argument.kind is ArgumentKind.GATHERED for argument in kernel.inputs)
+    require("it reads at places that it computes", is_met=not gathers)
+
+
+def require_in_place(read: Operand, strides: tuple[int, ...], written: tuple[int, ...]) -> None:
+    """Raises unless an operand that moves by `strides` is read at the points at which the same value is written."""
+    require("it reads a part of a computed value", is_met=not read.layout.offset and not read.layout.moves)
+    require("it reads a computed value at other points than it writes it", is_met=strides == written)
+
+
+class LoopBody:
+    """Which groups of a body write which values, and what is carried to the next iteration."""
+
+    def __init__(self, program: Program, graph: Graph, groups: list[Instance]) -> None:
+        self._program = program
+        self._graph = graph
+        written = [
+            (operand, Source(group, store))
+            for group, instance in enumerate(groups)
+            for store, operand in enumerate(instance.written())
+        ]
+        self.written = frozenset([operand.value for operand, _ in written])
+        self._whole = {operand.value: source for operand, source in written if operand.layout.is_dense}
+        self.stored = frozenset(graph.outputs)
+
+    def before(self, value: int) -> Source | None:
+        """Returns what wrote, in the iteration before, what a value is in this one. None if it is not carried."""
+        origin = self._program.origins.get(value)  # the inputs of a program are the first values of its graph
+        if origin is None:
+            return None
+        require("a value is carried over more than one iteration", is_met=len(origin.initial) == 1)
+        is_computed = origin.source >= self._program.first_result
+        require("an input takes what another input had in the iteration before", is_met=is_computed)
+        position = self._program.live_positions[origin.source - self._program.first_result]
+        source = self.now(self._graph.outputs[position])
+        assert source is not None, "a live result is computed"
+        return source
+
+    def computes(self, value: int) -> bool:
+        """Returns whether the loop computes a value, in this iteration or in the one before."""
+        return value in self.written or value in self._program.origins
+
+    def now(self, value: int) -> Source | None:
+        """Returns what writes a value in this iteration. None if no group does."""
+        if value not in self.written:
+            return None
+        require("several groups write parts of a value that another takes", is_met=value in self._whole)
+        return self._whole[value]
