@@ -95,6 +95,19 @@ def fed(data: Data, step: int, state: State) -> State:
     return (fw.tanh(given + h @ data.weights + data.shift),)
 
 
+def narrowing(data: Data, _: int, state: State) -> State:
+    (h,) = state
+    few = data.start.shape[1] // 3
+    return (fw.tanh(fw.tanh(h @ data.gates[:, :few] + 0.1) @ data.more[:few]) + h * 0.5,)
+
+
+def descending(data: Data, _: int, state: State) -> State:
+    w, b = state
+    points, labels = data.noise[:150], data.noise[150:300, 0] > 0.0
+    error = fw.sigmoid(points @ w + b) - labels
+    return w - (points.T @ error) * 0.1, b - error.mean() * 0.1
+
+
 def turned(data: Data, _: int, state: State) -> State:
     (x,) = state
     y = data.weights @ x
@@ -129,6 +142,8 @@ def start_of(body: Callable[..., State], data: Data) -> State:
         return data.start, data.rest, data.start > 1.0
     if body in (with_memory, stacked):
         return data.start, data.rest
+    if body is descending:
+        return data.shift, data.rest[0, 0]
     if body is turned:
         return (data.start.T * 1.0,)
     if body is solving:
@@ -140,7 +155,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
 
 BODIES = (
     *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked),
-    *(fed, turned, solving, attending, pointwise),
+    *(fed, narrowing, descending, turned, solving, attending, pointwise),
 )
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
@@ -154,7 +169,7 @@ def one_by_one(body: Callable[..., State], data: Data, count: int) -> list[State
     state, states = start_of(body, data), []
     for step in range(count):
         state = body(data, step, state)
-        float(state[0][0, 0])
+        state[0].numpy()
         states.append(state)
     return states
 
@@ -198,7 +213,9 @@ def test_states_that_are_kept_are_those_of_their_iterations(
             hasty.wait_until_planned()
 
 
-@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, solving, attending])
+@pytest.mark.parametrize(
+    "body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, narrowing, descending, solving, attending]
+)
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]
 ) -> None:

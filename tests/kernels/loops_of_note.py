@@ -62,6 +62,28 @@ def driven(rows: int, width: int) -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
+def narrowing(rows: int, width: int) -> Program:
+    """h = tanh(tanh(h @ v) @ w) + h · s, where the inner product has a quarter of the columns."""
+    writer = Writer()
+    h, v, w = (writer.input(*each) for each in ((rows, width), (width, width // 4), (width // 4, width)))
+    s = writer.scalar()
+    inner = writer.tanh(writer.matmul(h, v))
+    following = writer.add(writer.tanh(writer.matmul(inner, w)), writer.multiply(h, s))
+    return writer.program(following, carried=[(h, following)])
+
+
+def descending(points: int, width: int) -> Program:
+    """Logistic regression: w = w − x.T @ e · s, b = b − mean(e), with e = sigmoid(x @ w + b) − y."""
+    writer = Writer()
+    w, x, y, b = writer.input(width), writer.input(points, width), writer.input(points), writer.input()
+    s = writer.scalar()
+    error = writer.subtract(writer.sigmoid(writer.add(writer.matmul(x, w), b)), y)
+    gradient = writer.matmul(writer.transpose(x, permutation=(1, 0)), error)
+    weights = writer.subtract(w, writer.multiply(gradient, s))
+    bias = writer.subtract(b, writer.mean(error, axes=(0,), keepdims=False))
+    return writer.program(weights, bias, carried=[(w, weights), (b, bias)])
+
+
 def stacked(rows: int, width: int) -> Program:
     """Two layers: h = tanh(h @ w), k = tanh(h @ v + k @ u · s), with the new h in the second."""
     writer = Writer()

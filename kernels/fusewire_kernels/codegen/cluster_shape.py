@@ -6,6 +6,7 @@ of each right operand in shared memory in all iterations, and multiplies some ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 THREADS = 128  # of a block. All of them bring in the operands; then each column has one thread.
@@ -32,21 +33,20 @@ _GAP = 4  # elements between columns in shared memory, so that neighbouring thre
 
 
 class ClusterShape(NamedTuple):
-    """A cluster of `blocks` blocks computes some rows, and a block `width` columns, over `depth` steps of k.
+    """A cluster of `blocks` blocks computes some rows; `clusters` compute all rows.
 
-    `clusters` compute all rows. A thread computes `rows_a_thread` rows of one column; `groups` groups of threads share
-    the rows of a cluster. The operands are padded to `depth` steps. In shared memory, columns are `pitch` elements
-    apart. The kernel has so many `products`, and left operands that blocks have `exchanged`.
+    A thread computes `rows_a_thread` rows of one column of each stage; `groups` groups of threads share the rows of a
+    cluster. A group has a thread for each of the `most_columns`, in one of the blocks. `products` are the k and the
+    columns of each product, and `exchanged` the columns of each value that blocks send to one another.
     """
 
     clusters: int
     blocks: int
     groups: int
     rows_a_thread: int
-    width: int
-    depth: int
-    products: int
-    exchanged: int
+    most_columns: int
+    products: tuple[tuple[int, int], ...]
+    exchanged: tuple[int, ...]
 
     @property
     def height(self) -> int:
@@ -55,64 +55,83 @@ class ClusterShape(NamedTuple):
 
     @property
     def threads_a_group(self) -> int:
-        return _in_warps(self.width)
+        return _in_warps(self.width(self.most_columns))
+
+    def width(self, columns: int) -> int:
+        """Returns how many of some columns a block computes."""
+        return -(-columns // self.blocks)
+
+    def columns_bytes(self, inner: int, columns: int) -> int:
+        """Returns the bytes of a block's columns of a right operand with so many k."""
+        return self.width(columns) * pitch(inner) * 4
+
+    def rows_bytes(self, columns: int) -> int:
+        """Returns the bytes of the rows of an exchanged value."""
+        return self.height * pitch(columns) * 4
 
     @property
-    def pitch(self) -> int:
-        return self.depth + _GAP
-
-    @property
-    def columns_bytes(self) -> int:
-        """The bytes of the columns of all right operands."""
-        return self.products * self.width * self.pitch * 4
-
-    @property
-    def rows_bytes(self) -> int:
-        """The bytes of the rows of one left operand."""
-        return self.height * self.pitch * 4
+    def exchanged_at_bytes(self) -> int:
+        """Where the rows of exchanged values lie, behind the columns."""
+        return sum(self.columns_bytes(*product) for product in self.products)
 
     @property
     def barriers_at_bytes(self) -> int:
-        """Where the barriers lie behind the rows of the first left operand."""
-        return 2 * self.exchanged * self.rows_bytes
+        """Where the barriers lie, behind two copies of the rows of each exchanged value."""
+        return self.exchanged_at_bytes + 2 * sum(map(self.rows_bytes, self.exchanged))
 
     @property
     def shared_bytes(self) -> int:
-        """The shared memory of a block: its columns, the rows of each left operand twice, and two barriers for each."""
-        return self.columns_bytes + self.barriers_at_bytes + 2 * self.exchanged * 8
+        """The shared memory of a block: columns, rows, and two barriers for each exchanged value."""
+        return self.barriers_at_bytes + 2 * 8 * len(self.exchanged)
 
 
-def cluster_shape(rows: int, inner: int, products: int = 1, exchanged: int = 1) -> ClusterShape | None:
-    """Returns the shape for products of (rows, inner) and (inner, inner), of which so many left operands are exchanged.
+def depth(inner: int) -> int:
+    """Returns the steps of a chain over k, with those that add nothing at its end."""
+    return -(-inner // DEPTH_STEP) * DEPTH_STEP
+
+
+def pitch(inner: int) -> int:
+    """Returns how many elements a column of so many k is behind the one before in shared memory."""
+    return depth(inner) + _GAP
+
+
+def cluster_shape(
+    rows: int, most_columns: int, products: Sequence[tuple[int, int]], exchanged: Sequence[int]
+) -> ClusterShape | None:
+    """Returns the shape for stages of so many rows, and at most so many columns (see `ClusterShape`).
 
     Returns None if they do not fit, or if a captured graph is faster. Few rows have a cluster each. More rows share
     clusters, so that each block has a multiprocessor of its own. The numbers were measured on an H200, with one product
     of 1 to 1,024 rows of 128 to 512 elements.
     """
-    blocks = min(-(-inner // _LEAST_WIDTH), _MOST_BLOCKS)
-    width = -(-inner // blocks)
+    blocks = min(-(-most_columns // _LEAST_WIDTH), _MOST_BLOCKS)
+    width = -(-most_columns // blocks)
     wanted = -(-rows // _CLUSTERS)
     rows_a_thread = 1 if wanted == 1 else _ROWS_A_THREAD
     groups = max(min(-(-wanted // rows_a_thread), _MOST_GROUPS, THREADS // _in_warps(width)), 1)
-    depth = -(-inner // DEPTH_STEP) * DEPTH_STEP
     clusters = -(-rows // (groups * rows_a_thread))
-    shape = ClusterShape(clusters, blocks, groups, rows_a_thread, width, depth, products, exchanged)
+    shape = ClusterShape(clusters, blocks, groups, rows_a_thread, most_columns, tuple(products), tuple(exchanged))
     in_turn = -(-shape.clusters // (_CLUSTERS * _MOST_BLOCKS // blocks))
-    most = _MOST_ELEMENTS // (width * inner) if products else _MOST_IN_TURN
+    most = _MOST_ELEMENTS // _most_elements(shape) if products else _MOST_IN_TURN
     pays = rows <= _MOST_ROWS and in_turn <= most
     fits = width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if pays and fits else None
 
 
-def most_in_turn(shape: ClusterShape, rows: int, inner: int) -> int:
+def most_in_turn(shape: ClusterShape, rows: int) -> int:
     """Returns how many clusters of a launch should follow one another, or 0 if it is any number.
 
-    With more of them a captured graph is faster. The launch computes products of (rows, inner) and (inner, inner), each
-    with operands of its own.
+    With more of them a captured graph is faster. The launch computes products of so many rows, each with operands of
+    its own.
     """
-    if rows * inner * inner <= _FEW_MULTIPLICATIONS:
+    if rows * max([inner * columns for inner, columns in shape.products], default=0) <= _FEW_MULTIPLICATIONS:
         return 0
-    return _MOST_ELEMENTS // (shape.width * inner)
+    return _MOST_ELEMENTS // _most_elements(shape)
+
+
+def _most_elements(shape: ClusterShape) -> int:
+    """Returns the elements of the largest right operand in a block."""
+    return max([shape.width(columns) * inner for inner, columns in shape.products])
 
 
 def _in_warps(threads: int) -> int:

@@ -264,12 +264,16 @@ class StageProduct(NamedTuple):
 class Stage(NamedTuple):
     """A part of an iteration: a product and its epilogue, or pointwise values and reductions along columns.
 
-    `places` are those of the dimensions of `body`. `inputs` are the inputs of the body but the product, and `outputs`
-    the numbers of the outputs of the kernel that the stores write; None for a value that only the kernel needs.
-    `strides` are those of each argument but the product, along the dimensions of the body; a scalar has none.
+    It computes `columns` columns; if this is 0, one element for each row. `places` are those of the dimensions of
+    `body`. `inputs` are the inputs of the body but the product, and `outputs` the numbers of the outputs of the kernel
+    that the stores write; None for a value that only the kernel needs. `strides` are those of each argument but the
+    product, along the dimensions of the body; a scalar has none. `reduced` are the values of the body that are reduced,
+    each with the number of the exchanged value that has its elements.
     """
 
     product: StageProduct | None
+    reduced: tuple[tuple[int, int], ...]
+    columns: int
     body: LoopKernel
     places: tuple[Place, ...]
     strides: tuple[tuple[int, ...], ...]
@@ -281,20 +285,31 @@ class Stage(NamedTuple):
 class PersistentCluster:
     """Runs all iterations of a loop whose body is a few stages, in clusters of blocks.
 
-    What it computes has `rows` rows and `columns` columns, or one element for each row. A stage takes nothing from a
-    later one but what that one wrote in the iteration before. The operands of the kernel are `reads` that are read, and
-    then the outputs.
+    All stages have the same rows. A stage takes nothing from a later one but what that one wrote in the iteration
+    before. The operands of the kernel are `reads` that are read, and then the outputs.
     """
 
     rows: int
-    columns: int
     stages: tuple[Stage, ...]
     exchanged: tuple[Exchanged, ...]
     reads: int
 
     @cached_property
-    def products(self) -> int:
-        return sum(stage.product is not None for stage in self.stages)
+    def widths(self) -> tuple[int, ...]:
+        """How many columns the stages have, and what they exchange."""
+        found = {stage.columns for stage in self.stages} | {each.columns for each in self.exchanged}
+        return tuple(sorted(found - {0}))
+
+    @cached_property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """The k and the columns of each product."""
+        return tuple(
+            [
+                (self.exchanged[stage.product.left].columns, stage.columns)
+                for stage in self.stages
+                if stage.product is not None
+            ]
+        )
 
     @cached_property
     def key(self) -> str:

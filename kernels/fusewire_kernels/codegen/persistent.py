@@ -40,5 +40,5 @@ def persistent_grid(kernel: PersistentKernel, sizes: Sequence[int]) -> Persisten
         blocks = -(-prod(sizes[: kernel.body.rank]) // POINT_THREADS)
         return PersistentGrid(max(1, min(blocks, _MOST_POINT_BLOCKS)), POINT_THREADS, 0, clusters=0, most_in_turn=0)
     shape = shape_of(kernel)
-    in_turn = most_in_turn(shape, kernel.rows, kernel.columns)
+    in_turn = most_in_turn(shape, kernel.rows)
     return PersistentGrid(shape.clusters * shape.blocks, THREADS, shape.shared_bytes, shape.clusters, in_turn)

@@ -1,24 +1,27 @@
 """Generates the CUDA text of a persistent kernel that runs in clusters of blocks. Pure.
 
-A thread has one column of its block, the same in all stages, and a few rows of its cluster. All threads need the left
-operand of a product, and what is reduced: these elements are sent to the shared memory of all blocks of the cluster
-(see `cluster_shape`). All else that is carried, or that one stage takes from another, stays in a register of the thread
-that has computed it. What has one element for each row is computed by all threads of the row.
+A thread has a few rows of its cluster, and one column of its block: the same in all stages of the same number of
+columns. All threads need the left operand of a product, and what is reduced: these elements are sent to the shared
+memory of all blocks of the cluster (see `cluster_shape`). All else that is carried, or that one stage takes from
+another, stays in a register of the thread that has computed it. What has one element for each row is computed by all
+threads of the row.
 
 In the text, `t` is the number of the iteration in this launch, and `turn` is 0 or 1 in turns. `p3` points to operand 3
 of the kernel, `e3` holds what it has at the points of the thread, and `n3` what it has in the next iteration. `s1` has
-the sums of the products of step 1, `c2_0` what store 0 of stage 2 wrote in this iteration, `x2_5` and `r2_6` what is
+the sum of the product of stage 1, `c2_0` what store 0 of stage 2 wrote in this iteration, `x2_5` and `r2_6` what is
 reduced and a result of a reduction: values 5 and 6 of stage 2. There are two copies of all that is exchanged: an
-iteration finds in copy `turn` what the one before has sent, and sends to the other.
+iteration finds in copy `turn` what the one before has sent, and sends to the other. `column_64` is the thread's column
+of 64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape
+from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape, depth, pitch
 from fusewire_kernels.codegen.cluster_steps import Phase, Step, phase_of, steps_of
 from fusewire_kernels.codegen.kernel import PersistentCluster, Place, ReducedValue, Source, Stage, StageProduct
 from fusewire_kernels.codegen.persistent_text import (
@@ -52,7 +55,8 @@ def cluster_text(kernel: PersistentCluster) -> str:
 
 def shape_of(kernel: PersistentCluster) -> ClusterShape:
     """Returns the shape of the kernel's clusters."""
-    shape = cluster_shape(kernel.rows, kernel.columns, kernel.products, len(kernel.exchanged))
+    exchanged = [each.columns for each in kernel.exchanged]
+    shape = cluster_shape(kernel.rows, max(kernel.widths), kernel.products, exchanged)
     assert shape is not None, "a persistent kernel fits its clusters"
     return shape
 
@@ -64,9 +68,11 @@ class _Writer:
         self._bodies = [analyse(stage.body) for stage in kernel.stages]
         self._steps = steps_of(kernel, self._bodies)
         self._lines = Lines()
-        # The columns of the products of a step lie side by side in shared memory.
-        order = [stage for step in self._steps for stage in step.products]
-        self._column_place = {stage: index for index, stage in enumerate(order)}
+        # The products that are computed together, and where their columns begin in shared memory, in elements.
+        self._together = [group for step in self._steps for group in self._alike(step)]
+        sizes = [self._columns_of(stage) for group in self._together for stage in group]
+        order = [stage for group in self._together for stage in group]
+        self._columns_at = dict(zip(order, accumulate(sizes, initial=0), strict=False))
         self._first_use: dict[int, tuple[int, int]] = {}  # by operand, the stage and the number of an input that has it
         self._source_of: dict[int, Source] = {}  # of the operands that are carried
         for number, stage in enumerate(kernel.stages):
@@ -109,63 +115,72 @@ class _Writer:
         kernel, shape = self._kernel, self._shape
         self._lines.add(
             "extern __shared__ float4 fw_shared_memory[];",
-            f"float *columns = (float *)fw_shared_memory, *exchanged = columns + {shape.columns_bytes // 4};",
-            "const uint32_t exchanged_at = fw_shared_address(exchanged);",
-            f"const uint32_t barriers_at = exchanged_at + {shape.barriers_at_bytes};",
+            f"float *columns = (float *)fw_shared_memory, *exchanged = columns + {shape.exchanged_at_bytes // 4};",
+            "const uint32_t shared_at = fw_shared_address(columns);",
+            f"const uint32_t barriers_at = shared_at + {shape.barriers_at_bytes};",
             "const uint32_t rank = fw_rank_in_cluster();",
-            f"const int first_column = rank * {shape.width};",
             f"const int64_t first_row = blockIdx.x / {shape.blocks} * {shape.height};",
             f"const int rows = (int)fw_lesser({kernel.rows} - first_row, {shape.height});",
             f"const int place = threadIdx.x % {shape.threads_a_group};",
             f"const int own_row = threadIdx.x / {shape.threads_a_group} * {shape.rows_a_thread};",
-            f"const bool has_column = place < {shape.width} && first_column + place < {kernel.columns};",
-            "const int column_in_block = has_column ? place : 0;",
-            "const int64_t column = has_column ? first_column + place : 0;",
+            *[line for columns in kernel.widths for line in self._column_lines(columns)],
             "const int count = (int)loop.counts[blockIdx.z];",
             "const int64_t *slots = fw_slots_of(loop, count, 0);",
         )
 
+    def _column_lines(self, columns: int) -> list[str]:
+        """Returns the declarations of a thread's column of so many columns."""
+        width = self._shape.width(columns)
+        first = f"(int)rank * {width}"
+        has = f"has_column_{columns}"
+        return [
+            f"const bool {has} = place < {width} && {first} + place < {columns};",
+            f"const int64_t column_{columns} = {has} ? {first} + place : 0;",
+        ]
+
     def _write_bringing_in_columns(self, number: int, product: StageProduct) -> None:
         """Writes the loop that fills the shared memory with columns. Beyond the last k they are 0, in every product."""
-        lines, columns, shape = self._lines, self._kernel.columns, self._shape
+        lines, columns, inner = self._lines, self._kernel.stages[number].columns, self._inner_of(product)
         along, across = product.right_strides
+        width = self._shape.width(columns)
         lines.add("#pragma unroll 16")
-        with lines.block(f"for (int i = threadIdx.x; i < {shape.width * shape.depth}; i += {THREADS})"):
+        with lines.block(f"for (int i = threadIdx.x; i < {width * depth(inner)}; i += {THREADS})"):
             lines.add(f"const float *right = (const float *)({address(product.right, 'slots')});")
-            lines.add(f"const int c = i % {shape.width}, k = i / {shape.width};")
-            inner = self._kernel.exchanged[product.left].columns
-            lines.add(f"const bool is_inside = k < {inner} && first_column + c < {columns};")
-            element = f"right[k * (int64_t){along} + (first_column + c) * (int64_t){across}]"
-            first = self._column_place[number] * shape.width * shape.pitch
-            lines.add(f"columns[{first} + c * {shape.pitch} + k] = is_inside ? {element} : 0.0f;")
+            lines.add(f"const int c = i % {width}, k = i / {width};")
+            lines.add(f"const int of_all = (int)rank * {width} + c;")
+            element = f"right[k * (int64_t){along} + of_all * (int64_t){across}]"
+            to = f"columns[{self._columns_at[number]} + c * {pitch(inner)} + k]"
+            lines.add(f"{to} = k < {inner} && of_all < {columns} ? {element} : 0.0f;")
 
     def _write_bringing_in_rows(self) -> None:
-        """Writes the loop that fills the shared memory with rows. Beyond the last k they are -0, in every product."""
-        lines, shape = self._lines, self._shape
-        with lines.block(f"for (int i = threadIdx.x; i < {shape.height * shape.depth}; i += {THREADS})"):
-            lines.add(f"const int r = i / {shape.depth}, k = i % {shape.depth};")
-            for number, (_, columns, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
+        """Writes the loops that fill the shared memory with rows. Beyond the last k they are -0, in every product."""
+        lines, height = self._lines, self._shape.height
+        for number, (_, columns, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
+            steps = depth(columns)
+            with lines.block(f"for (int i = threadIdx.x; i < {height * steps}; i += {THREADS})"):
+                lines.add(f"const int r = i / {steps}, k = i % {steps};")
                 element = "-0.0f"
                 if initial is not None:
-                    lines.add(f"const float *left{number} = (const float *)({address(initial, 'slots')});")
-                    there = f"left{number}[(first_row + r) * {along_rows} + k * {along_columns}]"
+                    lines.add(f"const float *left = (const float *)({address(initial, 'slots')});")
+                    there = f"left[(first_row + r) * {along_rows} + k * {along_columns}]"
                     element = f"r < rows && k < {columns} ? {there} : -0.0f"
-                lines.add(f"const float element{number} = {element};")
+                lines.add(f"const float element = {element};")
                 for copy in ("0", "1"):
-                    lines.add(f"exchanged[{self._rows_of(number, copy)} + r * {shape.pitch} + k] = element{number};")
+                    to = f"exchanged[{self._rows_of(number, copy)} + r * {pitch(columns)} + k]"
+                    lines.add(f"{to} = element;")
 
     def _write_barriers(self) -> None:
         lines, shape = self._lines, self._shape
         with lines.block("if (threadIdx.x == 0)"):
-            for barrier in range(2 * shape.exchanged):
+            for barrier in range(2 * len(shape.exchanged)):
                 lines.add(f"fw_make_barrier(barriers_at + {8 * barrier});")
             lines.add("fw_show_barriers();")
-            for barrier in range(2 * shape.exchanged):
+            for barrier in range(2 * len(shape.exchanged)):
                 lines.add(f"fw_expect_bytes(barriers_at + {8 * barrier}, {self._bytes_of(barrier // 2)});")
-        lines.add(f"uint32_t exchanged_in_block[{shape.blocks}];")
+        lines.add(f"uint32_t shared_in_block[{shape.blocks}];")
         lines.add("#pragma unroll")
         lines.add(f"for (int b = 0; b < {shape.blocks}; b++)")
-        lines.add(f"    exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % {shape.blocks});")
+        lines.add(f"    shared_in_block[b] = fw_address_in_block(shared_at, (rank + b) % {shape.blocks});")
 
     def _write_inputs(self) -> None:
         """Writes the first values of the operands that stages read, and the addresses of the second ones."""
@@ -188,7 +203,12 @@ class _Writer:
         shape, lines = self._shape, self._lines
         lines.add("const int warp_place = place / 32 * 32;")
         lines.add(f"if (threadIdx.x >= {shape.groups * shape.threads_a_group} || own_row >= rows) return;")
-        lines.add(f"if (warp_place >= {shape.width} || first_column + warp_place >= {self._kernel.columns}) return;")
+        has = [
+            f"warp_place < {width} && (int)rank * {width} + warp_place < {columns}"
+            for columns in self._kernel.widths
+            for width in (shape.width(columns),)
+        ]
+        lines.add(f"if (!({' || '.join(has)})) return;")
 
     # ---- in each iteration ----
 
@@ -197,15 +217,10 @@ class _Writer:
         lines.add("const int turn = t & 1;")
         self._write_prefetch()
         for number, step in enumerate(self._steps):
-            self._write_waits(step)
-            if step.products:
-                self._write_products(number, step)
-            for phase in step.first:
-                self._write_phase(phase)
-            self._write_sends(number, step)
-            for phase in step.others:
-                self._write_phase(phase)
-        with lines.block("if (has_column && (is_kept || t >= count - (int)loop.tail))"):
+            self._write_step(number, step)
+        if self._meets:
+            lines.add("if (t + 1 < count) fw_arrive_in_cluster();")
+        with lines.block("if (is_kept || t >= count - (int)loop.tail)"):
             lines.add("const int64_t *slots = fw_slots_of(loop, count, t);")
             for stage, body in enumerate(self._bodies):
                 self._write_storing(stage, body)
@@ -214,6 +229,27 @@ class _Writer:
                 lines.add(*(f"e{operand}[r] = {_written(source)};" for operand, source in self._source_of.items()))
         with lines.block("if (is_moving)"), self._all_rows():
             lines.add(*(f"e{operand}[r] = n{operand}[r];" for operand in self._read))
+
+    def _write_step(self, number: int, step: Step) -> None:
+        self._write_waits(step)
+        for stages in self._alike(step):
+            self._write_products(stages)
+        for phase in step.first:
+            self._write_phase(phase)
+        if number == 0 and self._meets:
+            self._lines.add("if (t > 0) fw_await_cluster();")
+        self._write_sends(number, step)
+        for phase in step.others:
+            self._write_phase(phase)
+
+    @property
+    def _meets(self) -> bool:
+        """Whether all threads meet between two iterations.
+
+        If all stages have the same columns, each warp sends in each iteration. Who has got what a warp has sent knows
+        that it has read what was there before. Else there may be warps that send nothing of what a thread waits for.
+        """
+        return len(self._kernel.widths) > 1
 
     def _write_prefetch(self) -> None:
         """Writes the reads of the next iteration's operands, and of the slots of the one after it."""
@@ -228,8 +264,8 @@ class _Writer:
             for operand, number in self._ahead.items():
                 _, columns, _, (along_rows, along_columns) = self._kernel.exchanged[number]
                 with self._rows():
-                    there = f"p{operand}[row * {along_rows} + column * {along_columns}]"
-                    lines.add(f"n{operand}[r] = column < {columns} ? {there} : 0.0f;")
+                    there = f"row * {along_rows} + column_{columns} * {along_columns}"
+                    lines.add(f"n{operand}[r] = p{operand}[{there}];")
             self._write_pointers("t + 2 < count ? t + 2 : count - 1")
 
     def _write_pointers(self, iteration: str) -> None:
@@ -253,7 +289,7 @@ class _Writer:
     def _write_waits(self, step: Step) -> None:
         """Writes the waits for all that a step is the first to need of what is exchanged."""
         products = [product for stage in step.products if (product := self._kernel.stages[stage].product)]
-        reduced = [self._reduced_before(phase) for phase in (*step.first, *step.others)]
+        reduced = [self._exchanged_before(phase) for phase in (*step.first, *step.others)]
         of_this = {each.left for each in products if each.is_new}.union(*reduced)
         for number in sorted({each.left for each in products} | of_this):
             if number in of_this:
@@ -270,38 +306,51 @@ class _Writer:
 
     def _is_needed_at_once(self, number: int) -> bool:
         """Returns whether an exchanged value is needed in the iteration that sends it."""
-        products = [stage.product for stage in self._kernel.stages if stage.product is not None]
-        is_reduced = isinstance(self._kernel.exchanged[number].source, ReducedValue)
-        return is_reduced or any(each.left == number and each.is_new for each in products)
+        return any(
+            (stage.product is not None and stage.product.is_new and stage.product.left == number)
+            or number in dict(stage.reduced).values()
+            for stage in self._kernel.stages
+        )
 
-    def _reduced_before(self, phase: Phase) -> set[int]:
+    def _exchanged_before(self, phase: Phase) -> set[int]:
         """Returns what is exchanged for the reductions with which a phase begins."""
-        sources = [each.source for each in self._kernel.exchanged]
-        return {
-            number
-            for number, source in enumerate(sources)
-            if isinstance(source, ReducedValue)
-            and phase == Phase(source.stage, phase_of(source, self._bodies).number + 1)
-        }
+        reduced = dict(self._kernel.stages[phase.stage].reduced)
+        body = self._bodies[phase.stage]
+        nodes = [body.node(value) for value in body.reductions(phase.number - 1)]
+        return {reduced[node.operands[0]] for node in nodes if node is not None}
 
-    def _write_products(self, number: int, step: Step) -> None:
-        lines, shape = self._lines, self._shape
-        found = [product for stage in step.products if (product := self._kernel.stages[stage].product)]
+    def _alike(self, step: Step) -> list[list[int]]:
+        """Returns the products of a step, by stage: together those with the same k and columns."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        for number in step.products:
+            stage = self._kernel.stages[number]
+            assert stage.product is not None
+            alike.setdefault((self._inner_of(stage.product), stage.columns), []).append(number)
+        return [*alike.values()]
+
+    def _write_products(self, stages: list[int]) -> None:
+        """Writes products with the same k and columns, which are computed together."""
+        lines, shape, columns = self._lines, self._shape, self._kernel.stages[stages[0]].columns
+        found = [product for stage in stages if (product := self._kernel.stages[stage].product)]
+        inner = self._inner_of(found[0])
         lefts = sorted({(product.left, product.is_new) for product in found})
         rows, products = shape.rows_a_thread, len(found)
         fours = _fours((len(lefts) * rows + products) * 8)
-        pairs = _unrolled_pairs(shape, fours, rows * shape.products)
+        pairs = _unrolled_pairs(depth(inner), fours, rows * sum(map(depth, (inner for inner, _ in shape.products))))
         left_of = sum(lefts.index((product.left, product.is_new)) << 4 * index for index, product in enumerate(found))
-        next_product = shape.width * shape.pitch
-        numbers = (shape.depth, rows, len(lefts), products, f"{left_of}u", shape.pitch, next_product, fours, pairs)
+        next_product = self._columns_of(stages[0])
+        numbers = (depth(inner), rows, len(lefts), products, f"{left_of}u", pitch(inner), next_product, fours, pairs)
         places = [f"exchanged + {self._rows_of(left, _OTHER if is_new else _THIS)}" for left, is_new in lefts]
-        lines.add(f"float s{number}[{products}][{rows}];")
+        lines.add(*(f"float s{stage}[{rows}];" for stage in stages))
         with lines.block(""):
-            of_thread = ", ".join([f"{each} + own_row * {shape.pitch}" for each in places])
+            of_thread = ", ".join([f"{each} + own_row * {pitch(inner)}" for each in places])
             lines.add(f"const float *const of_rows[{len(lefts)}] = {{{of_thread}}};")
-            first = self._column_place[step.products[0]] * next_product
-            right = f"columns + {first} + column_in_block * {shape.pitch}"
-            lines.add(f"fw_chains<{', '.join(map(str, numbers))}>(of_rows, {right}, s{number});")
+            right = f"columns + {self._columns_at[stages[0]]} + (has_column_{columns} ? place : 0) * {pitch(inner)}"
+            lines.add(f"float sums[{products}][{rows}];")
+            lines.add(f"fw_chains<{', '.join(map(str, numbers))}>(of_rows, {right}, sums);")
+            lines.add("#pragma unroll")
+            with lines.block(f"for (int r = 0; r < {rows}; r++)"):
+                lines.add(*(f"s{stage}[r] = sums[{index}][r];" for index, stage in enumerate(stages)))
 
     def _write_phase(self, phase: Phase) -> None:
         """Writes the values of all rows, also of those beyond the last, so that the rows are computed side by side."""
@@ -335,9 +384,7 @@ class _Writer:
             if body.is_reduction(value):
                 lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = r{number}_{value}[r];")
             elif stage.product is not None and value == 0:
-                at = next(index for index, step in enumerate(self._steps) if number in step.products)
-                total = f"s{at}[{self._steps[at].products.index(number)}][r]"
-                lines.add(f"const float v0 = {loaded(finished(total, dtypes.float32), dtypes.float32)};")
+                lines.add(f"const float v0 = {loaded(finished(f's{number}[r]', dtypes.float32), dtypes.float32)};")
             else:
                 lines.add(body.declaration(value, self._at_hand(stage, value)))
 
@@ -357,39 +404,40 @@ class _Writer:
         lines, body, shape = self._lines, self._bodies[number], self._shape
         node = body.node(value)
         assert node is not None
-        name, source = reduction_name(node), ReducedValue(number, node.operands[0])
-        exchanged = [each.source for each in self._kernel.exchanged].index(source)
+        name = reduction_name(node)
+        exchanged = dict(self._kernel.stages[number].reduced)[node.operands[0]]
+        columns = self._kernel.exchanged[exchanged].columns
         lines.add(f"{TYPES[node.dtype].value} r{number}_{value}[{shape.rows_a_thread}];")
         with self._all_rows():
-            rows = f"{self._rows_of(exchanged, _OTHER)} + (own_row + r) * {shape.pitch}"
+            rows = f"{self._rows_of(exchanged, _OTHER)} + (own_row + r) * {pitch(columns)}"
             lines.add(f"const float *of_row = exchanged + {rows};")
             lines.add(f"fw_partial_{name} partial = fw_start_{name}();")
             lines.add("#pragma unroll")
-            with lines.block(f"for (int k = 0; k < {self._kernel.columns}; k += FW_LANES)"):
+            with lines.block(f"for (int k = 0; k < {columns}; k += FW_LANES)"):
                 lines.add("const int i = k + threadIdx.x % FW_LANES;")
-                lines.add(f"if (i < {self._kernel.columns}) fw_take_{name}(&partial, of_row[i]);")
+                lines.add(f"if (i < {columns}) fw_take_{name}(&partial, of_row[i]);")
             lines.add(f"partial = fw_tree_in_warp_{name}(partial);")
             lines.add(f"r{number}_{value}[r] = {result_of_reduction(node, 'partial.value', '')};")
 
     def _write_sends(self, index: int, step: Step) -> None:
         """Writes what is sent in a step. What is in memory is sent in the first, for the next iteration."""
-        for number, (source, columns, initial, _) in enumerate(self._kernel.exchanged):
+        for number, (source, _, initial, _) in enumerate(self._kernel.exchanged):
             if source is None:
                 if index == 0:
-                    needed = f"is_moving && t + 1 < count && column < {columns}"
-                    self._write_sending(number, f"n{initial}[r]", needed)
+                    self._write_sending(number, f"n{initial}[r]", "is_moving && t + 1 < count")
             elif phase_of(source, self._bodies) in step.first:
                 needed = "" if self._is_needed_at_once(number) else "t + 1 < count"
                 self._write_sending(number, _written(source), needed)
 
     def _write_sending(self, number: int, element: str, needed: str) -> None:
-        shape, lines = self._shape, self._lines
-        with lines.block(f"if ({' && '.join(filter(None, ('has_column', needed)))})"), self._rows():
+        shape, lines, columns = self._shape, self._lines, self._kernel.exchanged[number].columns
+        has_column = f"has_column_{columns}"
+        with lines.block(f"if ({has_column} && {needed})" if needed else f"if ({has_column})"), self._rows():
             lines.add("#pragma unroll")
             with lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
-                there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {shape.pitch} + (int)column"
-                barrier = f"{shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
-                to, at = f"exchanged_in_block[b] + ({there}) * 4", f"exchanged_in_block[b] + {barrier}"
+                there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {pitch(columns)} + (int)column_{columns}"
+                to = f"shared_in_block[b] + {shape.exchanged_at_bytes} + ({there}) * 4"
+                at = f"shared_in_block[b] + {shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
                 lines.add(f"fw_send({to}, {element}, {at});")
 
     def _write_storing(self, number: int, body: AnalysedKernel) -> None:
@@ -399,9 +447,12 @@ class _Writer:
                 continue
             stored = TYPES[body.kernel.stores[store].argument.dtype].stored
             strides = stage.strides[len(stage.inputs) + store]
-            by_all = any(stride for stride, each in zip(strides, stage.places, strict=True) if each in _ALONG_COLUMNS)
-            once = "" if by_all or self._kernel.columns == 1 else "column == 0 && "
-            with lines.block(f"if ({once}(loop.each >> {output} & 1 || t >= count - (int)loop.tail))"):
+            has_columns = any(each in _ALONG_COLUMNS for each in stage.places)
+            is_along = any(stride for stride, each in zip(strides, stage.places, strict=True) if each in _ALONG_COLUMNS)
+            where = f"has_column_{stage.columns}" if has_columns else "true"
+            if not is_along:  # one element a row: the first column's thread writes it
+                where = "place == 0 && rank == 0"
+            with lines.block(f"if ({where} && (loop.each >> {output} & 1 || t >= count - (int)loop.tail))"):
                 operand = self._kernel.reads + output
                 lines.add(f"{stored} *o{store} = {output_address(body, store, operand)};")
                 lines.add(*_stride_lines(f"o{store}", strides))
@@ -413,14 +464,24 @@ class _Writer:
 
     def _write_positions(self, stage: Stage) -> None:
         """Writes the positions of a thread along the dimensions of a stage."""
-        point = f"row * {self._kernel.columns} + column"
-        texts = {Place.ROW: "row", Place.COLUMN: "column", Place.POINT: point, Place.ONE: "0"}
+        column = f"column_{stage.columns}"
+        point = f"row * {stage.columns} + {column}"
+        texts = {Place.ROW: "row", Place.COLUMN: column, Place.POINT: point, Place.ONE: "0"}
         self._lines.add(*(f"const int64_t i{dim} = {texts[each]};" for dim, each in enumerate(stage.places)))
 
     def _rows_of(self, number: int, copy: str) -> str:
         """Returns where a copy of an exchanged value begins, in elements."""
-        elements = self._shape.rows_bytes // 4
-        return f"({2 * number} + {copy}) * {elements}"
+        before = 2 * sum(map(self._shape.rows_bytes, self._shape.exchanged[:number])) // 4
+        return f"{before} + {copy} * {self._shape.rows_bytes(self._shape.exchanged[number]) // 4}"
+
+    def _columns_of(self, number: int) -> int:
+        """Returns how many elements a block has of the right operand of a product, by stage."""
+        stage = self._kernel.stages[number]
+        assert stage.product is not None
+        return self._shape.columns_bytes(self._inner_of(stage.product), stage.columns) // 4
+
+    def _inner_of(self, product: StageProduct) -> int:
+        return self._kernel.exchanged[product.left].columns
 
     def _bytes_of(self, number: int) -> str:
         """Returns how many bytes of an exchanged value come in an iteration."""
@@ -466,7 +527,10 @@ def _fours(registers_a_four: int) -> int:
     return next((fours for fours in (4, 2) if fours * registers_a_four <= _MOST_READ_AHEAD), 1)
 
 
-def _unrolled_pairs(shape: ClusterShape, fours: int, chains: int) -> int:
-    """Returns how many pairs of batches of a chain are written one after another: all of them, if they are short."""
-    all_pairs = shape.depth // (8 * fours)
-    return all_pairs if shape.depth * chains <= _MOST_WRITTEN_OUT else max(DEPTH_STEP // (8 * fours), 1)
+def _unrolled_pairs(steps: int, fours: int, multiplications: int) -> int:
+    """Returns how many pairs of batches of a chain of so many steps are written one after another.
+
+    These are all of them, if all chains of an iteration take few multiplications.
+    """
+    all_pairs = steps // (8 * fours)
+    return all_pairs if multiplications <= _MOST_WRITTEN_OUT else max(DEPTH_STEP // (8 * fours), 1)

@@ -6,15 +6,15 @@ from fusewire_kernels.codegen.cluster_shape import cluster_shape
 from fusewire_kernels.codegen.kernel import (
     Argument,
     Exchanged,
+    Node,
     PersistentCluster,
-    Place,
     ReducedValue,
     Source,
     Stage,
     StageInput,
     StageProduct,
 )
-from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, group_of, matrices_of
+from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
 from fusewire_kernels.fusion.loop_body import LoopBody, Persistent, require, require_few, require_in_place
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
@@ -31,8 +31,8 @@ class Cluster:
     def __init__(self, body: LoopBody, instances: list[Instance]) -> None:
         require(f"an iteration takes more than {_MOST_STAGES} groups", is_met=len(instances) <= _MOST_STAGES)
         self._body = body
-        self._matrices = matrices_of(body, instances)
-        self._groups = [group_of(body, self._matrices, instance) for instance in instances]
+        self._rows = rows_of(body, instances)
+        self._groups = [group_of(body, self._rows, instance) for instance in instances]
         self._operands: list[Operand] = []
         self._numbers: dict[object, int] = {}  # of operands that are read, by all that the kernel knows of them
         self._carried = set[int]()
@@ -45,16 +45,17 @@ class Cluster:
         stages = [self._stage(number, group) for number, group in enumerate(self._groups)]
         require("no value is carried", is_met=bool(self._carried))
         require("an iteration takes several pointwise groups", is_met=bool(self._exchanged))
-        rows, columns = self._matrices
-        require(
-            "a graph is faster for matrices of this size, or they do not fit clusters",
-            is_met=cluster_shape(rows, columns, products, len(self._exchanged)) is not None,
-        )
         reads = len(self._operands)
         require_few(reads + len(self._outputs))
+        kernel = PersistentCluster(self._rows, tuple(stages), tuple(self._exchanged.values()), reads)
+        exchanged = [each.columns for each in kernel.exchanged]
+        require(
+            "a graph is faster for matrices of this size, or they do not fit clusters",
+            is_met=cluster_shape(self._rows, max(kernel.widths), kernel.products, exchanged) is not None,
+        )
         return Persistent(
-            PersistentCluster(rows, columns, tuple(stages), tuple(self._exchanged.values()), reads),
-            (rows, columns),
+            kernel,
+            (self._rows, max(kernel.widths)),
             (*self._operands, *self._outputs),
             len(self._outputs),
             tuple(sorted(self._carried)),
@@ -65,23 +66,41 @@ class Cluster:
         product = None if group.product is None else self._product(group.instance, group.product)
         arguments = group.body.inputs[0 if product is None else 1 :]
         strides = group.input_strides
-        inputs = [self._input(group.places, *each) for each in zip(group.inputs, strides, arguments, strict=True)]
-        self._exchange_reduced(number, group)
+        inputs = [self._input(group.placed, *each) for each in zip(group.inputs, strides, arguments, strict=True)]
+        reduced = {
+            node.operands[0]: self._exchange_reduced(number, group, node, inputs)
+            for node in group.body.nodes
+            if node.op == "reduce"
+        }
         outputs = tuple(map(self._output, group.instance.written()))
-        return Stage(product, group.body, group.places, (*strides, *group.store_strides), tuple(inputs), outputs)
+        return Stage(
+            product,
+            tuple(reduced.items()),
+            group.placed.columns,
+            group.body,
+            group.placed.places,
+            (*strides, *group.store_strides),
+            tuple(inputs),
+            outputs,
+        )
 
-    def _exchange_reduced(self, number: int, group: MatrixGroup) -> None:
-        for node in group.body.nodes:
-            if node.op == "reduce":
-                is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
-                require("an iteration reduces other values than float32, or to positions", is_met=is_known)
-                source = ReducedValue(number, node.operands[0])
-                self._exchanged[source] = Exchanged(source, self._matrices.columns, None, (0, 0))
+    def _exchange_reduced(self, number: int, group: MatrixGroup, node: Node, inputs: list[StageInput]) -> int:
+        """Exchanges what a reduction reduces. Returns the number among what is exchanged."""
+        is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
+        require("an iteration reduces other values than float32, or to positions", is_met=is_known)
+        (value,) = node.operands
+        source: Source | ReducedValue = ReducedValue(number, value)
+        if value < len(inputs) and inputs[value].operand is None:
+            taken = inputs[value].source
+            assert taken is not None, "an input is in memory or computed"
+            source = taken
+        self._exchanged.setdefault(source, Exchanged(source, group.placed.columns, None, (0, 0)))
+        return [*self._exchanged].index(source)
 
     def _product(self, instance: Instance, product: Multiplied) -> StageProduct:
         left, right = instance.operands[product.left], instance.operands[product.right]
         require("both operands of a product are computed by the loop", is_met=not self._body.computes(right.value))
-        strides = self._matrices.without_ones(product.left_strides)
+        strides = self._without_ones(product.left_strides, product.inner)
         number = (
             self._exchange_computed(left, product.inner, strides)
             if self._body.computes(left.value)
@@ -97,11 +116,11 @@ class Cluster:
         assert source is not None, "the loop computes it"
         is_whole = not operand.layout.offset and not operand.layout.moves
         require("a product multiplies a part of a computed value", is_met=is_whole)
-        is_same = strides == self._written_strides(source) and inner == self._matrices.columns
+        is_same = strides == self._written_strides(source) and inner == self._groups[source.stage].placed.columns
         require("a product multiplies a computed value in another order", is_met=is_same)
         known = self._exchanged.setdefault(source, Exchanged(source, inner, None, strides))
         if not is_new and known.initial is None:
-            self._exchanged[source] = known._replace(initial=self._number(operand))
+            self._exchanged[source] = known._replace(initial=self._number(operand), strides=strides)
             self._carried.add(self._number(operand))
         return [*self._exchanged].index(source)
 
@@ -110,23 +129,32 @@ class Cluster:
         self._exchanged[operand] = Exchanged(None, inner, self._number(operand), strides)
         return [*self._exchanged].index(operand)
 
-    def _input(
-        self, places: tuple[Place, ...], operand: Operand, strides: tuple[int, ...], argument: Argument
-    ) -> StageInput:
+    def _input(self, placed: Placed, operand: Operand, strides: tuple[int, ...], argument: Argument) -> StageInput:
         source, number = self._body.now(operand.value), None
         if source is None:
-            number = self._number(operand, strides, argument, places)
+            number = self._number(operand, strides, argument, placed)
             source = self._body.before(operand.value)
             if source is not None:
                 self._carried.add(number)
         if source is not None:
-            require_in_place(operand, self._matrices.strides(strides, places), self._written_strides(source))
+            self._require_in_place(operand, self._without_ones(placed.strides(strides), placed.columns), placed, source)
         return StageInput(number, source)
+
+    def _require_in_place(self, operand: Operand, strides: tuple[int, int], placed: Placed, source: Source) -> None:
+        """Raises Obstacle unless each thread reads of a computed value what it has computed itself."""
+        require_in_place(operand, strides, self._written_strides(source))
+        written = self._groups[source.stage]
+        is_at_hand = placed.columns == written.placed.columns or written.is_one_a_row(source.store)
+        require("it reads a computed value at other columns than it writes it", is_met=is_at_hand)
 
     def _written_strides(self, source: Source) -> tuple[int, int]:
         """Returns by how many elements a written value moves along rows and columns."""
         group = self._groups[source.stage]
-        return self._matrices.strides(group.store_strides[source.store], group.places)
+        return self._without_ones(group.placed.strides(group.store_strides[source.store]), group.placed.columns)
+
+    def _without_ones(self, strides: tuple[int, int], columns: int) -> tuple[int, int]:
+        """Returns strides along rows and columns, 0 along dimensions of length 1."""
+        return strides[0] if self._rows > 1 else 0, strides[1] if columns > 1 else 0
 
     def _output(self, operand: Operand) -> int | None:
         if operand.value not in self._body.stored:

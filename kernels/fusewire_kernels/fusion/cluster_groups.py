@@ -27,56 +27,49 @@ _ELEMENT = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.ANY, Stride.ANY)
 _STORE = LoopKernel(2, has_inner=False, inputs=(_ELEMENT,), nodes=(), stores=(Store(0, _ELEMENT),))  # stores a product
 
 
-class Matrices(NamedTuple):
-    """The shape of all matrices of a cluster kernel."""
+class Placed(NamedTuple):
+    """Where a thread is along the dimensions of a kernel, which computes `columns` columns, or 0 (see `Stage`)."""
 
-    rows: int
+    places: tuple[Place, ...]
     columns: int
 
-    def places(self, extents: tuple[int, ...]) -> tuple[Place, ...]:
-        """Returns where a thread is along the dimensions of a pointwise kernel."""
-        told = tuple([extent for extent in extents if extent != 1])
-        shapes: dict[tuple[int, ...], list[Place]] = {
-            () if self.rows == 1 else (self.rows,): [Place.ROW],
-            (self.rows * self.columns,): [Place.POINT],
-            (self.rows, self.columns): [Place.ROW, Place.COLUMN],
-        }
-        found = shapes.get(told)
-        require("an iteration computes arrays of different shapes", is_met=found is not None)
-        of_others = iter(found or ())
-        return tuple([Place.ONE if extent == 1 else next(of_others) for extent in extents])
-
-    def outer_places(self, extents: tuple[int, ...]) -> tuple[Place, ...]:
-        """Returns where a thread is along the outer dimensions of a kernel that reduces along the columns."""
-        require("an iteration computes arrays of different shapes", is_met=prod(extents) == self.rows)
-        require("rows are of several dimensions", is_met=sum(extent != 1 for extent in extents) <= 1)
-        return tuple([Place.ONE if extent == 1 else Place.ROW for extent in extents])
-
-    def without_ones(self, strides: tuple[int, int]) -> tuple[int, int]:
-        """Returns strides along rows and columns, 0 along dimensions of length 1."""
-        return strides[0] if self.rows > 1 else 0, strides[1] if self.columns > 1 else 0
-
-    def strides(self, strides: tuple[int, ...], places: tuple[Place, ...]) -> tuple[int, int]:
+    def strides(self, strides: tuple[int, ...]) -> tuple[int, int]:
         """Returns by how many elements an argument moves along rows and along columns."""
-        along = {place: stride for stride, place in zip(strides, places, strict=False)}
+        along = {place: stride for stride, place in zip(strides, self.places, strict=False)}
         point = along.get(Place.POINT, 0)
-        of_row, of_column = along.get(Place.ROW, point * self.columns), along.get(Place.COLUMN, point)
-        return self.without_ones((of_row, of_column))
+        return along.get(Place.ROW, point * self.columns), along.get(Place.COLUMN, point)
 
 
-def matrices_of(body: LoopBody, instances: list[Instance]) -> Matrices:
-    """Returns the rows and columns of the first product of what is computed, or else of what is reduced first."""
+def _placed(extents: tuple[int, ...], rows: int) -> Placed:
+    """Returns where a thread is along the dimensions of a pointwise kernel."""
+    told, elements = [extent for extent in extents if extent != 1], prod(extents)
+    if told == [rows] or elements == rows == 1:
+        return Placed(_with_ones(extents, Place.ROW), 0)
+    is_matrix = elements % rows == 0 and (len(told) == 1 or (len(told) == 2 and told[0] == rows))
+    require("an iteration computes arrays of different rows", is_met=is_matrix and elements > 0)
+    found = (Place.POINT,) if len(told) == 1 else (Place.ROW, Place.COLUMN)
+    return Placed(_with_ones(extents, *found), elements // rows)
+
+
+def _with_ones(extents: tuple[int, ...], *places: Place) -> tuple[Place, ...]:
+    """Returns the places of dimensions, of which those that are longer than 1 have these places."""
+    of_others = iter(places)
+    return tuple([Place.ONE if extent == 1 else next(of_others) for extent in extents])
+
+
+def rows_of(body: LoopBody, instances: list[Instance]) -> int:
+    """Returns the rows of the first product of what is computed, or else of what is reduced first."""
     for instance in instances:
         kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
         if isinstance(kernel, ProductKernel):
             *_, rows, columns, _ = sizes[: kernel.batch_rank + 3]
             left = _left_of(body, instance)
             if left is not None:
-                return Matrices(rows, columns) if left == _LEFT else Matrices(columns, rows)
+                return rows if left == _LEFT else columns
     for instance in instances:
         kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
         if isinstance(kernel, LoopKernel) and kernel.has_inner:
-            return Matrices(prod(sizes[: kernel.rank]), sizes[kernel.rank])
+            return prod(sizes[: kernel.rank])
     raise Obstacle("an iteration takes several pointwise groups")
 
 
@@ -102,7 +95,7 @@ class MatrixGroup(NamedTuple):
 
     instance: Instance
     body: LoopKernel
-    places: tuple[Place, ...]
+    placed: Placed
     product: Multiplied | None
 
     @property
@@ -122,40 +115,45 @@ class MatrixGroup(NamedTuple):
             return ((columns if rows > 1 else 0, 1 if columns > 1 else 0),)
         return self.instance.lowered.strides[len(self.instance.read()) :]
 
+    def is_one_a_row(self, store: int) -> bool:
+        """Returns whether a store writes one element for each row, which all threads of the row compute."""
+        is_reduced = self.body.has_inner and self.placed.columns > 1 and self.store_strides[store][-1] == 0
+        return self.placed.columns == 0 or is_reduced
+
     @property
     def _first_input(self) -> int:
         return 0 if self.product is None else _FIRST_OF_EPILOGUE
 
 
-def group_of(body: LoopBody, matrices: Matrices, instance: Instance) -> MatrixGroup:
-    """Returns a group of the body. Raises Obstacle if no cluster can run it."""
+def group_of(body: LoopBody, rows: int, instance: Instance) -> MatrixGroup:
+    """Returns a group of a body whose matrices have so many rows. Raises Obstacle if no cluster can run it."""
     kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
     if isinstance(kernel, ProductKernel):
-        return _product_group(body, matrices, instance, kernel)
+        return _product_group(body, rows, instance, kernel)
     require_known_places(kernel)
+    outer = sizes[: kernel.rank]
     if not kernel.has_inner:
-        return MatrixGroup(instance, kernel, matrices.places(sizes[: kernel.rank]), None)
-    is_along = sizes[kernel.rank] == matrices.columns
+        return MatrixGroup(instance, kernel, _placed(outer, rows), None)
+    is_along = prod(outer) == rows and sum(extent != 1 for extent in outer) <= 1
     require("an iteration reduces along other dimensions", is_met=is_along)
-    return MatrixGroup(instance, kernel, (*matrices.outer_places(sizes[: kernel.rank]), Place.COLUMN), None)
+    places = (*_with_ones(outer, Place.ROW), Place.COLUMN)
+    return MatrixGroup(instance, kernel, Placed(places, sizes[kernel.rank]), None)
 
 
-def _product_group(body: LoopBody, matrices: Matrices, instance: Instance, kernel: ProductKernel) -> MatrixGroup:
+def _product_group(body: LoopBody, rows: int, instance: Instance, kernel: ProductKernel) -> MatrixGroup:
     require("a product is not of float32", is_met=kernel.dtype is dtypes.float32)
     require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
     epilogue = kernel.epilogue or _STORE
     require_known_places(epilogue)
-    rows, columns, inner, a_row, a_inner, b_inner, b_column = instance.lowered.sizes[:7]
+    down, across, inner, a_row, a_inner, b_inner, b_column = instance.lowered.sizes[:7]
     left = _left_of(body, instance)
-    is_turned = (rows, columns) != matrices if left is None else left == _RIGHT
-    shape = (columns, rows) if is_turned else (rows, columns)
-    is_known = shape == matrices and inner <= matrices.columns
-    require("a product has results of another shape, or more of k than of columns", is_met=is_known)
+    is_turned = down != rows if left is None else left == _RIGHT
+    require("a product has results of other rows", is_met=rows == (across if is_turned else down))
     if is_turned:
         turned = Multiplied(_RIGHT, inner, (b_column, b_inner), (a_inner, a_row))
-        return MatrixGroup(instance, epilogue, (Place.COLUMN, Place.ROW), turned)
+        return MatrixGroup(instance, epilogue, Placed((Place.COLUMN, Place.ROW), down), turned)
     product = Multiplied(_LEFT, inner, (a_row, a_inner), (b_inner, b_column))
-    return MatrixGroup(instance, epilogue, (Place.ROW, Place.COLUMN), product)
+    return MatrixGroup(instance, epilogue, Placed((Place.ROW, Place.COLUMN), across), product)
 
 
 def _left_of(body: LoopBody, instance: Instance) -> int | None:

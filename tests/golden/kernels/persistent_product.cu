@@ -74,6 +74,18 @@ FW_FN void fw_meet_in_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* The same in two parts: what a thread does before the first part, it has done when others are behind the second. */
+FW_FN void fw_arrive_in_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+FW_FN void fw_await_cluster() {
+    FW_WAIT_AT_RANDOM();
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* Makes a barrier that one thread and some bytes reach. */
 FW_FN void fw_make_barrier(uint32_t barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -166,35 +178,33 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_ffe50c29b4597583cf5b(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_7e4c3d315e4b0ff577e2(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 3300;
-    const uint32_t exchanged_at = fw_shared_address(exchanged);
-    const uint32_t barriers_at = exchanged_at + 1056;
+    const uint32_t shared_at = fw_shared_address(columns);
+    const uint32_t barriers_at = shared_at + 14256;
     const uint32_t rank = fw_rank_in_cluster();
-    const int first_column = rank * 25;
     const int64_t first_row = blockIdx.x / 4 * 1;
     const int rows = (int)fw_lesser(1 - first_row, 1);
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 1;
-    const bool has_column = place < 25 && first_column + place < 100;
-    const int column_in_block = has_column ? place : 0;
-    const int64_t column = has_column ? first_column + place : 0;
+    const bool has_column_100 = place < 25 && (int)rank * 25 + place < 100;
+    const int64_t column_100 = has_column_100 ? (int)rank * 25 + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
     for (int i = threadIdx.x; i < 3200; i += 128) {
         const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 25, k = i / 25;
-        const bool is_inside = k < 100 && first_column + c < 100;
-        columns[0 + c * 132 + k] = is_inside ? right[k * (int64_t)100 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 25 + c;
+        columns[0 + c * 132 + k] = k < 100 && of_all < 100 ? right[k * (int64_t)100 + of_all * (int64_t)1] : 0.0f;
     }
     for (int i = threadIdx.x; i < 128; i += 128) {
         const int r = i / 128, k = i % 128;
-        const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 100 ? left0[(first_row + r) * 0 + k * 1] : -0.0f;
-        exchanged[(0 + 0) * 132 + r * 132 + k] = element0;
-        exchanged[(0 + 1) * 132 + r * 132 + k] = element0;
+        const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+        const float element = r < rows && k < 100 ? left[(first_row + r) * 0 + k * 1] : -0.0f;
+        exchanged[0 + 0 * 132 + r * 132 + k] = element;
+        exchanged[0 + 1 * 132 + r * 132 + k] = element;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -203,10 +213,10 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 0, rows * 400);
         fw_expect_bytes(barriers_at + 8, rows * 400);
     }
-    uint32_t exchanged_in_block[4];
+    uint32_t shared_in_block[4];
     #pragma unroll
     for (int b = 0; b < 4; b++)
-        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 4);
+        shared_in_block[b] = fw_address_in_block(shared_at, (rank + b) % 4);
     const float *p2 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
     float e2[1] = {};
     #pragma unroll
@@ -214,7 +224,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_100;
         const float *a1 = p2;
         const int64_t a1s0 = 0;
         const int64_t a1s1 = 1;
@@ -227,7 +237,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_100;
         const float *a2 = p3;
         const int64_t a2s0 = 0;
         const int64_t a2s1 = 1;
@@ -240,7 +250,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_100;
         const float *a3 = p4;
         e4[r] = *a3;
     }
@@ -254,7 +264,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
     fw_meet_in_cluster();
     const int warp_place = place / 32 * 32;
     if (threadIdx.x >= 32 || own_row >= rows) return;
-    if (warp_place >= 25 || first_column + warp_place >= 100) return;
+    if (!(warp_place < 25 && (int)rank * 25 + warp_place < 100)) return;
     for (int t = 0; t < count; t++) {
         const int turn = t & 1;
         float n2[1];
@@ -265,7 +275,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_100;
                 const float *a1 = p2;
                 const int64_t a1s0 = 0;
                 const int64_t a1s1 = 1;
@@ -276,7 +286,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_100;
                 const float *a3 = p4;
                 n4[r] = *a3;
             }
@@ -288,18 +298,23 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
             fw_wait_for_bytes(barriers_at + (0 + turn) * 8, (t - 1) / 2 & 1);
             if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + turn) * 8, rows * 400);
         }
-        float s0[1][1];
+        float s0[1];
         {
-            const float *const of_rows[1] = {exchanged + (0 + turn) * 132 + own_row * 132};
-            fw_chains<128, 1, 1, 1, 0u, 132, 3300, 4, 4>(of_rows, columns + 0 + column_in_block * 132, s0);
+            const float *const of_rows[1] = {exchanged + 0 + turn * 132 + own_row * 132};
+            float sums[1][1];
+            fw_chains<128, 1, 1, 1, 0u, 132, 3300, 4, 4>(of_rows, columns + 0 + (has_column_100 ? place : 0) * 132, sums);
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                s0[r] = sums[0][r];
+            }
         }
         float c0_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s0[0][r]);
+            const int64_t i1 = column_100;
+            const float v0 = fw_canonical_f32(s0[r]);
             const float v1 = e2[r];
             const float v2 = e3[r];
             const float v3 = e4[r];
@@ -309,20 +324,20 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
             const float v7 = v5 + v6;
             c0_0[r] = fw_canonical_f32(v7);
         }
-        if (has_column && t + 1 < count) {
+        if (has_column_100 && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 4; b++) {
-                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 132 + (own_row + r) * 132 + (int)column) * 4, c0_0[r], exchanged_in_block[b] + 1056 + (0 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 13200 + (0 + (turn ^ 1) * 132 + (own_row + r) * 132 + (int)column_100) * 4, c0_0[r], shared_in_block[b] + 14256 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
-        if (has_column && (is_kept || t >= count - (int)loop.tail)) {
+        if (is_kept || t >= count - (int)loop.tail) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_100 && (loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
                 const int64_t o0s0 = 0;
                 const int64_t o0s1 = 1;
@@ -331,7 +346,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_100;
                     o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }

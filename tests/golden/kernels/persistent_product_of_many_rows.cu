@@ -74,6 +74,18 @@ FW_FN void fw_meet_in_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* The same in two parts: what a thread does before the first part, it has done when others are behind the second. */
+FW_FN void fw_arrive_in_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+FW_FN void fw_await_cluster() {
+    FW_WAIT_AT_RANDOM();
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* Makes a barrier that one thread and some bytes reach. */
 FW_FN void fw_make_barrier(uint32_t barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -166,35 +178,33 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_d95b71e618b9ba1ed8cc(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_9272907847a740483be0(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 8320;
-    const uint32_t exchanged_at = fw_shared_address(exchanged);
-    const uint32_t barriers_at = exchanged_at + 12480;
+    const uint32_t shared_at = fw_shared_address(columns);
+    const uint32_t barriers_at = shared_at + 45760;
     const uint32_t rank = fw_rank_in_cluster();
-    const int first_column = rank * 32;
     const int64_t first_row = blockIdx.x / 8 * 6;
     const int rows = (int)fw_lesser(64 - first_row, 6);
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 2;
-    const bool has_column = place < 32 && first_column + place < 256;
-    const int column_in_block = has_column ? place : 0;
-    const int64_t column = has_column ? first_column + place : 0;
+    const bool has_column_256 = place < 32 && (int)rank * 32 + place < 256;
+    const int64_t column_256 = has_column_256 ? (int)rank * 32 + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
     for (int i = threadIdx.x; i < 8192; i += 128) {
         const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 32, k = i / 32;
-        const bool is_inside = k < 256 && first_column + c < 256;
-        columns[0 + c * 260 + k] = is_inside ? right[k * (int64_t)256 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 32 + c;
+        columns[0 + c * 260 + k] = k < 256 && of_all < 256 ? right[k * (int64_t)256 + of_all * (int64_t)1] : 0.0f;
     }
     for (int i = threadIdx.x; i < 1536; i += 128) {
         const int r = i / 256, k = i % 256;
-        const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 256 ? left0[(first_row + r) * 256 + k * 1] : -0.0f;
-        exchanged[(0 + 0) * 1560 + r * 260 + k] = element0;
-        exchanged[(0 + 1) * 1560 + r * 260 + k] = element0;
+        const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+        const float element = r < rows && k < 256 ? left[(first_row + r) * 256 + k * 1] : -0.0f;
+        exchanged[0 + 0 * 1560 + r * 260 + k] = element;
+        exchanged[0 + 1 * 1560 + r * 260 + k] = element;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -203,10 +213,10 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 0, rows * 1024);
         fw_expect_bytes(barriers_at + 8, rows * 1024);
     }
-    uint32_t exchanged_in_block[8];
+    uint32_t shared_in_block[8];
     #pragma unroll
     for (int b = 0; b < 8; b++)
-        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 8);
+        shared_in_block[b] = fw_address_in_block(shared_at, (rank + b) % 8);
     const float *p2 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
     float e2[2] = {};
     #pragma unroll
@@ -214,7 +224,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_256;
         const float *a1 = p2;
         const int64_t a1s0 = 0;
         const int64_t a1s1 = 1;
@@ -227,7 +237,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_256;
         const float *a2 = p3;
         const int64_t a2s0 = 256;
         const int64_t a2s1 = 1;
@@ -240,7 +250,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_256;
         const float *a3 = p4;
         e4[r] = *a3;
     }
@@ -254,7 +264,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
     fw_meet_in_cluster();
     const int warp_place = place / 32 * 32;
     if (threadIdx.x >= 96 || own_row >= rows) return;
-    if (warp_place >= 32 || first_column + warp_place >= 256) return;
+    if (!(warp_place < 32 && (int)rank * 32 + warp_place < 256)) return;
     for (int t = 0; t < count; t++) {
         const int turn = t & 1;
         float n2[2];
@@ -265,7 +275,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_256;
                 const float *a1 = p2;
                 const int64_t a1s0 = 0;
                 const int64_t a1s1 = 1;
@@ -276,7 +286,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_256;
                 const float *a3 = p4;
                 n4[r] = *a3;
             }
@@ -288,18 +298,23 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
             fw_wait_for_bytes(barriers_at + (0 + turn) * 8, (t - 1) / 2 & 1);
             if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + turn) * 8, rows * 1024);
         }
-        float s0[1][2];
+        float s0[2];
         {
-            const float *const of_rows[1] = {exchanged + (0 + turn) * 1560 + own_row * 260};
-            fw_chains<256, 2, 1, 1, 0u, 260, 8320, 2, 16>(of_rows, columns + 0 + column_in_block * 260, s0);
+            const float *const of_rows[1] = {exchanged + 0 + turn * 1560 + own_row * 260};
+            float sums[1][2];
+            fw_chains<256, 2, 1, 1, 0u, 260, 8320, 2, 16>(of_rows, columns + 0 + (has_column_256 ? place : 0) * 260, sums);
+            #pragma unroll
+            for (int r = 0; r < 2; r++) {
+                s0[r] = sums[0][r];
+            }
         }
         float c0_0[2];
         #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s0[0][r]);
+            const int64_t i1 = column_256;
+            const float v0 = fw_canonical_f32(s0[r]);
             const float v1 = e2[r];
             const float v2 = e3[r];
             const float v3 = e4[r];
@@ -309,20 +324,20 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
             const float v7 = v5 + v6;
             c0_0[r] = fw_canonical_f32(v7);
         }
-        if (has_column && t + 1 < count) {
+        if (has_column_256 && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 8; b++) {
-                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 1560 + (own_row + r) * 260 + (int)column) * 4, c0_0[r], exchanged_in_block[b] + 12480 + (0 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 33280 + (0 + (turn ^ 1) * 1560 + (own_row + r) * 260 + (int)column_256) * 4, c0_0[r], shared_in_block[b] + 45760 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
-        if (has_column && (is_kept || t >= count - (int)loop.tail)) {
+        if (is_kept || t >= count - (int)loop.tail) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_256 && (loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
                 const int64_t o0s0 = 256;
                 const int64_t o0s1 = 1;
@@ -331,7 +346,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_256;
                     o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }

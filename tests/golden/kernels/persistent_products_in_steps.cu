@@ -74,6 +74,18 @@ FW_FN void fw_meet_in_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* The same in two parts: what a thread does before the first part, it has done when others are behind the second. */
+FW_FN void fw_arrive_in_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+FW_FN void fw_await_cluster() {
+    FW_WAIT_AT_RANDOM();
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* Makes a barrier that one thread and some bytes reach. */
 FW_FN void fw_make_barrier(uint32_t barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -166,53 +178,54 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_0381165781c457cacb42(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_4f342d2bee9422115c7d(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 6528;
-    const uint32_t exchanged_at = fw_shared_address(exchanged);
-    const uint32_t barriers_at = exchanged_at + 1088;
+    const uint32_t shared_at = fw_shared_address(columns);
+    const uint32_t barriers_at = shared_at + 27200;
     const uint32_t rank = fw_rank_in_cluster();
-    const int first_column = rank * 32;
     const int64_t first_row = blockIdx.x / 2 * 1;
     const int rows = (int)fw_lesser(2 - first_row, 1);
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 1;
-    const bool has_column = place < 32 && first_column + place < 64;
-    const int column_in_block = has_column ? place : 0;
-    const int64_t column = has_column ? first_column + place : 0;
+    const bool has_column_64 = place < 32 && (int)rank * 32 + place < 64;
+    const int64_t column_64 = has_column_64 ? (int)rank * 32 + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
     for (int i = threadIdx.x; i < 2048; i += 128) {
         const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 32, k = i / 32;
-        const bool is_inside = k < 64 && first_column + c < 64;
-        columns[0 + c * 68 + k] = is_inside ? right[k * (int64_t)64 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 32 + c;
+        columns[0 + c * 68 + k] = k < 64 && of_all < 64 ? right[k * (int64_t)64 + of_all * (int64_t)1] : 0.0f;
     }
     #pragma unroll 16
     for (int i = threadIdx.x; i < 2048; i += 128) {
         const float *right = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
         const int c = i % 32, k = i / 32;
-        const bool is_inside = k < 64 && first_column + c < 64;
-        columns[4352 + c * 68 + k] = is_inside ? right[k * (int64_t)64 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 32 + c;
+        columns[4352 + c * 68 + k] = k < 64 && of_all < 64 ? right[k * (int64_t)64 + of_all * (int64_t)1] : 0.0f;
     }
     #pragma unroll 16
     for (int i = threadIdx.x; i < 2048; i += 128) {
         const float *right = (const float *)(slots[operands[4].column] + operands[4].byte_offset);
         const int c = i % 32, k = i / 32;
-        const bool is_inside = k < 64 && first_column + c < 64;
-        columns[2176 + c * 68 + k] = is_inside ? right[k * (int64_t)64 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 32 + c;
+        columns[2176 + c * 68 + k] = k < 64 && of_all < 64 ? right[k * (int64_t)64 + of_all * (int64_t)1] : 0.0f;
     }
     for (int i = threadIdx.x; i < 64; i += 128) {
         const int r = i / 64, k = i % 64;
-        const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 64 ? left0[(first_row + r) * 64 + k * 1] : -0.0f;
-        exchanged[(0 + 0) * 68 + r * 68 + k] = element0;
-        exchanged[(0 + 1) * 68 + r * 68 + k] = element0;
-        const float *left1 = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
-        const float element1 = r < rows && k < 64 ? left1[(first_row + r) * 64 + k * 1] : -0.0f;
-        exchanged[(2 + 0) * 68 + r * 68 + k] = element1;
-        exchanged[(2 + 1) * 68 + r * 68 + k] = element1;
+        const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+        const float element = r < rows && k < 64 ? left[(first_row + r) * 64 + k * 1] : -0.0f;
+        exchanged[0 + 0 * 68 + r * 68 + k] = element;
+        exchanged[0 + 1 * 68 + r * 68 + k] = element;
+    }
+    for (int i = threadIdx.x; i < 64; i += 128) {
+        const int r = i / 64, k = i % 64;
+        const float *left = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
+        const float element = r < rows && k < 64 ? left[(first_row + r) * 64 + k * 1] : -0.0f;
+        exchanged[136 + 0 * 68 + r * 68 + k] = element;
+        exchanged[136 + 1 * 68 + r * 68 + k] = element;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -225,10 +238,10 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 16, rows * 256);
         fw_expect_bytes(barriers_at + 24, rows * 256);
     }
-    uint32_t exchanged_in_block[2];
+    uint32_t shared_in_block[2];
     #pragma unroll
     for (int b = 0; b < 2; b++)
-        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 2);
+        shared_in_block[b] = fw_address_in_block(shared_at, (rank + b) % 2);
     const float *p5 = (const float *)(slots + operands[5].column);
     float e5[1] = {};
     #pragma unroll
@@ -236,7 +249,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a1 = p5;
         e5[r] = *a1;
     }
@@ -249,7 +262,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
     fw_meet_in_cluster();
     const int warp_place = place / 32 * 32;
     if (threadIdx.x >= 32 || own_row >= rows) return;
-    if (warp_place >= 32 || first_column + warp_place >= 64) return;
+    if (!(warp_place < 32 && (int)rank * 32 + warp_place < 64)) return;
     for (int t = 0; t < count; t++) {
         const int turn = t & 1;
         float n5[1];
@@ -259,7 +272,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_64;
                 const float *a1 = p5;
                 n5[r] = *a1;
             }
@@ -270,46 +283,58 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             fw_wait_for_bytes(barriers_at + (2 + turn) * 8, (t - 1) / 2 & 1);
             if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (2 + turn) * 8, rows * 256);
         }
-        float s0[2][1];
+        float s0[1];
+        float s2[1];
         {
-            const float *const of_rows[2] = {exchanged + (0 + turn) * 68 + own_row * 68, exchanged + (2 + turn) * 68 + own_row * 68};
-            fw_chains<64, 1, 2, 2, 16u, 68, 2176, 2, 4>(of_rows, columns + 0 + column_in_block * 68, s0);
+            const float *const of_rows[2] = {exchanged + 0 + turn * 68 + own_row * 68, exchanged + 136 + turn * 68 + own_row * 68};
+            float sums[2][1];
+            fw_chains<64, 1, 2, 2, 16u, 68, 2176, 2, 4>(of_rows, columns + 0 + (has_column_64 ? place : 0) * 68, sums);
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                s0[r] = sums[0][r];
+                s2[r] = sums[1][r];
+            }
         }
         float c0_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s0[0][r]);
+            const int64_t i1 = column_64;
+            const float v0 = fw_canonical_f32(s0[r]);
             const float v1 = fw_tanh_f32(v0);
             c0_0[r] = fw_canonical_f32(v1);
         }
-        if (has_column) {
+        if (has_column_64) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, c0_0[r], exchanged_in_block[b] + 1088 + (0 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 26112 + (0 + (turn ^ 1) * 68 + (own_row + r) * 68 + (int)column_64) * 4, c0_0[r], shared_in_block[b] + 27200 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
         fw_wait_for_bytes(barriers_at + (0 + (turn ^ 1)) * 8, t / 2 & 1);
         if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + (turn ^ 1)) * 8, rows * 256);
-        float s1[1][1];
+        float s1[1];
         {
-            const float *const of_rows[1] = {exchanged + (0 + (turn ^ 1)) * 68 + own_row * 68};
-            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 4352 + column_in_block * 68, s1);
+            const float *const of_rows[1] = {exchanged + 0 + (turn ^ 1) * 68 + own_row * 68};
+            float sums[1][1];
+            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 4352 + (has_column_64 ? place : 0) * 68, sums);
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                s1[r] = sums[0][r];
+            }
         }
         float c1_0[1];
         #pragma unroll
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s1[0][r]);
+            const int64_t i1 = column_64;
+            const float v0 = fw_canonical_f32(s1[r]);
             c1_0[r] = v0;
         }
         float c2_0[1];
@@ -317,8 +342,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s0[1][r]);
+            const int64_t i1 = column_64;
+            const float v0 = fw_canonical_f32(s2[r]);
             const float v1 = e5[r];
             const float v2 = c1_0[r];
             const float v3 = v0 * v1;
@@ -326,20 +351,20 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             const float v5 = fw_tanh_f32(v4);
             c2_0[r] = fw_canonical_f32(v5);
         }
-        if (has_column && t + 1 < count) {
+        if (has_column_64 && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(exchanged_in_block[b] + ((2 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, c2_0[r], exchanged_in_block[b] + 1088 + (2 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 26112 + (136 + (turn ^ 1) * 68 + (own_row + r) * 68 + (int)column_64) * 4, c2_0[r], shared_in_block[b] + 27200 + (2 + (turn ^ 1)) * 8);
                 }
             }
         }
-        if (has_column && (is_kept || t >= count - (int)loop.tail)) {
+        if (is_kept || t >= count - (int)loop.tail) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_64 && (loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[6].column] + operands[6].byte_offset);
                 const int64_t o0s0 = 64;
                 const int64_t o0s1 = 1;
@@ -348,11 +373,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o0[i0 * o0s0 + i1] = c0_0[r];
                 }
             }
-            if ((loop.each >> 1 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_64 && (loop.each >> 1 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[7].column] + operands[7].byte_offset);
                 const int64_t o0s0 = 64;
                 const int64_t o0s1 = 1;
@@ -361,7 +386,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o0[i0 * o0s0 + i1] = c2_0[r];
                 }
             }

@@ -74,6 +74,18 @@ FW_FN void fw_meet_in_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* The same in two parts: what a thread does before the first part, it has done when others are behind the second. */
+FW_FN void fw_arrive_in_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+FW_FN void fw_await_cluster() {
+    FW_WAIT_AT_RANDOM();
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* Makes a barrier that one thread and some bytes reach. */
 FW_FN void fw_make_barrier(uint32_t barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -166,41 +178,45 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_aeb2cafdf8dc7af887cd(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_e2f804b50ba409ab86aa(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 2176;
-    const uint32_t exchanged_at = fw_shared_address(exchanged);
-    const uint32_t barriers_at = exchanged_at + 1632;
+    const uint32_t shared_at = fw_shared_address(columns);
+    const uint32_t barriers_at = shared_at + 10336;
     const uint32_t rank = fw_rank_in_cluster();
-    const int first_column = rank * 32;
     const int64_t first_row = blockIdx.x / 2 * 1;
     const int rows = (int)fw_lesser(2 - first_row, 1);
     const int place = threadIdx.x % 32;
     const int own_row = threadIdx.x / 32 * 1;
-    const bool has_column = place < 32 && first_column + place < 64;
-    const int column_in_block = has_column ? place : 0;
-    const int64_t column = has_column ? first_column + place : 0;
+    const bool has_column_64 = place < 32 && (int)rank * 32 + place < 64;
+    const int64_t column_64 = has_column_64 ? (int)rank * 32 + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
     #pragma unroll 16
     for (int i = threadIdx.x; i < 2048; i += 128) {
         const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 32, k = i / 32;
-        const bool is_inside = k < 64 && first_column + c < 64;
-        columns[0 + c * 68 + k] = is_inside ? right[k * (int64_t)64 + (first_column + c) * (int64_t)1] : 0.0f;
+        const int of_all = (int)rank * 32 + c;
+        columns[0 + c * 68 + k] = k < 64 && of_all < 64 ? right[k * (int64_t)64 + of_all * (int64_t)1] : 0.0f;
     }
     for (int i = threadIdx.x; i < 64; i += 128) {
         const int r = i / 64, k = i % 64;
-        const float *left0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element0 = r < rows && k < 64 ? left0[(first_row + r) * 64 + k * 1] : -0.0f;
-        exchanged[(0 + 0) * 68 + r * 68 + k] = element0;
-        exchanged[(0 + 1) * 68 + r * 68 + k] = element0;
-        const float element1 = -0.0f;
-        exchanged[(2 + 0) * 68 + r * 68 + k] = element1;
-        exchanged[(2 + 1) * 68 + r * 68 + k] = element1;
-        const float element2 = -0.0f;
-        exchanged[(4 + 0) * 68 + r * 68 + k] = element2;
-        exchanged[(4 + 1) * 68 + r * 68 + k] = element2;
+        const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+        const float element = r < rows && k < 64 ? left[(first_row + r) * 64 + k * 1] : -0.0f;
+        exchanged[0 + 0 * 68 + r * 68 + k] = element;
+        exchanged[0 + 1 * 68 + r * 68 + k] = element;
+    }
+    for (int i = threadIdx.x; i < 64; i += 128) {
+        const int r = i / 64, k = i % 64;
+        const float element = -0.0f;
+        exchanged[136 + 0 * 68 + r * 68 + k] = element;
+        exchanged[136 + 1 * 68 + r * 68 + k] = element;
+    }
+    for (int i = threadIdx.x; i < 64; i += 128) {
+        const int r = i / 64, k = i % 64;
+        const float element = -0.0f;
+        exchanged[272 + 0 * 68 + r * 68 + k] = element;
+        exchanged[272 + 1 * 68 + r * 68 + k] = element;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -217,10 +233,10 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         fw_expect_bytes(barriers_at + 32, rows * 256);
         fw_expect_bytes(barriers_at + 40, rows * 256);
     }
-    uint32_t exchanged_in_block[2];
+    uint32_t shared_in_block[2];
     #pragma unroll
     for (int b = 0; b < 2; b++)
-        exchanged_in_block[b] = fw_address_in_block(exchanged_at, (rank + b) % 2);
+        shared_in_block[b] = fw_address_in_block(shared_at, (rank + b) % 2);
     const float *p2 = (const float *)(slots + operands[2].column);
     float e2[1] = {};
     #pragma unroll
@@ -228,7 +244,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a1 = p2;
         e2[r] = *a1;
     }
@@ -239,7 +255,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a2 = p3;
         const int64_t a2s0 = 64;
         const int64_t a2s1 = 1;
@@ -252,7 +268,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a1 = p4;
         const int64_t a1s0 = 1;
         const int64_t a1s1 = 0;
@@ -265,7 +281,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a3 = p5;
         const int64_t a3s0 = 64;
         const int64_t a3s1 = 1;
@@ -278,7 +294,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         const int64_t row = first_row + own_row + r;
         if (own_row + r >= rows) break;
         const int64_t i0 = row;
-        const int64_t i1 = column;
+        const int64_t i1 = column_64;
         const float *a4 = p6;
         const int64_t a4s0 = 64;
         const int64_t a4s1 = 1;
@@ -293,7 +309,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
     fw_meet_in_cluster();
     const int warp_place = place / 32 * 32;
     if (threadIdx.x >= 32 || own_row >= rows) return;
-    if (warp_place >= 32 || first_column + warp_place >= 64) return;
+    if (!(warp_place < 32 && (int)rank * 32 + warp_place < 64)) return;
     for (int t = 0; t < count; t++) {
         const int turn = t & 1;
         float n2[1];
@@ -303,7 +319,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 const int64_t i0 = row;
-                const int64_t i1 = column;
+                const int64_t i1 = column_64;
                 const float *a1 = p2;
                 n2[r] = *a1;
             }
@@ -314,10 +330,15 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             fw_wait_for_bytes(barriers_at + (0 + turn) * 8, (t - 1) / 2 & 1);
             if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (0 + turn) * 8, rows * 256);
         }
-        float s0[1][1];
+        float s0[1];
         {
-            const float *const of_rows[1] = {exchanged + (0 + turn) * 68 + own_row * 68};
-            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 0 + column_in_block * 68, s0);
+            const float *const of_rows[1] = {exchanged + 0 + turn * 68 + own_row * 68};
+            float sums[1][1];
+            fw_chains<64, 1, 1, 1, 0u, 68, 2176, 4, 2>(of_rows, columns + 0 + (has_column_64 ? place : 0) * 68, sums);
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                s0[r] = sums[0][r];
+            }
         }
         float c0_0[1];
         float c0_1[1];
@@ -325,8 +346,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = fw_canonical_f32(s0[0][r]);
+            const int64_t i1 = column_64;
+            const float v0 = fw_canonical_f32(s0[r]);
             const float v1 = e2[r];
             const float v2 = e3[r];
             const float v3 = v0 * v1;
@@ -334,25 +355,22 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             c0_0[r] = fw_canonical_f32(v3);
             c0_1[r] = fw_canonical_f32(v4);
         }
-        float x1_0[1];
-        #pragma unroll
-        for (int r = 0; r < 1; r++) {
-            const int64_t row = first_row + own_row + r;
-            const int64_t i0 = row;
-            const int64_t i1 = column;
-            const float v0 = c0_1[r];
-            x1_0[r] = v0;
-        }
-        if (has_column) {
+        if (has_column_64) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(exchanged_in_block[b] + ((2 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, x1_0[r], exchanged_in_block[b] + 1632 + (2 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 8704 + (136 + (turn ^ 1) * 68 + (own_row + r) * 68 + (int)column_64) * 4, c0_1[r], shared_in_block[b] + 10336 + (2 + (turn ^ 1)) * 8);
                 }
             }
+        }
+        #pragma unroll
+        for (int r = 0; r < 1; r++) {
+            const int64_t row = first_row + own_row + r;
+            const int64_t i0 = row;
+            const int64_t i1 = column_64;
         }
         fw_wait_for_bytes(barriers_at + (2 + (turn ^ 1)) * 8, t / 2 & 1);
         if (threadIdx.x == 0) fw_expect_bytes(barriers_at + (2 + (turn ^ 1)) * 8, rows * 256);
@@ -360,7 +378,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         #pragma unroll
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
-            const float *of_row = exchanged + (2 + (turn ^ 1)) * 68 + (own_row + r) * 68;
+            const float *of_row = exchanged + 136 + (turn ^ 1) * 68 + (own_row + r) * 68;
             fw_partial_sum_f32 partial = fw_start_sum_f32();
             #pragma unroll
             for (int k = 0; k < 64; k += FW_LANES) {
@@ -377,7 +395,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
+            const int64_t i1 = column_64;
             const float v1 = e4[r];
             const float v2 = e3[r];
             const float v3 = e5[r];
@@ -398,14 +416,14 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             c1_0[r] = fw_canonical_f32(v12);
             c1_1[r] = fw_canonical_f32(v15);
         }
-        if (has_column) {
+        if (has_column_64) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(exchanged_in_block[b] + ((4 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, x1_16[r], exchanged_in_block[b] + 1632 + (4 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 8704 + (272 + (turn ^ 1) * 68 + (own_row + r) * 68 + (int)column_64) * 4, x1_16[r], shared_in_block[b] + 10336 + (4 + (turn ^ 1)) * 8);
                 }
             }
         }
@@ -415,7 +433,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         #pragma unroll
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
-            const float *of_row = exchanged + (4 + (turn ^ 1)) * 68 + (own_row + r) * 68;
+            const float *of_row = exchanged + 272 + (turn ^ 1) * 68 + (own_row + r) * 68;
             fw_partial_sum_f32 partial = fw_start_sum_f32();
             #pragma unroll
             for (int k = 0; k < 64; k += FW_LANES) {
@@ -431,7 +449,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
         for (int r = 0; r < 1; r++) {
             const int64_t row = first_row + own_row + r;
             const int64_t i0 = row;
-            const int64_t i1 = column;
+            const int64_t i1 = column_64;
             const float v1 = e4[r];
             const float v2 = e3[r];
             const float v4 = e6[r];
@@ -451,20 +469,20 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
             c1_2[r] = fw_canonical_f32(v17);
             c1_3[r] = fw_canonical_f32(v21);
         }
-        if (has_column && t + 1 < count) {
+        if (has_column_64 && t + 1 < count) {
             #pragma unroll
             for (int r = 0; r < 1; r++) {
                 const int64_t row = first_row + own_row + r;
                 if (own_row + r >= rows) break;
                 #pragma unroll
                 for (int b = 0; b < 2; b++) {
-                    fw_send(exchanged_in_block[b] + ((0 + (turn ^ 1)) * 68 + (own_row + r) * 68 + (int)column) * 4, c1_3[r], exchanged_in_block[b] + 1632 + (0 + (turn ^ 1)) * 8);
+                    fw_send(shared_in_block[b] + 8704 + (0 + (turn ^ 1) * 68 + (own_row + r) * 68 + (int)column_64) * 4, c1_3[r], shared_in_block[b] + 10336 + (0 + (turn ^ 1)) * 8);
                 }
             }
         }
-        if (has_column && (is_kept || t >= count - (int)loop.tail)) {
+        if (is_kept || t >= count - (int)loop.tail) {
             const int64_t *slots = fw_slots_of(loop, count, t);
-            if ((loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_64 && (loop.each >> 0 & 1 || t >= count - (int)loop.tail)) {
                 float *o0 = (float *)(slots[operands[7].column] + operands[7].byte_offset);
                 const int64_t o0s0 = 64;
                 const int64_t o0s1 = 1;
@@ -473,11 +491,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o0[i0 * o0s0 + i1] = c1_0[r];
                 }
             }
-            if ((loop.each >> 1 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_64 && (loop.each >> 1 & 1 || t >= count - (int)loop.tail)) {
                 float *o1 = (float *)(slots[operands[8].column] + operands[8].byte_offset);
                 const int64_t o1s0 = 64;
                 const int64_t o1s1 = 1;
@@ -486,11 +504,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o1[i0 * o1s0 + i1] = c1_1[r];
                 }
             }
-            if (column == 0 && (loop.each >> 2 & 1 || t >= count - (int)loop.tail)) {
+            if (place == 0 && rank == 0 && (loop.each >> 2 & 1 || t >= count - (int)loop.tail)) {
                 float *o2 = (float *)(slots[operands[9].column] + operands[9].byte_offset);
                 const int64_t o2s0 = 1;
                 const int64_t o2s1 = 0;
@@ -499,11 +517,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o2[i0 * o2s0] = c1_2[r];
                 }
             }
-            if ((loop.each >> 3 & 1 || t >= count - (int)loop.tail)) {
+            if (has_column_64 && (loop.each >> 3 & 1 || t >= count - (int)loop.tail)) {
                 float *o3 = (float *)(slots[operands[10].column] + operands[10].byte_offset);
                 const int64_t o3s0 = 64;
                 const int64_t o3s1 = 1;
@@ -512,7 +530,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) f
                     const int64_t row = first_row + own_row + r;
                     if (own_row + r >= rows) break;
                     const int64_t i0 = row;
-                    const int64_t i1 = column;
+                    const int64_t i1 = column_64;
                     o3[i0 * o3s0 + i1] = c1_3[r];
                 }
             }

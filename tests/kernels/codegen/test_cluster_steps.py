@@ -54,9 +54,7 @@ def test_a_reduction_is_there_in_the_step_behind_the_one_that_sends_what_it_redu
     steps = steps_in(with_sums(1, 64))
     phases = [phase for step in steps for phase in (*step.first, *step.others)]
     assert len(steps) == 3
-    for phase in phases:
-        if phase.number:
-            before = next(
-                index for index, step in enumerate(steps) if Phase(phase.stage, phase.number - 1) in step.first
-            )
-            assert phase in (*steps[before + 1].first, *steps[before + 1].others)
+    at = {phase: index for index, step in enumerate(steps) for phase in (*step.first, *step.others)}
+    behind = [phase for phase in phases if phase.number]
+    assert behind
+    assert all(at[phase] == at[Phase(phase.stage, phase.number - 1)] + 1 for phase in behind)

@@ -22,7 +22,18 @@ from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import driven, gated, leaky, normalised, recurrent, stacked, with_memory, with_sums
+from tests.kernels.loops_of_note import (
+    descending,
+    driven,
+    gated,
+    leaky,
+    narrowing,
+    normalised,
+    recurrent,
+    stacked,
+    with_memory,
+    with_sums,
+)
 from tests.kernels.programs import random_inputs
 from tests.kernels.random_waits import plan_with_random_waits
 
@@ -55,6 +66,8 @@ BODIES = {
     "stacked": Body(stacked, (0.8,)),
     "with_sums": Body(with_sums, (0.3,)),
     "normalised": Body(normalised, (0.4,)),
+    "narrowing": Body(narrowing, (0.6,)),
+    "descending": Body(lambda rows, width: descending(rows * 3, width), (0.5,)),
 }
 
 

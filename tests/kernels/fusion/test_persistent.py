@@ -12,9 +12,11 @@ from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
 from tests.kernels.loops_of_note import (
+    descending,
     driven,
     gated,
     leaky,
+    narrowing,
     normalised,
     pointwise,
     recurrent,
@@ -59,10 +61,18 @@ def reducing_along_rows() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def of_unequal_products() -> Program:
+def of_other_rows() -> Program:
     writer = Writer()
-    h, w, v = writer.input(4, 8), writer.input(8, 16), writer.input(16, 8)
-    following = writer.tanh(writer.matmul(writer.tanh(writer.matmul(h, w)), v))
+    h, w, x, u = writer.input(4, 8), writer.input(8, 8), writer.input(5, 8), writer.input(8, 6)
+    following, another = writer.tanh(writer.matmul(h, w)), writer.matmul(x, u)
+    return writer.program(following, another, carried=[(h, following)])
+
+
+def spread_over_columns() -> Program:
+    """One column is computed, by one thread a row, and then all others need it."""
+    writer = Writer()
+    h, w, v = writer.input(4, 8), writer.input(8, 8), writer.input(8, 1)
+    following = writer.tanh(writer.add(writer.matmul(h, w), writer.matmul(h, v)))
     return writer.program(following, carried=[(h, following)])
 
 
@@ -104,13 +114,6 @@ def multiplied_by_others() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def of_a_wide_input() -> Program:
-    writer = Writer()
-    h, w, x, u = writer.input(4, 8), writer.input(8, 8), writer.input(4, 9), writer.input(9, 8)
-    following = writer.tanh(writer.add(writer.matmul(h, w), writer.matmul(x, u)))
-    return writer.program(following, carried=[(h, following)])
-
-
 def turned() -> Program:
     writer = Writer()
     h = writer.input(8, 8)
@@ -138,6 +141,7 @@ def of_another_input() -> Program:
         *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
         *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256), driven(1, 64), driven(3, 100)],
         *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
+        *[narrowing(1, 64), narrowing(5, 100), descending(200, 20), descending(7, 100)],
     ],
 )
 def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
@@ -151,16 +155,16 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (of_two_shapes(), "different shapes"),
+        (of_two_shapes(), "different rows"),
         (finding_the_place_of_the_greatest(), "reduces other values than float32, or to positions"),
         (reducing_along_rows(), "along other dimensions"),
-        (of_unequal_products(), "results of another shape"),
+        (of_other_rows(), "results of other rows"),
+        (spread_over_columns(), "other columns"),
         (of_nine_products(), "more than 8 products"),
         (multiplied_by_what_it_computes(), "both operands of a product are computed"),
         (of_products_that_turn(), "other points"),
         (of_doubles(), "not of float32"),
         (multiplied_by_others(), "several pointwise groups"),
-        (of_a_wide_input(), "more of k than of columns"),
         (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
         (of_another_input(), "what another input had"),
@@ -186,12 +190,24 @@ def test_a_program_that_is_no_loop_says_nothing_of_iterations() -> None:
 
 
 def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
-    made = design(normalised(1, 64))
+    writer = Writer()
+    h, w = writer.input(4, 8), writer.input(8, 8)
+    lowered = writer.subtract(h, writer.max(h, axes=(1,), keepdims=True))
+    following = writer.tanh(writer.matmul(lowered, w))
+    made = design(writer.program(following, carried=[(h, following)]))
     found = persistent_of(made.program, made.graph, made.instances, made.launches)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
     sources = [each.source for each in found.kernel.exchanged if each.source is not None]
-    assert [(type(each), each.stage) for each in sources] == [(Source, 1), (ReducedValue, 1)]
+    assert [(type(each), each.stage) for each in sources] == [(ReducedValue, 0), (Source, 0)]
+
+
+def test_what_is_multiplied_and_reduced_is_exchanged_once() -> None:
+    made = design(descending(200, 20))
+    found = persistent_of(made.program, made.graph, made.instances, made.launches)
+    assert isinstance(found, Persistent)
+    assert isinstance(found.kernel, PersistentCluster)
+    assert [each.columns for each in found.kernel.exchanged] == [20, 200]  # the weights, and the error
 
 
 def test_only_cuda_has_persistent_kernels() -> None:

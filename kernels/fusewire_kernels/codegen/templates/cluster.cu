@@ -46,6 +46,18 @@ FW_FN void fw_meet_in_cluster() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* The same in two parts: what a thread does before the first part, it has done when others are behind the second. */
+FW_FN void fw_arrive_in_cluster() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+FW_FN void fw_await_cluster() {
+    FW_WAIT_AT_RANDOM();
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* Makes a barrier that one thread and some bytes reach. */
 FW_FN void fw_make_barrier(uint32_t barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
