@@ -40,6 +40,10 @@ def page_of(
     return found[:limit], name_of(found[limit - 1]) if len(found) > limit else None
 
 
+# What OpenAPI is to say of a route whose answers have an ETag, beside its refusals.
+NOT_MODIFIED: dict[int | str, dict[str, object]] = {304: {"description": "Not Modified"}}
+
+
 def with_etag(request: Request, model: BaseModel | str, media_type: str = "application/json") -> Response:
     """Returns the answer with its ETag, or 304 without a body if the request names this ETag."""
     body = (model if isinstance(model, str) else model.model_dump_json()).encode()

@@ -105,6 +105,13 @@ def test_every_example_is_as_its_schema_says() -> None:
                 part.validate(example)
 
 
+def test_an_answer_that_may_be_unchanged_is_described_where_there_is_an_etag() -> None:
+    for path, methods in _DESCRIPTION["paths"].items():
+        if "get" in methods:
+            answer = Client(_APP).request("GET", path.format(session="0123456789ab", digest="aa"), _BEARER)
+            assert ("304" in methods["get"]["responses"]) == ("etag" in answer.headers), path
+
+
 def test_only_described_schemas_are_referred_to() -> None:
     referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(_DESCRIPTION)))
     assert referred <= _DESCRIPTION["components"]["schemas"].keys()

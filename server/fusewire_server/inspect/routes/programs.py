@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of, with_etag
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, page_of, with_etag
 from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
@@ -37,7 +37,7 @@ def program_routes() -> APIRouter:
     @router.get(
         "/v1/programs/{digest}",
         response_model=ProgramDetail,
-        responses=responses(404, 422) | {304: {"description": "Not Modified"}},
+        responses=responses(404, 422) | NOT_MODIFIED,
     )
     async def one_program(
         request: Request,

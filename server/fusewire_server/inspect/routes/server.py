@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse
 
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
-from fusewire_server.inspect.pages import with_etag
+from fusewire_server.inspect.pages import NOT_MODIFIED, with_etag
 from fusewire_server.inspect.requests.json_body import json_body, takes
 from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Fresh, fresh_snapshot
@@ -36,7 +36,7 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
         lag_s = max(snapshot.taken_at_ns - asked_at_ns, 0) / 1e9
         return Response(exposition(snapshot, lag_s), media_type=CONTENT_TYPE)
 
-    @router.get("/v1/config", response_model=Settings)
+    @router.get("/v1/config", response_model=Settings, responses=NOT_MODIFIED)
     async def config(request: Request) -> Response:
         """Every setting, its value and its origin."""
         return with_etag(request, Settings(settings=settings))
