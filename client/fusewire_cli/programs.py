@@ -45,8 +45,8 @@ def programs_text(programs: Iterable[dict[str, Any]]) -> str:
             f"{one['ops']:,}",
             f"{one['hits']:,}",
             f"{one['rows'] / one['submissions']:.1f}" if one["submissions"] else "-",
-            duration(one["row_ns"] / 1e9),
-            duration((one["planning_ns"] + one["compiling_ns"]) / 1e9),
+            _known(one["row_ns"]),
+            _known(one["planning_ns"] + one["compiling_ns"]),
             one["refusal"],
         )
         for one in programs
@@ -64,6 +64,11 @@ def programs_text(programs: Iterable[dict[str, Any]]) -> str:
         "no plan because",
     )
     return table(heading, rows, left=3)
+
+
+def _known(time_ns: int) -> str:
+    """Returns a time for people. The server tells 0 for what has not been measured yet."""
+    return duration(time_ns / 1e9) if time_ns else "-"
 
 
 def _whole_digest(parsed: argparse.Namespace) -> str:

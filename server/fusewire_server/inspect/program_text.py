@@ -47,8 +47,12 @@ def _lines(detail: ProgramDetail) -> Iterator[str]:
     kind = "fragment" if program.is_fragment else "program"
     yield f"{kind} {program.digest}: {program.ops} ops, tier {program.tier} ({program.form}), {program.state}"
     yield f"{program.hits} segments, {program.rows} rows in {program.submissions} submissions"
-    yield f"a row takes about {program.row_ns / 1e3:.1f} µs on the device"
-    yield f"planned in {program.planning_ns / 1e6:.1f} ms, compiled in {program.compiling_ns / 1e6:.1f} ms"
+    if program.row_ns:
+        yield f"a row takes about {program.row_ns / 1e3:.1f} µs on the device"
+    else:
+        yield "how long a row takes is not known: none has run at this tier"
+    if program.planning_ns:
+        yield f"planned in {program.planning_ns / 1e6:.1f} ms, compiled in {program.compiling_ns / 1e6:.1f} ms"
     if program.refusal:
         yield f"no plan: {program.refusal}"
     if detail.compiled is not None:

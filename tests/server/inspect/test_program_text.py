@@ -33,6 +33,13 @@ def test_a_program_without_a_plan_tells_its_counts() -> None:
     assert "launches" not in text
 
 
+def test_a_time_that_was_not_measured_is_not_told_as_0() -> None:
+    unmeasured = replace(PLANNED.program, row_ns=0, planning_ns=0, compiling_ns=0)
+    text = program_text(replace(PLANNED, program=unmeasured))
+    assert "\nhow long a row takes is not known: none has run at this tier\n" in text
+    assert " 0.0 " not in text
+
+
 def test_a_plan_within_the_bounds_is_told_whole() -> None:
     assert bounded(PLANNED) == PLANNED
     assert bounded(UNPLANNED) == UNPLANNED

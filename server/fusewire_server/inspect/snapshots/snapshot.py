@@ -423,7 +423,7 @@ class ProgramView(Described):
     submissions: int
     """Number of submissions that had these rows."""
     row_ns: int
-    """Estimated device time of a row in ns."""
+    """Estimated device time of a row in ns; 0 before one has run at this tier."""
     planning_ns: int
     """Time of planning in ns."""
     compiling_ns: int
