@@ -6,8 +6,10 @@ the order in which they happened, then an end. A file without an end was cut sho
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -21,6 +23,8 @@ SCHEMA, VERSION = "fusewire-recording", 1
 _LONGEST_BYTES = (1 << 31) - 1  # of one record; a server takes arrays of up to 1 GiB by default
 _MOST_FIELDS = 8
 _FRAME, _UPLOAD, _RESULT, _END = range(4)
+
+_log = logging.getLogger("fusewire")
 
 
 Outcome = bytes | bool  # of a fetch: its value, or True for a value that is not kept, or False for a failure
@@ -61,7 +65,11 @@ Record = SentFrame | LargeUpload | Answer
 
 
 class RecordWriter:
-    """Writes a recording. Any thread may call `write`."""
+    """Writes a recording. Any thread may call `write`.
+
+    A recording that cannot be written, as on a full disk, stops with an error in the log. The session that is recorded
+    goes on.
+    """
 
     def __init__(self, path: Path, header: Header) -> None:
         """Creates the file. Raises ConfigurationError if it cannot be created."""
@@ -70,6 +78,7 @@ class RecordWriter:
         except OSError as reason:
             raise ConfigurationError(f"record = {path}: {reason.strerror}") from None
         self.keeps_values = header.keeps_values
+        self._path = path
         self._lock = threading.Lock()
         self._put(SCHEMA, VERSION, *header)
 
@@ -82,15 +91,21 @@ class RecordWriter:
 
     def end(self, at_ns: int) -> None:
         """Ends and closes the file. Does nothing if it has ended."""
-        self._put(_END, at_ns)
-        with self._lock:
-            self._file.close()
+        self._put(_END, at_ns, is_last=True)
 
-    def _put(self, *fields: object) -> None:
+    def _put(self, *fields: object, is_last: bool = False) -> None:
         packed = msgpack.packb(fields)
         with self._lock:
-            if not self._file.closed:
+            if self._file.closed:
+                return
+            try:
                 self._file.write(packed)
+                if is_last:
+                    self._file.close()
+            except OSError as reason:
+                with suppress(OSError):  # it writes what it still holds, and closes the file also if it cannot
+                    self._file.close()
+                _log.error("the recording %s was cut short: %s", self._path, reason.strerror)
 
 
 class Recording:

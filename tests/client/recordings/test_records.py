@@ -60,6 +60,18 @@ def test_a_file_that_has_ended_takes_no_record(tmp_path: Path) -> None:
     assert _read(tmp_path / "r") == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("size_bytes", [1, 1 << 20])  # within the buffer of a file, and beyond it
+def test_a_full_disk_ends_the_recording_and_nothing_else(caplog: pytest.LogCaptureFixture, size_bytes: int) -> None:
+    writer = RecordWriter(Path("/dev/full"), Header("me", keeps_values=True))
+    writer.write(LargeUpload(7, 1, b"a" * size_bytes))
+    writer.write(_RECORDS[0])
+    writer.end(10)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the recording /dev/full was cut short: No space left on device"
+    ]
+
+
 @pytest.mark.parametrize("missing", [1, 2, 9, 30])
 def test_a_file_that_was_cut_short_is_refused(tmp_path: Path, missing: int) -> None:
     raw = _write(tmp_path / "r", *_RECORDS)
