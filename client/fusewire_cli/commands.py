@@ -138,7 +138,13 @@ def _record(parser: argparse.ArgumentParser) -> None:
 
 def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, metavar="FILE", help="file of the recording")
-    parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        default=os.environ.get("FUSEWIRE_TARGET") or GRPC,
+        metavar="HOST:PORT",
+        help=f"server (FUSEWIRE_TARGET, otherwise {GRPC})",
+    )
     parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
     parser.add_argument(
         "--sessions", type=_sessions_at_once, default=1, metavar="N", help="sessions at once (%(default)s)"

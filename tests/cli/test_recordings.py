@@ -167,6 +167,19 @@ def test_a_difference_is_status_1(
     assert printed.count("is a failure") == 2 * len(differences)
 
 
+@pytest.mark.parametrize(("named", "asked"), [("gpu:1", "gpu:1"), ("", "127.0.0.1:7423")])
+def test_a_replay_without_a_target_asks_the_server_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, named: str, asked: str
+) -> None:
+    def replay(_path: Path, target: str, **_options: Any) -> fw.Replayed:
+        assert target == asked
+        return REPLAYED
+
+    monkeypatch.setattr(fw, "replay", replay)
+    monkeypatch.setenv("FUSEWIRE_TARGET", named)
+    assert main(["replay", "r"]) == 0
+
+
 def test_the_error_of_a_session_is_the_error_of_the_replay(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
