@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
+from http.client import BadStatusLine, HTTPException, RemoteDisconnected
 from typing import Any
 from urllib.parse import quote
 
@@ -53,6 +53,8 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
         text = raw.decode()
     except urllib.error.HTTPError as refused:
         raise _refusal(refused, url) from None
+    except BadStatusLine as reason:
+        raise ServerFault(f"no answer from {url}: {_why_no_http(reason, tls_ca)}") from None
     except (OSError, ValueError, HTTPException) as reason:
         raise ServerFault(f"no answer from {url}: {getattr(reason, 'reason', reason)}") from None
     return text
@@ -109,6 +111,13 @@ def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
     except OSError as reason:  # ssl.SSLError is a subclass of OSError
         raise ConfigurationError(f"--tls-ca {ca_file}: {reason}") from None
     return [urllib.request.HTTPSHandler(context=context)]
+
+
+def _why_no_http(reason: BadStatusLine, tls_ca: str | None) -> str:
+    """Returns what may be wrong if an answer is no HTTP. The bytes of the answer tell a reader nothing."""
+    if isinstance(reason, RemoteDisconnected):
+        return str(reason) if tls_ca else f"{reason}; if the server uses TLS, give --tls-ca"
+    return "it speaks no HTTP; is this the HTTP port of a Fusewire server (7424), and not its gRPC port (7423)?"
 
 
 def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:

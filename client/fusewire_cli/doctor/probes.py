@@ -118,8 +118,8 @@ def ask_inspection(address: Address, trusted: str, token: str) -> InspectionAnsw
         )
         answer = connection.getresponse()
         return InspectionAnswer(answer.status, _date(answer.headers["date"]))
-    except HTTPException as reason:
-        raise OSError(f"no HTTP: {reason or type(reason).__name__}") from None
+    except HTTPException as reason:  # its text may be the bytes of another protocol
+        raise OSError(f"it speaks no HTTP: {type(reason).__name__}") from None
     finally:
         connection.close()
 

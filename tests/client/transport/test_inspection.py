@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -19,6 +22,23 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspected]:
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     with inspected_server() as running:
         yield running
+
+
+@contextmanager
+def _answers(raw: bytes) -> Iterator[str]:
+    """A service that answers one request by these bytes. Yields its address."""
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(raw)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(30)
 
 
 def test_an_answer_is_json_or_text(server: Inspected) -> None:
@@ -49,6 +69,17 @@ def test_an_answer_that_is_no_json_is_a_fault(server: Inspected, text: str) -> N
     server.answers["/v1/stats"] = (200, text)
     with pytest.raises(ServerFault, match="no answer from"):
         inspect("/v1/stats", server.address, None)
+
+
+def test_the_port_of_another_protocol_is_told_without_its_bytes() -> None:
+    with _answers(b"\x00\x00\x18\x04\x00\x00") as address, pytest.raises(ServerFault, match="7424") as told:
+        inspect("/v1/stats", address, None)
+    assert "x18" not in str(told.value)
+
+
+def test_a_connection_that_is_closed_without_an_answer_may_need_tls() -> None:
+    with _answers(b"") as address, pytest.raises(ServerFault, match="give --tls-ca"):
+        inspect("/v1/stats", address, None)
 
 
 def test_an_answer_that_is_too_long_is_a_fault(server: Inspected, monkeypatch: pytest.MonkeyPatch) -> None:
