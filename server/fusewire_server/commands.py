@@ -143,9 +143,12 @@ def _serve(parsed: argparse.Namespace) -> int:
 
 
 def _check_health(parsed: argparse.Namespace) -> int:
-    alive = is_alive(_loaded(parsed).config.listen)
+    listen = _loaded(parsed).config.listen
+    alive = is_alive(listen)
     if parsed.json:
         print(json.dumps({"is_alive": alive}))
+    elif not alive:
+        print(f"fusewire: the server at {listen.http} does not answer /livez", file=sys.stderr)
     return DONE if alive else FAILED
 
 

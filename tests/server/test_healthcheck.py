@@ -49,6 +49,12 @@ def test_the_answer_as_json_says_whether_the_server_is_alive(
     assert json.loads(capsys.readouterr().out) == {"is_alive": False}
 
 
+def test_what_did_not_answer_is_told(ailing: HTTPServer, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"127.0.0.1:{ailing.server_port}"
+    assert commands.main(["healthcheck", "--http", address]) == 1
+    assert capsys.readouterr() == ("", f"fusewire: the server at {address} does not answer /livez\n")
+
+
 def test_a_server_that_answers_with_an_error_is_not_alive(ailing: HTTPServer) -> None:
     assert not is_alive(Listen(http=Address("127.0.0.1", ailing.server_port)))
 
