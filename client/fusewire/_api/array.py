@@ -379,8 +379,10 @@ class Array(Recorded):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         function = numpy_protocols.counterpart_of(ufunc)
-        if method != "__call__" or function is None:
-            return NotImplemented
+        if method != "__call__":
+            raise numpy_protocols.unsupported(f"{ufunc.__name__}.{method}")
+        if function is None:
+            raise numpy_protocols.unsupported(ufunc.__name__)
         if "out" in options:
             raise TypeError(
                 f"np.{ufunc.__name__} cannot write a value on a server to out=; for a += x write a += x.numpy()"
@@ -396,7 +398,7 @@ class Array(Recorded):
             return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
         function = numpy_protocols.counterpart_of(numpy_function)
         if function is None:
-            return NotImplemented
+            raise numpy_protocols.unsupported(numpy_function.__name__)
         if options:
             arguments, options = numpy_protocols.translate_arguments(numpy_function, function, arguments, options)
         return function(*arguments, **options)

@@ -64,6 +64,11 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
     return _KNOWN_HERE.get(numpy_function) or _MADE_OF_OURS.get(numpy_function, namesake)
 
 
+def unsupported(name: str) -> TypeError:
+    """Returns the error of a function that has no counterpart. NumPy's own error does not say what can be done."""
+    return TypeError(f"{name} does not take arrays on a server; give it their values: {name}(x.numpy())")
+
+
 def translate_arguments(
     numpy_function: Any, function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:

@@ -63,6 +63,22 @@ def test_an_option_of_numpys_that_there_is_not_here_is_named(
         function(session.array(A))
 
 
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (np.cumsum, "cumsum"),
+        (np.linalg.norm, "norm"),
+        (lambda x: np.hypot(A, x), "hypot"),
+        (np.add.reduce, "add.reduce"),
+    ],
+)
+def test_a_function_that_there_is_not_here_says_what_to_do(
+    session: fw.Session, function: Callable[[Any], Any], name: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"^{name} does not take .*: {name}\(x\.numpy\(\)\)$"):
+        function(session.array(A))
+
+
 def test_what_numpy_compares_may_be_named(session: fw.Session) -> None:
     x = session.array(A)
     assert np.allclose(a=x, b=A)
