@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fusewire._errors import ConfigurationError
 from fusewire.examples import picture, report, terminal
 from fusewire.examples.figures import Figures
 from fusewire.examples.measure import measure_running, measure_started
@@ -21,7 +22,12 @@ PASSED, FAILED = 0, 1
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the demo, prints a report and returns the exit status. Raises FusewireError if a process fails."""
+    """Runs the demo, prints a report and returns the exit status. Raises FusewireError if a process fails.
+
+    Raises ConfigurationError before it measures anything if there is no folder for the picture.
+    """
+    if not parsed.output.absolute().parent.is_dir():
+        raise ConfigurationError(f"--output {parsed.output}: there is no folder {parsed.output.parent}")
     figures = _measured(parsed)
     picture.draw(figures, parsed.output)
     if parsed.json:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fusewire._errors import ConfigurationError
 from fusewire.examples import digits
 from fusewire.examples.figures import Figures
 from fusewire_cli.main import command_line
@@ -48,6 +49,14 @@ def test_a_count_that_is_none_is_told_what_was_expected(count: str, capsys: pyte
     with pytest.raises(SystemExit):
         parse("--clients", count)
     assert f"argument --clients: expected a whole number, at least 1, not {count!r}\n" in capsys.readouterr().err
+
+
+def test_a_picture_without_a_folder_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(digits, "measure_started")
+    with pytest.raises(ConfigurationError, match="there is no folder"):
+        digits.run(parse("--output", str(tmp_path / "absent" / "curves.png")))
 
 
 def test_the_report_ends_with_the_verdict_and_names_the_picture(
