@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-from fusewire._errors import SessionLost
+from fusewire._errors import FusewireError, SessionLost
 from fusewire._transport.interface import Peer
 from fusewire.testing.memory_server import MemoryServer
 
@@ -70,9 +70,16 @@ class MemoryTransport:
         self._peer.on_lost(SessionLost("the connection was closed"))
 
     def _run(self) -> None:
-        while not self._is_closed:
-            self._awake.wait(self.run_once())
-            self._awake.clear()
+        """Exchanges frames until the session closes. What fails here ends the session, which would wait for ever."""
+        try:
+            while not self._is_closed:
+                self._awake.wait(self.run_once())
+                self._awake.clear()
+        except FusewireError as reason:
+            self._peer.on_lost(reason)
+        except Exception as reason:
+            self._peer.on_lost(SessionLost(f"the server in memory failed: {reason!r}"))
+            raise
 
     def _exchange(self, ask: Callable[[], list[bytes]]) -> None:
         with self._exchanging:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
+from typing import NoReturn
+
 import numpy as np
 import pytest
 
@@ -48,3 +53,28 @@ def test_the_example_of_the_docstring_is_true() -> None:
         for _ in range(10):
             x = x * 2
         assert x.numpy().tolist() == [1024, 3072]
+
+
+def _session_whose_programs_raise(failure: Exception) -> AbstractContextManager[fw.Session]:
+    def execute(*_: object) -> NoReturn:
+        raise failure
+
+    return session_in_memory(MemoryServer(execute=execute))
+
+
+def test_a_program_that_is_refused_ends_the_session_with_the_reason() -> None:
+    with _session_whose_programs_raise(fw.DtypeError("install a package")) as session:
+        x = session.array([1.0]) + 1
+        with pytest.raises(fw.DtypeError, match="install a package"):
+            x.numpy(timeout=30)
+
+
+def test_a_defect_of_the_server_ends_the_session_and_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: SimpleQueue[threading.ExceptHookArgs] = SimpleQueue()
+    monkeypatch.setattr(threading, "excepthook", shown.put)
+    defect = ZeroDivisionError("of ours")
+    with _session_whose_programs_raise(defect) as session:
+        x = session.array([1.0]) + 1
+        with pytest.raises(fw.SessionLost, match="of ours"):
+            x.numpy(timeout=30)
+    assert shown.get(timeout=30).exc_value is defect
