@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DONE, FAILED, USAGE = 0, 1, 2
 TRACEBACK_VARIABLE = "FUSEWIRE_TRACEBACK"
 
-_EXTRA_OF_PACKAGE = {"matplotlib": "demo", "rich": "cli"}
+_EXTRA_OF_PACKAGE = {"matplotlib": "demo", "rich": "cli", "hdrh": "load", "psutil": "load"}
 _SERVER_NAMES = frozenset(command.name for command in SERVER_COMMANDS)
 
 

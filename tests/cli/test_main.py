@@ -99,13 +99,20 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["demo", "--clients", "3"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        ("matplotlib.pyplot", "matplotlib is missing: pip install 'fusewire[demo]'"),
+        ("psutil", "psutil is missing: pip install 'fusewire[load]'"),
+    ],
+)
 def test_a_missing_extra_is_told_with_what_to_type(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, told: str
 ) -> None:
-    missing = ModuleNotFoundError("No module named 'matplotlib.pyplot'", name="matplotlib.pyplot")
+    missing = ModuleNotFoundError(f"No module named {module!r}", name=module)
     monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
     assert main(["demo"]) == 1
-    assert capsys.readouterr().err == "fusewire: matplotlib is missing: pip install 'fusewire[demo]'\n"
+    assert capsys.readouterr().err == f"fusewire: {told}\n"
 
 
 def test_a_server_command_without_the_server_is_told_with_what_to_type(
