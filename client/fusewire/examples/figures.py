@@ -114,7 +114,7 @@ class PeakBytes:
 
 @dataclass(frozen=True)
 class ServerName:
-    """The server and its backend. `has_compiler` is None if the server was not inspected."""
+    """The server and its backend. If it was not inspected, the texts are empty, and `has_compiler` is None."""
 
     target: str
     backend: str

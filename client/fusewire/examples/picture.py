@@ -22,7 +22,8 @@ def draw(figures: Figures, path: Path) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch")
     axes.set_ylabel("mean cross-entropy while training")
-    axes.set_title(f"Handwritten digits, {len(figures.together.clients)} clients at once on {figures.server.backend}")
+    server = figures.server.backend or figures.server.target
+    axes.set_title(f"Handwritten digits, {len(figures.together.clients)} clients at once on {server}")
     axes.grid(visible=True, which="both", linewidth=0.3)
     axes.legend(title="learning rate: held-out accuracy")
     figure.savefig(path, dpi=120, format="png")

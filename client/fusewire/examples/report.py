@@ -36,7 +36,9 @@ def tables(figures: Figures) -> tuple[Table, Table]:
 
 def closing_lines(figures: Figures) -> list[str]:
     """Returns the lines that follow the tables. The last line is the verdict."""
-    lines = [f"server: {figures.server.backend} at {figures.server.target}: {figures.server.detail}"]
+    server = figures.server
+    described = f"{server.backend} at {server.target}: {server.detail}"
+    lines = [f"server: {described if server.backend else server.target}"]
     if figures.is_op_by_op:
         lines.append("tier 0 only: the server has no compiler, so every program ran op by op")
     lines.append(_programs_line(figures.together))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fusewire.examples.figures import Figures
+from fusewire.examples.figures import Figures, ServerName
 from fusewire.examples.report import UNKNOWN, Table, as_json, closing_lines, plain, tables
 from tests.client.examples.canned import SERVER, figures
 
@@ -51,6 +51,8 @@ def test_what_a_server_does_not_tell_is_left_out() -> None:
         together=replace(measured.together, server=None),
     )
     assert "launches" not in work(silent)
+    unnamed = replace(silent, server=ServerName("gpu:7423", "", "", has_compiler=None))
+    assert closing_lines(unnamed)[0] == "server: gpu:7423"
     assert not any("peak" in line for line in closing_lines(silent))
 
 
