@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import ssl
 import threading
@@ -13,6 +14,9 @@ import grpc
 from fusewire_protos.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
+
+# The types of key that gRPC uses, as they stand in a certificate: RSA, P-256 and P-384.
+_KEY_TYPES = tuple(map(bytes.fromhex, ("06092a864886f70d010101", "06082a8648ce3d030107", "06052b81040022")))
 
 Signature = tuple[tuple[int, int, int], ...]
 
@@ -31,7 +35,7 @@ class CertificateFiles:
     """
 
     def __init__(self, cert: Path, key: Path) -> None:
-        """Raises ConfigurationError if the files cannot be read or do not belong together."""
+        """Raises ConfigurationError if the files cannot be read or used, or do not belong together."""
         self.cert, self.key = cert, key
         self._lock = threading.Lock()  # guards the next fields
         try:
@@ -72,12 +76,21 @@ class CertificateFiles:
         # old certificate of another type.
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(self.cert, self.key, _refuse_encrypted)  # gRPC would only log a mismatch
-        return CertificatePair(self.key.read_bytes(), self.cert.read_bytes()), tls
+        pair = CertificatePair(self.key.read_bytes(), self.cert.read_bytes())
+        _refuse_other_keys(pair.chain)
+        return pair, tls
 
 
 def _refuse_encrypted() -> NoReturn:
     """Answers OpenSSL, which would otherwise ask for a passphrase on the terminal."""
     raise OSError("the key is encrypted, and the server needs a key without a passphrase")
+
+
+def _refuse_other_keys(chain: bytes) -> None:
+    """Raises OSError for a key that gRPC does not use: it would close each handshake without a word."""
+    own = chain.partition(b"-----BEGIN CERTIFICATE-----")[2].partition(b"-----END CERTIFICATE-----")[0]
+    if own and not any(each in base64.b64decode(own) for each in _KEY_TYPES):
+        raise OSError("the key must be RSA, P-256 or P-384, because gRPC uses no other")
 
 
 def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:

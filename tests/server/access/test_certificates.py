@@ -17,20 +17,11 @@ from fusewire.testing import serve_subprocess
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 
+P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 
-def make(cert: Path, key: Path) -> None:
-    command = (
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "1",
-    )
+
+def make(cert: Path, key: Path, kind: tuple[str, ...] = P_256) -> None:
+    command = ("openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "1")
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
     subprocess.run((*command, *names, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=30)
 
@@ -39,6 +30,24 @@ def test_files_that_have_not_changed_are_not_loaded_again(certificate: tuple[Pat
     files = CertificateFiles(*certificate)
     assert files.renew() is None
     assert files.pair == (certificate[1].read_bytes(), certificate[0].read_bytes())
+
+
+@pytest.mark.parametrize("kind", [("rsa:2048",), P_256, ("ec", "-pkeyopt", "ec_paramgen_curve:P-384")])
+def test_the_keys_that_grpc_uses_are_loaded(certificate: tuple[Path, Path], kind: tuple[str, ...]) -> None:
+    make(*certificate, kind)
+    assert CertificateFiles(*certificate).pair.chain == certificate[0].read_bytes()
+
+
+@pytest.mark.parametrize("kind", [("ed25519",), ("ec", "-pkeyopt", "ec_paramgen_curve:P-521")])
+def test_a_key_that_grpc_does_not_use_is_refused(
+    certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture, kind: tuple[str, ...]
+) -> None:
+    files = CertificateFiles(*certificate)
+    make(*certificate, kind)
+    with pytest.raises(ConfigurationError, match="RSA, P-256 or P-384"):
+        CertificateFiles(*certificate)
+    assert files.renew() is None
+    assert "RSA, P-256 or P-384" in caplog.text
 
 
 def test_changed_files_are_loaded_once(certificate: tuple[Path, Path]) -> None:
