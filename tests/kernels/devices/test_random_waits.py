@@ -40,6 +40,8 @@ from tests.kernels.random_waits import plan_with_random_waits
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
+_BATCHES = (1, 4, 64)
+# Of each body: they are shared out among its cases, so that other processes get the GPU too.
 RUNS = int(os.environ.get("FUSEWIRE_RANDOM_WAITS_RUNS", "1000"))
 WIDTH = 256
 COUNTS = [(count, count // 2 + 2, 3) for count in range(3, 41)][:RUNS]  # of three rows with clusters of their own
@@ -137,6 +139,9 @@ def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], bod
     return Case(LoopTable(slots, counts, counts[0], 1, frozenset(range(lives)), frozenset(moving_columns)), results)
 
 
+_CASES = (last_results, all_results)
+
+
 def state_bytes(plan: Plan) -> int:
     """The size of the state in float32, from the rows and columns of the product."""
     assert plan.persistent is not None
@@ -165,8 +170,8 @@ def run(device: Device, plan: Any, case: Case) -> list[bytes]:
     return [bytes(readback.data()) for readback in readbacks]
 
 
-@pytest.mark.parametrize("case_of", [last_results, all_results])
-@pytest.mark.parametrize("batch", [1, 4, 64])
+@pytest.mark.parametrize("case_of", _CASES)
+@pytest.mark.parametrize("batch", _BATCHES)
 @pytest.mark.parametrize("name", BODIES)
 def test_random_waits_change_no_byte_in_many_runs(
     name: str, batch: int, case_of: Any, device: Device, tmp_path: Path
@@ -179,6 +184,6 @@ def test_random_waits_change_no_byte_in_many_runs(
     cases = [case_of(device, plan, inputs, BODIES[name], counts) for counts in COUNTS]
     expected = [run(device, without, case) for case in cases]
     assert all(any(result) for results in expected for result in results)
-    for number in range(RUNS):
+    for number in range(-(-RUNS // (len(_BATCHES) * len(_CASES)))):
         place = number % len(cases)
         assert run(device, waiting, cases[place]) == expected[place], f"run {number} of counts {COUNTS[place]}"

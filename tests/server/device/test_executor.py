@@ -179,7 +179,7 @@ def test_a_loop_that_finds_no_memory_for_a_later_slice_gives_back_that_of_its_re
 def test_a_plan_without_a_persistent_kernel_is_launched_though_the_device_has_kernels() -> None:
     writer = Writer()
     x, w = writer.input(4, 4), writer.input(4, 4)
-    following = writer.sum(writer.tanh(writer.matmul(x, w)), axes=(1,), keepdims=True)
+    following = writer.sum(writer.tanh(writer.matmul(x, w)), axes=(0,), keepdims=True)
     spread = writer.add(x, following)
     world = World(program=writer.program(spread, carried=[(x, spread)]))
     assert world.plan.persistent is None
