@@ -117,7 +117,7 @@ class MatrixGroup(NamedTuple):
 
     def is_one_a_row(self, store: int) -> bool:
         """Returns whether a store writes one element for each row, which all threads of the row compute."""
-        is_reduced = self.body.has_inner and self.placed.columns > 1 and self.store_strides[store][-1] == 0
+        is_reduced = self.body.has_inner and self.store_strides[store][-1] == 0
         return self.placed.columns == 0 or is_reduced
 
     @property
@@ -134,7 +134,7 @@ def group_of(body: LoopBody, rows: int, instance: Instance) -> MatrixGroup:
     outer = sizes[: kernel.rank]
     if not kernel.has_inner:
         return MatrixGroup(instance, kernel, _placed(outer, rows), None)
-    is_along = prod(outer) == rows and sum(extent != 1 for extent in outer) <= 1
+    is_along = prod(outer) == rows and sum(extent != 1 for extent in outer) <= 1 and sizes[kernel.rank] > 1
     require("an iteration reduces along other dimensions", is_met=is_along)
     places = (*_with_ones(outer, Place.ROW), Place.COLUMN)
     return MatrixGroup(instance, kernel, Placed(places, sizes[kernel.rank]), None)

@@ -61,6 +61,13 @@ def reducing_along_rows() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
+def reducing_one_column() -> Program:
+    writer = Writer()
+    h, w, v = writer.input(1, 1), writer.input(1, 8), writer.input(8, 1)
+    following = writer.sum(writer.tanh(writer.matmul(writer.matmul(h, w), v)), axes=(1,), keepdims=True)
+    return writer.program(following, carried=[(h, following)])
+
+
 def of_other_rows() -> Program:
     writer = Writer()
     h, w, x, u = writer.input(4, 8), writer.input(8, 8), writer.input(5, 8), writer.input(8, 6)
@@ -158,6 +165,7 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
         (of_two_shapes(), "different rows"),
         (finding_the_place_of_the_greatest(), "reduces other values than float32, or to positions"),
         (reducing_along_rows(), "along other dimensions"),
+        (reducing_one_column(), "along other dimensions"),
         (of_other_rows(), "results of other rows"),
         (spread_over_columns(), "other columns"),
         (of_nine_products(), "more than 8 products"),

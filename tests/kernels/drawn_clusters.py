@@ -1,0 +1,114 @@
+"""Draws bodies of loops that a persistent cluster may run: products, reductions and pointwise ops on matrices.
+
+The matrices have the same rows. They may be turned, so that rows are the last axis and the weights are on the left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from fusewire_protos.ops.shapes import Shape
+from fusewire_protos.programs.program import Program
+from tests.kernels.programs import Writer
+
+_WIDTHS = (1, 3, 8, 33, 64, 100)
+_UNARY = ("tanh", "sigmoid", "negative", "abs")
+_BINARY = ("add", "subtract", "multiply", "maximum")
+_REDUCTIONS = ("sum", "mean", "max", "min")
+
+
+class Matrix(NamedTuple):
+    """A value, by its number in the program, and how many columns it has; with 0 it has one element a row."""
+
+    value: int
+    columns: int
+
+
+class Drawn(NamedTuple):
+    """An op of the body; `first`, `second` and `columns` choose among what is known at its place."""
+
+    kind: str
+    name: int
+    first: int
+    second: int
+    columns: int
+
+
+_OPS = st.builds(
+    Drawn,
+    st.sampled_from(["product", "product", "product of an input", "unary", "binary", "reduction", "row", "bias"]),
+    *[st.integers(0, 9)] * 4,
+)
+
+
+@st.composite
+def drawn_bodies(draw: st.DrawFn) -> Program:
+    """Programs whose states are of one to three matrices."""
+    rows, is_turned = draw(st.sampled_from([1, 1, 2, 5, 40])), draw(st.booleans())
+    widths = draw(st.lists(st.sampled_from(_WIDTHS), min_size=1, max_size=2, unique=True))
+    states = draw(st.lists(st.sampled_from(widths), min_size=1, max_size=3))
+    body = _Body(rows, widths, states, is_turned=is_turned)
+    for op in draw(st.lists(_OPS, min_size=2, max_size=9)):
+        body.add(op)
+    return body.program(draw(st.lists(st.integers(0, 9), min_size=3, max_size=3)))
+
+
+class _Body:
+    def __init__(self, rows: int, widths: list[int], states: list[int], *, is_turned: bool) -> None:
+        self._writer, self._widths, self._is_turned = Writer(), widths, is_turned
+        self._states = [self._input(rows, columns) for columns in states]
+        self._weights = {(k, columns): self._input(k, columns).value for k in widths for columns in widths}
+        self._inputs = [self._input(rows, 20)]
+        self._weights |= {(20, columns): self._input(20, columns).value for columns in widths}
+        self._biases = {columns: self._input(1, columns).value for columns in widths}
+        self._scalar = self._writer.scalar()
+        self._matrices, self._of_rows = [*self._states], list[Matrix]()
+
+    def _shape(self, rows: int, columns: int) -> Shape:
+        return (columns, rows) if self._is_turned else (rows, columns)
+
+    def _input(self, rows: int, columns: int) -> Matrix:
+        return Matrix(self._writer.input(*self._shape(rows, columns)), columns)
+
+    def add(self, op: Drawn) -> None:
+        writer = self._writer
+        value, columns = self._matrices[op.first % len(self._matrices)]
+        others = [each.value for each in self._matrices if each.columns == columns]
+        match op.kind:
+            case "product":
+                self._multiply(Matrix(value, columns), op.columns)
+            case "product of an input":
+                self._multiply(self._inputs[0], op.columns)
+            case "unary":
+                self._keep(writer.op(_UNARY[op.name % len(_UNARY)], value), columns)
+            case "binary":
+                second = others[op.second % len(others)]
+                self._keep(writer.op(_BINARY[op.name % len(_BINARY)], value, second), columns)
+            case "bias":
+                self._keep(writer.add(value, self._biases[columns]), columns)
+            case "reduction":
+                name, axes = _REDUCTIONS[op.name % len(_REDUCTIONS)], (0,) if self._is_turned else (1,)
+                self._of_rows.append(Matrix(writer.op(name, value, attributes=(axes, True)), 0))
+            case "row" if self._of_rows:
+                of_rows = self._of_rows[op.second % len(self._of_rows)].value
+                self._keep(writer.multiply(value, writer.tanh(of_rows)), columns)
+
+    def _multiply(self, left: Matrix, choice: int) -> None:
+        columns = self._widths[choice % len(self._widths)]
+        weights = self._weights[left.columns, columns]
+        operands = (weights, left.value) if self._is_turned else (left.value, weights)
+        self._keep(self._writer.matmul(*operands), columns)
+
+    def _keep(self, value: int, columns: int) -> None:
+        self._matrices.append(Matrix(value, columns))
+
+    def program(self, choices: list[int]) -> Program:
+        """The next states are chosen among the last matrices of their shape, and kept small."""
+        carried = []
+        for state, choice in zip(self._states, choices, strict=False):
+            like = [each.value for each in self._matrices if each.columns == state.columns][-3:]
+            following = self._writer.tanh(self._writer.multiply(like[choice % len(like)], self._scalar))
+            carried.append((state.value, following))
+        return self._writer.program(*{following for _, following in carried}, carried=carried)
