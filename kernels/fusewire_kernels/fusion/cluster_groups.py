@@ -45,8 +45,8 @@ def _placed(extents: tuple[int, ...], rows: int) -> Placed:
     told, elements = [extent for extent in extents if extent != 1], prod(extents)
     if told == [rows] or elements == rows == 1:
         return Placed(_with_ones(extents, Place.ROW), 0)
-    is_matrix = elements % rows == 0 and (len(told) == 1 or (len(told) == 2 and told[0] == rows))
-    require("an iteration computes arrays of different rows", is_met=is_matrix and elements > 0)
+    is_matrix = elements > 0 and elements % rows == 0 and (len(told) == 1 or (len(told) == 2 and told[0] == rows))
+    require("an iteration computes arrays of different rows", is_met=is_matrix)
     found = (Place.POINT,) if len(told) == 1 else (Place.ROW, Place.COLUMN)
     return Placed(_with_ones(extents, *found), elements // rows)
 
@@ -127,6 +127,7 @@ class MatrixGroup(NamedTuple):
 
 def group_of(body: LoopBody, rows: int, instance: Instance) -> MatrixGroup:
     """Returns a group of a body whose matrices have so many rows. Raises Obstacle if no cluster can run it."""
+    require("it has no rows", is_met=rows > 0)
     kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
     if isinstance(kernel, ProductKernel):
         return _product_group(body, rows, instance, kernel)
@@ -149,6 +150,7 @@ def _product_group(body: LoopBody, rows: int, instance: Instance, kernel: Produc
     left = _left_of(body, instance)
     is_turned = down != rows if left is None else left == _RIGHT
     require("a product has results of other rows", is_met=rows == (across if is_turned else down))
+    require("a product has no elements", is_met=min(down, across, inner) > 0)
     if is_turned:
         turned = Multiplied(_RIGHT, inner, (b_column, b_inner), (a_inner, a_row))
         return MatrixGroup(instance, epilogue, Placed((Place.COLUMN, Place.ROW), down), turned)

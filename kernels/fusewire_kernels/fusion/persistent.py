@@ -4,10 +4,10 @@ It can if each value that an iteration takes from the one before is known where 
 
 - The body of the loop is one pointwise group, and each carried value is needed at the point at which it is computed.
   Then it stays in a register.
-- The groups of the body compute matrices of the same rows and columns, or one element for each row. They are products
-  of float32 with a matrix that stays the same, pointwise ops, and reductions along the columns. What a product
-  multiplies by that matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that
-  one group takes from another, must be needed at the point at which it is computed.
+- The groups of the body compute matrices of the same rows, or one element for each row. They are products of float32
+  with a matrix that stays the same, pointwise ops, and reductions along the columns. What a product multiplies by that
+  matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that one group takes
+  from another, must be needed at the point at which it is computed.
 
 A product `w @ h` with a carried h is the product of the transposed matrices: each of its elements is the same chain of
 fused multiply-adds. Then rows are the columns of h.
@@ -40,6 +40,7 @@ def persistent_of(
         return ""
     groups = [instances[group] for launch in launches for group in launch.groups]
     try:
+        require("an iteration computes no elements", is_met=bool(groups))
         body = LoopBody(program, graph, groups)
         kernel = groups[0].lowered.kernel
         if len(groups) == 1 and isinstance(kernel, LoopKernel) and not kernel.has_inner:

@@ -68,6 +68,13 @@ def reducing_one_column() -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
+def of_no_elements(rows: int, columns: int, inner: int) -> Program:
+    writer = Writer()
+    h, w, v = writer.input(rows, columns), writer.input(columns, inner), writer.input(inner, columns)
+    following = writer.tanh(writer.add(writer.matmul(writer.matmul(h, w), v), h))
+    return writer.program(following, carried=[(h, following)])
+
+
 def of_other_rows() -> Program:
     writer = Writer()
     h, w, x, u = writer.input(4, 8), writer.input(8, 8), writer.input(5, 8), writer.input(8, 6)
@@ -167,6 +174,8 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
         (reducing_along_rows(), "along other dimensions"),
         (reducing_one_column(), "along other dimensions"),
         (of_other_rows(), "results of other rows"),
+        (of_no_elements(0, 8, 8), "no elements"),
+        (of_no_elements(2, 0, 8), "no elements"),
         (spread_over_columns(), "other columns"),
         (of_nine_products(), "more than 8 products"),
         (multiplied_by_what_it_computes(), "both operands of a product are computed"),
