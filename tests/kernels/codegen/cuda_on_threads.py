@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.plan.plan import OutputColumn, Plan
+from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
@@ -97,16 +97,12 @@ class ClusterKernel:
         again = [index for index in range(reads) if moving[index] and index not in launch.carried]
         counts = np.array([count], np.int64)
         loop = _Loop(slots.ctypes.data, counts.ctypes.data, 1, len(plan.columns), count, count, 1)
-        loop.moving, loop.each = sum(1 << index for index in again), (1 << _outputs(plan)) - 1
+        loop.moving, loop.each = sum(1 << index for index in again), (1 << launch.outputs) - 1
         operands, sizes = np.array(launch.operands, np.int64), np.array(launch.sizes, np.int64)
         blocks_of_cluster = launch.blocks // launch.clusters
         pointers = (ctypes.c_void_p(sizes.ctypes.data), ctypes.c_void_p(operands.ctypes.data), ctypes.byref(loop))
         self._library.run(launch.blocks, blocks_of_cluster, 1, *pointers)
         return results
-
-
-def _outputs(plan: Plan) -> int:
-    return sum(isinstance(column, OutputColumn) for column in plan.columns)
 
 
 def _with_bodies(text: str) -> str:
