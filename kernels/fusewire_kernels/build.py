@@ -21,7 +21,7 @@ from typing import NamedTuple
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE, entries, layout_of
 from fusewire_kernels.codegen.kernel import Kernel
-from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
+from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule

@@ -1,1 +1,1 @@
-"""Generates the text of kernels: one body for every dialect. Pure."""
+"""Generates the text of kernels. Pure."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.codegen.cluster_shape import cluster_shape
 from fusewire_kernels.codegen.kernel import (
     Argument,
     Exchanged,
@@ -14,6 +13,7 @@ from fusewire_kernels.codegen.kernel import (
     StageInput,
     StageProduct,
 )
+from fusewire_kernels.codegen.persistent.cluster_shape import cluster_shape
 from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
 from fusewire_kernels.fusion.loop_body import LoopBody, Persistent, require, require_few, require_in_place
 from fusewire_kernels.fusion.lowering import Instance

@@ -1,4 +1,4 @@
-"""The groups of a loop's body as matrices of one shape, of which a cluster computes the elements. Pure."""
+"""The groups of a loop's body as matrices of the same rows, of which a cluster computes the elements. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that starts every kernel: primitives, math, order of reductions."""
+"""Text that starts every kernel."""
 
 from functools import cache
 from importlib.resources import files

@@ -1,1 +1,1 @@
-"""Text of whole algorithms, with `$` placeholders."""
+"""Text of whole algorithms."""

@@ -21,10 +21,17 @@ from contextlib import contextmanager
 from itertools import accumulate
 
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape, depth, pitch
-from fusewire_kernels.codegen.cluster_steps import Phase, Step, phase_of, steps_of
 from fusewire_kernels.codegen.kernel import PersistentCluster, Place, ReducedValue, Source, Stage, StageProduct
-from fusewire_kernels.codegen.persistent_text import (
+from fusewire_kernels.codegen.persistent.cluster_shape import (
+    DEPTH_STEP,
+    THREADS,
+    ClusterShape,
+    cluster_shape,
+    depth,
+    pitch,
+)
+from fusewire_kernels.codegen.persistent.cluster_steps import Phase, Step, phase_of, steps_of
+from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
     address,
     input_address,

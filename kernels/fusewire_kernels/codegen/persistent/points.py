@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fusewire_kernels.codegen.bodies import TYPES, weight
 from fusewire_kernels.codegen.kernel import CarriedInput, PersistentPoints
 from fusewire_kernels.codegen.loops_cuda import product_of, write_positions
-from fusewire_kernels.codegen.persistent_text import (
+from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
     input_address,
     output_address,

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.cluster_shape import THREADS, most_in_turn
 from fusewire_kernels.codegen.kernel import PersistentKernel, PersistentPoints
-from fusewire_kernels.codegen.persistent_cluster import cluster_text, shape_of
-from fusewire_kernels.codegen.persistent_points import POINT_THREADS, points_text
+from fusewire_kernels.codegen.persistent.cluster import cluster_text, shape_of
+from fusewire_kernels.codegen.persistent.cluster_shape import THREADS, most_in_turn
+from fusewire_kernels.codegen.persistent.points import POINT_THREADS, points_text
 from fusewire_kernels.plan.plan import KernelSource
 
 _MOST_POINT_BLOCKS = 1 << 16

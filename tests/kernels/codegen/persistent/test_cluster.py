@@ -12,7 +12,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.programs.program import Program
 from tests.effort import usually_the_same
-from tests.kernels.codegen.cuda_on_threads import COMPILER, Array, ClusterKernel
+from tests.kernels.codegen.persistent.cuda_on_threads import COMPILER, Array, ClusterKernel
 from tests.kernels.drawn_clusters import drawn_bodies
 from tests.kernels.loops_of_note import (
     descending,

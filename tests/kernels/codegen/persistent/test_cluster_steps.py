@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fusewire_kernels.build import design
-from fusewire_kernels.codegen.cluster_steps import Phase, Step, steps_of
 from fusewire_kernels.codegen.kernel import PersistentCluster
+from fusewire_kernels.codegen.persistent.cluster_steps import Phase, Step, steps_of
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.persistent import persistent_of

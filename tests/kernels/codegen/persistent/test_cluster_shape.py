@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.codegen.cluster_shape import (
+from fusewire_kernels.codegen.persistent.cluster_shape import (
     MOST_SHARED_BYTES,
     THREADS,
     ClusterShape,

@@ -1,0 +1,1 @@
+"""Kernels that run all iterations of a loop. Pure."""
