@@ -9,7 +9,7 @@ import numpy as np
 
 from loadtests.workloads.loops import Floats, Functions
 
-GATED_OPS = 11  # in one step
+GATED_OPS = 10  # in one step
 NORMED_OPS = 5  # in one step
 _GAIN = 2.0  # with it the state of gated units changes in every step, and rounding errors do not grow
 
