@@ -6,6 +6,7 @@ instances  turns each group into a kernel with its sizes                        
 launches   joins equal independent instances to one launch                             (fusion.horizontal)
 arena      decides where intermediate buffers lie in the arena                         (memory)
 persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent)
+narrowing  computes only the slices that are read, if they hinder that                 (graph.narrowing)
 plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
 `after_pass` lets tests check the output of each pass before the next begins.
@@ -13,7 +14,7 @@ plan       writes kernels as text, and operands as columns of the slot table    
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from fusewire_kernels.fusion.persistent import persistent_of
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand
+from fusewire_kernels.graph.narrowing import narrowed
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
@@ -94,8 +96,12 @@ def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) ->
 
 
 def design(program: Program) -> Design:
-    """Runs all passes up to the arena."""
-    graph = build_graph(program)
+    """Returns the design of a program by all passes up to the arena."""
+    return design_of(program, build_graph(program))
+
+
+def design_of(program: Program, graph: Graph) -> Design:
+    """Returns the design of a program whose graph is made, by all passes from there up to the arena."""
     _show("graph", graph)
     fusion = fuse(graph)
     _show("fusion", fusion)
@@ -153,23 +159,24 @@ def _launched(
 def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
     found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
+    if found and isinstance(found, str) and (narrow := narrowed(plan.graph)) is not None:
+        plan = design_of(plan.program, narrow)
+        found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
     if not isinstance(found, str):
-        return _with_launch(written, found, tuple(_refs_in(written, _Columns(plan), found.operands)))
+        return _with_launch(written, found, _Columns(plan))
     reason = (f"each iteration is launched: {found}",) if found else ()
     return replace(written, explanation=written.explanation + reason)
 
 
-def _refs_in(written: Plan, columns: _Columns, operands: Iterable[Operand]) -> Iterator[OperandRef]:
-    """Finds operands in the columns of a plan. `columns` are those of its design."""
-    # Columns of different types may be equal as tuples.
-    places = {(type(column), column): index for index, column in enumerate(written.columns)}
-    for ref in columns.refs(operands):
-        column = columns.columns[ref.column]
-        yield ref._replace(column=places[type(column), column])
-
-
-def _with_launch(written: Plan, found: Persistent, operands: tuple[OperandRef, ...]) -> Plan:
-    """Adds a persistent kernel, and the launch of it, to a plan."""
+def _with_launch(written: Plan, found: Persistent, columns: _Columns) -> Plan:
+    """Adds a persistent kernel, and the launch of it, to a plan. `columns` are those of the kernel's design."""
+    refs, known = columns.refs(found.operands), list(written.columns)
+    places = {_typed(column): index for index, column in enumerate(known)}
+    for column in [columns.columns[ref.column] for ref in refs]:
+        if _typed(column) not in places:
+            places[_typed(column)] = len(known)
+            known.append(column)
+    operands = tuple([ref._replace(column=places[_typed(columns.columns[ref.column])]) for ref in refs])
     launch = PersistentLaunch(
         len(written.kernels),
         found.sizes,
@@ -182,9 +189,15 @@ def _with_launch(written: Plan, found: Persistent, operands: tuple[OperandRef, .
     return replace(
         written,
         kernels=(*written.kernels, persistent_source(found.kernel)),
+        columns=tuple(known),
         explanation=(*written.explanation, "one launch runs many iterations"),
         persistent=launch,
     )
+
+
+def _typed(column: Column) -> tuple[type[Column], Column]:
+    """Returns what tells a column from others. Columns of different types may be equal as tuples."""
+    return type(column), column
 
 
 def _show(name: str, *made: object) -> None:

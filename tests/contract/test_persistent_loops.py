@@ -95,7 +95,7 @@ def fed(data: Data, step: int, state: State) -> State:
     return (fw.tanh(given + h @ data.weights + data.shift),)
 
 
-def narrowing(data: Data, _: int, state: State) -> State:
+def bottleneck(data: Data, _: int, state: State) -> State:
     (h,) = state
     few = data.start.shape[1] // 3
     return (fw.tanh(fw.tanh(h @ data.gates[:, :few] + 0.1) @ data.more[:few]) + h * 0.5,)
@@ -155,7 +155,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
 
 BODIES = (
     *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked),
-    *(fed, narrowing, descending, turned, solving, attending, pointwise),
+    *(fed, bottleneck, descending, turned, solving, attending, pointwise),
 )
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
@@ -214,7 +214,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
 
 
 @pytest.mark.parametrize(
-    "body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, narrowing, descending, solving, attending]
+    "body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, bottleneck, descending, solving, attending]
 )
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]

@@ -51,6 +51,19 @@ def with_memory(rows: int, width: int) -> Program:
     return writer.program(following, cell, carried=[(h, following), (c, cell)])
 
 
+def with_gates_together(rows: int, width: int) -> Program:
+    """Long short-term memory with one product for all gates: i, f, g, o are slices of h @ w + b."""
+    writer = Writer()
+    h, c = writer.input(rows, width), writer.input(rows, width)
+    w, b, s = writer.input(width, 4 * width), writer.input(4 * width), writer.scalar()
+    gates = writer.add(writer.matmul(h, w), b)
+    i, f, g, o = [writer.slice(gates, (1,), (width,)) for _ in range(4)]
+    kept = writer.multiply(writer.multiply(writer.sigmoid(f), c), s)
+    cell = writer.add(kept, writer.multiply(writer.sigmoid(i), writer.tanh(g)))
+    following = writer.multiply(writer.sigmoid(o), writer.tanh(cell))
+    return writer.program(following, cell, carried=[(h, following), (c, cell)])
+
+
 def driven(rows: int, width: int) -> Program:
     """h = tanh(h @ w + x @ u · s), with x of half the width, which may change in each step."""
     writer = Writer()
@@ -62,7 +75,7 @@ def driven(rows: int, width: int) -> Program:
     return writer.program(following, carried=[(h, following)])
 
 
-def narrowing(rows: int, width: int) -> Program:
+def bottleneck(rows: int, width: int) -> Program:
     """h = tanh(tanh(h @ v) @ w) + h · s, where the inner product has a quarter of the columns."""
     writer = Writer()
     h, v, w = (writer.input(*each) for each in ((rows, width), (width, width // 4), (width // 4, width)))

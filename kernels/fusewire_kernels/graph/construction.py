@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
-from fusewire_kernels.graph.graph import CONSTANT, INPUT, LEAVES, SCALAR, SLOTS, Graph, Operand, Value
+from fusewire_kernels.graph.graph import CONSTANT, INPUT, LEAVES, SCALAR, SLOTS, Graph, Operand, Value, needs_and_uses
 from fusewire_kernels.graph.op_builder import OpBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.ops.dtypes import DType
@@ -20,7 +20,7 @@ def build_graph(program: Program) -> Graph:
     construction = _Construction(program, needed_ops(program))
     construction.add_ops()
     outputs = construction.outputs()
-    return Graph(tuple(construction.values), outputs, *_needs_and_uses(construction.values, outputs))
+    return Graph(tuple(construction.values), outputs, *needs_and_uses(construction.values, outputs))
 
 
 def needed_ops(program: Program) -> list[bool]:
@@ -141,18 +141,3 @@ class _Construction:
         value = self.values[operand.value]
         is_computed = value.form not in LEAVES
         return is_computed and operand.layout.is_dense and prod(value.shape) == prod(operand.layout.shape)
-
-
-def _needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
-    """`Graph.is_needed` and `Graph.uses`."""
-    is_needed = [False] * len(values)
-    uses = [0] * len(values)
-    for number in outputs:
-        uses[number] += 1
-    for number in range(len(values) - 1, -1, -1):
-        value = values[number]
-        if uses[number if value.target is None else value.target.value]:
-            is_needed[number] = True
-            for base, _ in value.operands:
-                uses[base] += 1
-    return tuple(is_needed), tuple(uses)

@@ -88,3 +88,18 @@ class Graph(NamedTuple):
     outputs: tuple[int, ...]
     is_needed: tuple[bool, ...]
     uses: tuple[int, ...]
+
+
+def needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+    """Returns `Graph.is_needed` and `Graph.uses`."""
+    is_needed = [False] * len(values)
+    uses = [0] * len(values)
+    for number in outputs:
+        uses[number] += 1
+    for number in range(len(values) - 1, -1, -1):
+        value = values[number]
+        if uses[number if value.target is None else value.target.value]:
+            is_needed[number] = True
+            for base, _ in value.operands:
+                uses[base] += 1
+    return tuple(is_needed), tuple(uses)

@@ -27,7 +27,7 @@ from tests.kernels.loops_of_note import (
     driven,
     gated,
     leaky,
-    narrowing,
+    bottleneck,
     normalised,
     recurrent,
     stacked,
@@ -68,7 +68,7 @@ BODIES = {
     "stacked": Body(stacked, (0.8,)),
     "with_sums": Body(with_sums, (0.3,)),
     "normalised": Body(normalised, (0.4,)),
-    "narrowing": Body(narrowing, (0.6,)),
+    "bottleneck": Body(bottleneck, (0.6,)),
     "descending": Body(lambda rows, width: descending(rows * 3, width), (0.5,)),
 }
 

@@ -16,7 +16,7 @@ from tests.kernels.loops_of_note import (
     driven,
     gated,
     leaky,
-    narrowing,
+    bottleneck,
     normalised,
     pointwise,
     recurrent,
@@ -155,7 +155,7 @@ def of_another_input() -> Program:
         *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
         *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256), driven(1, 64), driven(3, 100)],
         *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
-        *[narrowing(1, 64), narrowing(5, 100), descending(200, 20), descending(7, 100)],
+        *[bottleneck(1, 64), bottleneck(5, 100), descending(200, 20), descending(7, 100)],
     ],
 )
 def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
