@@ -25,7 +25,10 @@ State = tuple[fw.Array, ...]
 
 
 class Data(NamedTuple):
-    """Operands of a loop over states of (rows, width). `noise` has a matrix for each iteration."""
+    """Operands of a loop over states of (rows, width). `noise` has a matrix for each iteration.
+
+    `together` are the weights of four gates.
+    """
 
     weights: fw.Array
     gates: fw.Array
@@ -34,11 +37,12 @@ class Data(NamedTuple):
     rest: fw.Array
     noise: fw.Array
     start: fw.Array
+    together: fw.Array
 
 
 def data_of(session: fw.Session, rows: int, width: int, seed: int) -> Data:
     random = np.random.default_rng(seed)
-    shapes = (*[(width, width)] * 3, (width,), (rows, width), (STEPS * rows, width), (rows, width))
+    shapes = (*[(width, width)] * 3, (width,), (rows, width), (STEPS * rows, width), (rows, width), (width, 4 * width))
     return Data(*[session.array((random.standard_normal(shape) / width**0.5).astype(np.float32)) for shape in shapes])
 
 
@@ -79,6 +83,13 @@ def with_memory(data: Data, _: int, state: State) -> State:
     h, cell = state
     cell = fw.sigmoid(h @ data.gates) * cell + fw.sigmoid(h @ data.more + data.rest) * fw.tanh(h @ data.weights)
     return fw.sigmoid(h @ data.gates.T + data.shift) * fw.tanh(cell), cell
+
+
+def with_gates_together(data: Data, _: int, state: State) -> State:
+    h, cell = state
+    i, f, g, o = fw.split(h @ data.together + 0.1, 4, axis=1)
+    cell = fw.sigmoid(f) * cell + fw.sigmoid(i + data.shift) * fw.tanh(g)
+    return fw.sigmoid(o) * fw.tanh(cell), cell
 
 
 def stacked(data: Data, step: int, state: State) -> State:
@@ -140,7 +151,7 @@ def pointwise(data: Data, step: int, state: State) -> State:
 def start_of(body: Callable[..., State], data: Data) -> State:
     if body is with_a_cell:
         return data.start, data.rest, data.start > 1.0
-    if body in (with_memory, stacked):
+    if body in (with_memory, with_gates_together, stacked):
         return data.start, data.rest
     if body is descending:
         return data.shift, data.rest[0, 0]
@@ -154,7 +165,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
 
 
 BODIES = (
-    *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, stacked),
+    *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, with_gates_together, stacked),
     *(fed, bottleneck, descending, turned, solving, attending, pointwise),
 )
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
@@ -214,7 +225,21 @@ def test_states_that_are_kept_are_those_of_their_iterations(
 
 
 @pytest.mark.parametrize(
-    "body", [recurrent, with_a_cell, driven, leaky, gated, stacked, fed, bottleneck, descending, solving, attending]
+    "body",
+    [
+        recurrent,
+        with_a_cell,
+        driven,
+        leaky,
+        gated,
+        with_gates_together,
+        stacked,
+        fed,
+        bottleneck,
+        descending,
+        solving,
+        attending,
+    ],
 )
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
     hasty: Service, body: Callable[..., State]

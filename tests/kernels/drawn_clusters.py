@@ -38,7 +38,9 @@ class Drawn(NamedTuple):
 
 _OPS = st.builds(
     Drawn,
-    st.sampled_from(["product", "product", "product of an input", "unary", "binary", "reduction", "row", "bias"]),
+    st.sampled_from(
+        ["product", "product", "product of an input", "gates", "unary", "binary", "reduction", "row", "bias"]
+    ),
     *[st.integers(0, 9)] * 4,
 )
 
@@ -62,6 +64,7 @@ class _Body:
         self._weights = {(k, columns): self._input(k, columns).value for k in widths for columns in widths}
         self._inputs = [self._input(rows, 20)]
         self._weights |= {(20, columns): self._input(20, columns).value for columns in widths}
+        self._of_two = {k: self._input(k, sum(widths)).value for k in widths}
         self._biases = {columns: self._input(1, columns).value for columns in widths}
         self._scalar = self._writer.scalar()
         self._matrices, self._of_rows = [*self._states], list[Matrix]()
@@ -77,10 +80,8 @@ class _Body:
         value, columns = self._matrices[op.first % len(self._matrices)]
         others = [each.value for each in self._matrices if each.columns == columns]
         match op.kind:
-            case "product":
-                self._multiply(Matrix(value, columns), op.columns)
-            case "product of an input":
-                self._multiply(self._inputs[0], op.columns)
+            case "product" | "product of an input" | "gates":
+                self._add_product(op, Matrix(value, columns))
             case "unary":
                 self._keep(writer.op(_UNARY[op.name % len(_UNARY)], value), columns)
             case "binary":
@@ -95,11 +96,29 @@ class _Body:
                 of_rows = self._of_rows[op.second % len(self._of_rows)].value
                 self._keep(writer.multiply(value, writer.tanh(of_rows)), columns)
 
+    def _add_product(self, op: Drawn, left: Matrix) -> None:
+        match op.kind:
+            case "product":
+                self._multiply(left, op.columns)
+            case "product of an input":
+                self._multiply(self._inputs[0], op.columns)
+            case _:
+                self._add_gates(left, is_shifted=bool(op.name % 2))
+
     def _multiply(self, left: Matrix, choice: int) -> None:
         columns = self._widths[choice % len(self._widths)]
         weights = self._weights[left.columns, columns]
         operands = (weights, left.value) if self._is_turned else (left.value, weights)
         self._keep(self._writer.matmul(*operands), columns)
+
+    def _add_gates(self, left: Matrix, *, is_shifted: bool) -> None:
+        """Adds parts of one product. They have the widths of the body, and lie side by side."""
+        weights, axis = self._of_two[left.columns], 0 if self._is_turned else 1
+        gates = self._writer.matmul(*((weights, left.value) if self._is_turned else (left.value, weights)))
+        if is_shifted:
+            gates = self._writer.multiply(gates, self._scalar)
+        for columns in self._widths:
+            self._keep(self._writer.slice(gates, (axis,), (columns,)), columns)
 
     def _keep(self, value: int, columns: int) -> None:
         self._matrices.append(Matrix(value, columns))

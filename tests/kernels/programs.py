@@ -66,6 +66,20 @@ def meaning(
     return [np.asarray(result) for result in run_op_by_op(subject, np, inputs, scalars, starts, None)]
 
 
+def starts_side_by_side(subject: Program) -> list[int]:
+    """Starts of the slices along one axis of each value: each begins where the one before ends, or where it fits."""
+    ends: dict[int, int] = {}
+    starts = []
+    for op in subject.ops:
+        if op.op.has_region:
+            (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
+            (value,) = op.operands
+            last = subject.specs[value].shape[axis] - 1 - (length - 1) * step
+            starts.append(min(ends.get(value, 0), last))
+            ends[value] = starts[-1] + length
+    return starts
+
+
 def random_inputs(subject: Program, seed: int = 0) -> list[Array]:
     """Arrays of small numbers for the inputs of a program."""
     generator = np.random.default_rng(seed)

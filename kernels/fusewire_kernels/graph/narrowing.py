@@ -9,6 +9,7 @@ and these slices have together no more elements than the value.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.graph.graph import LEAVES, POINTWISE, PRODUCT, Graph, Operand, Value, needs_and_uses
@@ -49,13 +50,19 @@ def _parts(graph: Graph) -> list[_Parts]:
         elif not _is_narrow(value, found[number]):
             found[number] = {None: None}
         for part in found[number]:
-            for operand in _operands(value, part):
-                found[operand.value][_slice(operand.layout, graph.values[operand.value].shape)] = None
-        if value.target is not None and found[number]:
-            found[value.target.value][None] = None
-        if value.gathered is not None:  # its first operand is where it begins to read
-            found[value.operands[0].value][None] = None
+            for read, part_read in _reads(graph, value, part):
+                found[read][part_read] = None
     return found
+
+
+def _reads(graph: Graph, value: Value, part: _Slice | None) -> Iterator[tuple[int, _Slice | None]]:
+    """Yields the values that a part of a value reads or fills, and which part of each."""
+    for number, layout in _operands(value, part):
+        yield number, _slice(layout, graph.values[number].shape)
+    if value.target is not None:
+        yield value.target.value, None
+    if value.gathered is not None:  # its first operand is where it begins to read
+        yield value.operands[0].value, None
 
 
 def _is_narrow(value: Value, parts: _Parts) -> bool:

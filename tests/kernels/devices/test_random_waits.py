@@ -23,18 +23,19 @@ from fusewire_kernels.plan.plan import OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.program import Program
 from tests.kernels.loops_of_note import (
+    bottleneck,
     descending,
     driven,
     gated,
     leaky,
-    bottleneck,
     normalised,
     recurrent,
     stacked,
+    with_gates_together,
     with_memory,
     with_sums,
 )
-from tests.kernels.programs import random_inputs
+from tests.kernels.programs import random_inputs, starts_side_by_side
 from tests.kernels.random_waits import plan_with_random_waits
 
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
@@ -65,6 +66,7 @@ BODIES = {
     "driven": Body(driven, (0.8,), stepped=2),
     "gated": Body(gated, (0.7,)),
     "with_memory": Body(with_memory, (0.9,)),
+    "with_gates_together": Body(with_gates_together, (0.9,)),
     "stacked": Body(stacked, (0.8,)),
     "with_sums": Body(with_sums, (0.3,)),
     "normalised": Body(normalised, (0.4,)),
@@ -107,7 +109,12 @@ def inputs_of_rows(device: Device, program: Program) -> list[list[int]]:
 
 
 def last_results(
-    device: Device, plan: Plan, inputs: Sequence[Sequence[int]], body: Body, counts: Sequence[int]
+    device: Device,
+    plan: Plan,
+    inputs: Sequence[Sequence[int]],
+    starts: Sequence[int],
+    body: Body,
+    counts: Sequence[int],
 ) -> Case:
     """Nothing moves but what is carried, and the last results are stored."""
     size_bytes, lives = state_bytes(plan), live_results(plan)
@@ -116,11 +123,18 @@ def last_results(
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
         addresses = [block.address + live * size_bytes for live in range(lives)]
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, body.scalars, [])
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, body.scalars, starts)
     return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
 
 
-def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], body: Body, counts: Sequence[int]) -> Case:
+def all_results(
+    device: Device,
+    plan: Plan,
+    inputs: Sequence[Sequence[int]],
+    starts: Sequence[int],
+    body: Body,
+    counts: Sequence[int],
+) -> Case:
     """Each iteration has a last scalar and results of its own. A stepped input takes turns with the first input."""
     *same, last = body.scalars
     size_bytes, lives = state_bytes(plan), live_results(plan)
@@ -134,7 +148,7 @@ def all_results(device: Device, plan: Plan, inputs: Sequence[Sequence[int]], bod
         taken: list[Any] = [*inputs[row]]
         if body.stepped is not None:
             taken[body.stepped] = np.where(numbers % 2, taken[0], taken[body.stepped])
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, taken, addresses, [*same, moving], [])
+        SlotLayout(plan).fill_iterations(slots[:, row], arena, taken, addresses, [*same, moving], starts)
     moving_columns = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
     return Case(LoopTable(slots, counts, counts[0], 1, frozenset(range(lives)), frozenset(moving_columns)), results)
 
@@ -180,8 +194,8 @@ def test_random_waits_change_no_byte_in_many_runs(
     plan = build_plan(program, "cuda")
     assert plan.persistent is not None
     without, waiting = loaded(device, plan, tmp_path), loaded(device, plan_with_random_waits(plan), tmp_path)
-    inputs = inputs_of_rows(device, program)
-    cases = [case_of(device, plan, inputs, BODIES[name], counts) for counts in COUNTS]
+    inputs, starts = inputs_of_rows(device, program), starts_side_by_side(program)
+    cases = [case_of(device, plan, inputs, starts, BODIES[name], counts) for counts in COUNTS]
     expected = [run(device, without, case) for case in cases]
     assert all(any(result) for results in expected for result in results)
     for number in range(-(-RUNS // (len(_BATCHES) * len(_CASES)))):

@@ -8,19 +8,20 @@ from fusewire_kernels.build import build_plan, design
 from fusewire_kernels.codegen.kernel import PersistentCluster, ReducedValue, Source
 from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.persistent import persistent_of
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import InputColumn, Plan, Term, ViewColumn
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
 from tests.kernels.loops_of_note import (
+    bottleneck,
     descending,
     driven,
     gated,
     leaky,
-    bottleneck,
     normalised,
     pointwise,
     recurrent,
     stacked,
+    with_gates_together,
     with_memory,
     with_sums,
 )
@@ -164,6 +165,17 @@ def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) 
     assert plan.kernels[plan.persistent.kernel].text.count(plan.kernels[plan.persistent.kernel].key) == 1
     assert {*plan.persistent.operands} <= {each for launch in plan.launches for each in launch.instances[0]}
     assert plan.explanation[-1] == "one launch runs many iterations"
+
+
+@pytest.mark.parametrize("program", [with_gates_together(1, 256), with_gates_together(40, 33)])
+def test_a_body_that_reads_its_product_in_slices_multiplies_by_slices_of_the_weights(program: Program) -> None:
+    plan = in_cuda(program)
+    assert plan.persistent is not None
+    weights = [plan.columns[plan.persistent.operands[number].column] for number in plan.persistent.fixed]
+    width = program.inputs[0].shape[1]
+    of_weights = next(index for index, column in enumerate(plan.columns) if column == InputColumn(2))
+    assert {*weights} == {ViewColumn(of_weights, 0, (Term(start, 4),)) for start in range(4)}
+    assert plan.persistent.sizes[1] == width
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,14 @@ def test_a_product_and_what_is_added_to_it_are_computed_a_slice_at_a_time() -> N
     gates = writer.add(writer.matmul(h, w), b)
     first, second = writer.slice(gates, (1,), (6,)), writer.slice(gates, (1,), (2,))
     program = writer.program(writer.tanh(first), writer.exp(second))
-    found = [("matmul", (3, 2)), ("matmul", (3, 6)), ("add", (3, 2)), ("add", (3, 6)), ("tanh", (3, 6)), ("exp", (3, 2))]
+    found = [
+        ("matmul", (3, 2)),
+        ("matmul", (3, 6)),
+        ("add", (3, 2)),
+        ("add", (3, 6)),
+        ("tanh", (3, 6)),
+        ("exp", (3, 2)),
+    ]
     assert computed(check(program, (0, 6))) == found
 
 

@@ -81,7 +81,9 @@ class ClusterKernel:
         subprocess.run([str(COMPILER), *options, "-o", library, written], check=True, timeout=_WITHIN_S)
         self._library = ctypes.CDLL(str(library))
 
-    def results(self, inputs: Sequence[Array], scalars: Sequence[float | list[float]], count: int) -> list[Array]:
+    def results(
+        self, inputs: Sequence[Array], scalars: Sequence[float | list[float]], starts: Sequence[int], count: int
+    ) -> list[Array]:
         """Runs a loop of `count` iterations. Returns each live result, with an axis of iterations in front."""
         plan, launch = self._plan, self._plan.persistent
         assert launch is not None
@@ -91,7 +93,7 @@ class ClusterKernel:
         arena = np.zeros(plan.arena_bytes + 1, np.uint8)
         addresses = [result.ctypes.data + np.arange(count) * result[0].nbytes for result in results]
         at = [array.ctypes.data for array in inputs]
-        SlotLayout(plan).fill_iterations(slots, arena.ctypes.data, at, addresses, scalars, [])
+        SlotLayout(plan).fill_iterations(slots, arena.ctypes.data, at, addresses, scalars, starts)
         moving = [bool((slots[:, operand.column] != slots[0, operand.column]).any()) for operand in launch.operands]
         reads = len(launch.operands) - launch.outputs
         again = [index for index in range(reads) if moving[index] and index not in launch.carried]

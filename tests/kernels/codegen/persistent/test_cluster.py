@@ -15,18 +15,19 @@ from tests.effort import usually_the_same
 from tests.kernels.codegen.persistent.cuda_on_threads import COMPILER, Array, ClusterKernel
 from tests.kernels.drawn_clusters import drawn_bodies
 from tests.kernels.loops_of_note import (
+    bottleneck,
     descending,
     driven,
     gated,
     leaky,
-    bottleneck,
     normalised,
     recurrent,
     stacked,
+    with_gates_together,
     with_memory,
     with_sums,
 )
-from tests.kernels.programs import meaning, random_inputs
+from tests.kernels.programs import meaning, random_inputs, starts_side_by_side
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs g++")
 
@@ -37,6 +38,7 @@ BODIES = {
     "driven": driven(3, 64),
     "gated": gated(2, 100),
     "with memory": with_memory(17, 64),
+    "with gates together": with_gates_together(3, 40),
     "stacked": stacked(2, 64),
     "bottleneck": bottleneck(20, 130),
     "descending": descending(120, 20),
@@ -45,11 +47,11 @@ BODIES = {
 }
 
 
-def in_numpy(program: Program, inputs: list[Array], scalars: list[float]) -> list[list[Array]]:
+def in_numpy(program: Program, inputs: list[Array], scalars: list[float], starts: list[int]) -> list[list[Array]]:
     """The live results of each iteration."""
     results = []
     for _ in range(COUNT):
-        found = meaning(program, inputs, scalars)
+        found = meaning(program, inputs, scalars, starts)
         results.append(found)
         carried = {
             number: found[program.live_positions[source - program.first_result]] for number, source in program.carried
@@ -63,12 +65,12 @@ def check(program: Program, plan: Plan, folder: Path) -> None:
     kernel = ClusterKernel(program, plan, folder)
     arrays = random_inputs(program)
     inputs = [np.array(array / max(array.shape, default=1) ** 0.5, array.dtype) for array in arrays]
-    scalars = [0.3] * len(program.scalars)
-    results, expected = kernel.results(inputs, scalars, COUNT), in_numpy(program, inputs, scalars)
+    scalars, starts = [0.3] * len(program.scalars), starts_side_by_side(program)
+    results, expected = kernel.results(inputs, scalars, starts, COUNT), in_numpy(program, inputs, scalars, starts)
     for position, result in enumerate(results):
         for iteration in range(COUNT):
             np.testing.assert_allclose(result[iteration], expected[iteration][position], rtol=1e-3, atol=1e-4)
-    again = kernel.results(inputs, scalars, COUNT)
+    again = kernel.results(inputs, scalars, starts, COUNT)
     assert [result.tobytes() for result in again] == [result.tobytes() for result in results]
 
 
