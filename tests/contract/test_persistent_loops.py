@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any, NamedTuple
 
@@ -207,6 +208,34 @@ def test_a_loop_gives_the_bits_of_its_iterations_one_by_one(
             for count in COUNTS:
                 for _ in range(2):  # op by op perhaps, and then by its plan
                     assert bytes_of(inline(body, data, count)[-1]) == bytes_of(expected[count - 1])
+                    server.wait_until_planned()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_loop_that_takes_rows_by_its_counter_gives_the_bits_of_its_iterations_one_by_one(
+    service: Service, hasty: Service, shape: tuple[int, int]
+) -> None:
+    rows, width = shape
+
+    def body(data: Data, step: Any, state: State) -> State:
+        h, cell = state
+        driven = h @ data.together + given[step] @ data.together[: width // 2] + given[count - step, :, :1]
+        i, f, g, o = fw.split(driven, 4, axis=1)
+        cell = fw.sigmoid(f) * cell + fw.sigmoid(i + noise[step * rows : (step + 1) * rows]) * fw.tanh(g)
+        return fw.sigmoid(o) * fw.tanh(cell), cell
+
+    for server in (service, hasty):
+        with server.connect() as session:
+            data = data_of(session, *shape, seed=1)
+            noise, given = data.noise * 1.0, data.noise.reshape(STEPS, rows, width)[:, :, : width // 2] * 1.0
+            for count in (1, 3, 17, 300):
+                state: State = (data.start, data.rest)
+                for step in range(count):
+                    state = body(data, step, state)
+                    state[0].numpy()
+                for _ in range(2):  # op by op perhaps, and then by its plan
+                    looped = fw.fori_loop(count, partial(body, data), (data.start, data.rest))
+                    assert bytes_of(looped) == bytes_of(state)
                     server.wait_until_planned()
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._api import indexing
+from fusewire._api.counted_key import with_counted
 from fusewire._api.indexing import Index
 from fusewire._api.operations import astype, broadcast_to, reshape, take, transpose
 from fusewire._api.selection import region_of
@@ -29,7 +30,7 @@ def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
     mask = _mask_of(key)
     if mask is not None:
         return _with_masked(x, mask, value, as_array)
-    index = indexing.read_index(key, x._spec.shape)
+    index = indexing.read_index(with_counted(x, key), x._spec.shape)
     if index.gather is None:
         return _with_region(x, index, _in_region(value, x._spec.shape, index))
     if index.region is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS
+from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.shapes import Region, Shape
 
@@ -60,6 +62,14 @@ class Index(NamedTuple):
         return self.gather.axis - sum(axis < self.gather.axis for axis in self.new_axes)
 
 
+@dataclass(frozen=True)
+class CountedIndex:  # no tuple, because a tuple is a key of several indices
+    """An index that grows by the same step in each iteration of a loop; `array` has it on the server."""
+
+    integer: SteppedInteger
+    array: Any
+
+
 known_indices: dict[tuple[Shape, Hashable], Index] = {}  # by the shape of the array, and the name of the key
 
 
@@ -91,7 +101,12 @@ class _Reader:
             self._new_axes.append(len(self._result))
             self._result.append(1)
         elif isinstance(item, slice):
-            self._slice(item)
+            if isinstance(item.start, CountedIndex) or isinstance(item.stop, CountedIndex):
+                self._counted_slice(item)
+            else:
+                self._slice(item)
+        elif isinstance(item, CountedIndex):
+            self._counted(item)
         elif _is_integer(item):
             self._integer(operator.index(item))
         else:
@@ -116,6 +131,29 @@ class _Reader:
         if (length, step) != (dim, 1):
             self._region(start if length else 0, length, step if length > 1 else 1)
         self._result.append(length)
+        self._axis += 1
+
+    def _counted_slice(self, item: slice) -> None:
+        """Reads a slice of which a bound grows from iteration to iteration. Its length must stay the same."""
+        dim, step = self._dim(), 1 if item.step is None else operator.index(item.step)
+        if step <= 0:
+            raise ArgumentError("a slice whose bounds depend on the counter of fori_loop has a step of 1 or more")
+        start, stop = _counted_bound(item.start), _counted_bound(item.stop)
+        if start.step != stop.step:
+            raise ShapeError("a slice in the body of fori_loop has another length in each iteration")
+        length = len(range(start, stop, step))
+        if not (start.is_within(0, dim) and stop.is_within(0, dim)):
+            raise IndexError(f"a slice in the body of fori_loop leaves axis {self._axis} of length {dim}")
+        self._region(start if length else 0, length, step if length > 1 else 1)
+        self._result.append(length)
+        self._axis += 1
+
+    def _counted(self, item: CountedIndex) -> None:
+        if not item.integer.is_within(0, self._dim() - 1):  # a gather counts from the back, and keeps within the axis
+            self._indices(item.array)
+            return
+        self._dropped.append(self._axis)
+        self._region(item.integer, 1, 1)
         self._axis += 1
 
     def _integer(self, item: int) -> None:
@@ -179,6 +217,12 @@ def _read(key: Any, shape: Shape) -> Index:
         else:
             reader.read(item)
     return reader.index()
+
+
+def _counted_bound(bound: Any) -> SteppedInteger:
+    if isinstance(bound, CountedIndex):
+        return bound.integer
+    raise ShapeError("a slice in the body of fori_loop has another length in each iteration")
 
 
 def whole(shape: Shape) -> Region:

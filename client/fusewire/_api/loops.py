@@ -40,6 +40,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     recorder = initial[0]._recorder.owner.recorder()
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
+        recording.count_by(index, count)
         number = index._handle
         parameters = [recording.parameter(Array, array._spec) for array in initial]
         handles = [parameter._handle for parameter in parameters]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from fusewire._api import indexing
+from fusewire._api.counted_key import with_counted
 from fusewire._api.indexing import Index
 from fusewire._api.operations import reshape, take, transpose
 from fusewire._recording.implementation import name_of_key
@@ -22,6 +23,7 @@ def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
 
     `as_array` uploads indices, unless they already are an array of the session.
     """
+    key = with_counted(x, key)
     index = indexing.read_index(key, x._spec.shape)
     _keep(x, key, index)
     if index.region is not None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from fusewire._errors import RequestError
 from fusewire._recording.record_op import R, Recorded, adopt
-from fusewire._recording.recorder import Recorder
+from fusewire._recording.recorder import Counter, Recorder
 from fusewire._recording.signature import ArraySpec
 
 
@@ -29,6 +29,10 @@ class BodyRecording:
     def computes(self, array: Recorded) -> bool:
         """Returns whether an op of the body has computed the array."""
         return array._recorder is self._recorder and self.first <= array._handle < self._recorder.next_number
+
+    def count_by(self, index: Recorded, iterations: int) -> None:
+        """Tells the recorder which array is the counter of the loop."""
+        self._recorder.counter = Counter(index._handle, iterations)
 
     def drop_unused_first(self, handle: int) -> bool:
         """Leaves the first op out of the body if no other op takes its result `handle`. Returns whether it did."""

@@ -42,6 +42,7 @@ from fusewire._recording.implementation import ThreadTape, places_of_signatures
 from fusewire._recording.integer_scans import INSIDE
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.source_lines import SourceLines, user_source_line
+from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -105,6 +106,13 @@ class Owner(Protocol):
         """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
 
 
+class Counter(NamedTuple):
+    """The counter of a loop whose body is being recorded: 0, 1, … `iterations` − 1."""
+
+    handle: int
+    iterations: int
+
+
 class _UnsentRecords(NamedTuple):
     """The unsent records as flat integers, up to the op before number `end`."""
 
@@ -130,6 +138,7 @@ class Recorder(ThreadTape):
         "_unknown_to_server",
         "_waiting_since_ns",
         "array_bytes",
+        "counter",
         "first",
         "lock",
         "owner",
@@ -153,6 +162,7 @@ class Recorder(ThreadTape):
         self._cutter = Cutter()
         self._drafter = Drafter(owner.limits)
         self._is_in_body = False  # the recording thread writes it
+        self.counter: Counter | None = None  # of the body; the recording thread writes it
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._unknown_to_server: set[int] = set()
@@ -243,6 +253,7 @@ class Recorder(ThreadTape):
 
     def end_body(self) -> None:
         """Ends the body. Ops of the body that are not sent are given up: their results will never exist."""
+        self.counter = None
         with self.lock:
             self._is_in_body = False
             if self.has_unsent:
@@ -282,8 +293,10 @@ class Recorder(ThreadTape):
         draft = self.draft_body([*carried.values()])
         place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
         pairs = [(place[each], INSIDE + result - draft.first) for each, result in carried.items() if each in place]
-        kept, values = (1,) * len(draft.liveness.live), ((0, 1),) if index_steps else ()
-        rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=values)
+        kept = (1,) * len(draft.liveness.live)
+        of_index = ((0, 1),) if index_steps else ()
+        of_starts = [(place, each.step) for place, each in enumerate(draft.values) if isinstance(each, SteppedInteger)]
+        rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=(*of_index, *of_starts))
         return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
 
     def _check_fits(self, ops: int, operands: int) -> None:

@@ -1,0 +1,77 @@
+"""Finds out which arrays of a loop's body are computed from its counter alone, as `2 * i + 1` is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from fusewire._recording.record_op import Recorded
+from fusewire._recording.recorder import Recorder
+from fusewire._recording.signature import signature_of
+from fusewire._recording.stepped_integer import SteppedInteger
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Spec
+
+_MOST_OPS = 16  # one after another, between the counter and an integer
+_INTEGER = Spec(dtypes.int64, ())
+
+
+class _Line(NamedTuple):
+    """The integers `first + step · iteration`."""
+
+    first: int
+    step: int
+
+
+def stepped_integer(array: Recorded) -> SteppedInteger | None:
+    """Returns the integer that an array is in the body of a loop that its thread records.
+
+    Returns None unless the array is the loop's counter, or computed from it and Python integers by +, − and ·.
+    """
+    recorder: Recorder = array._recorder
+    counter = recorder.counter
+    if counter is None or recorder is not recorder.owner.recorder():
+        return None
+    line = _line_of(recorder, array._handle, counter.handle, _MOST_OPS)
+    return None if line is None else SteppedInteger(*line, counter.iterations)
+
+
+def _line_of(recorder: Recorder, handle: int, counter: int, most_ops: int) -> _Line | None:
+    if handle == counter:
+        return _Line(0, 1)
+    if most_ops == 0 or not counter < handle < recorder.next_number:
+        return None
+    number, *operands = recorder.between(handle, handle + 1).tolist()
+    signature = signature_of(number)
+    rule = _RULES.get(signature.op.name)
+    if rule is None or signature.result.spec != _INTEGER:
+        return None
+    lines = [_line_of_operand(recorder, operands[cell], counter, most_ops - 1) for cell in signature.cells]
+    known = [line for line in lines if line is not None]
+    return rule(*known) if len(known) == len(lines) else None
+
+
+def _line_of_operand(recorder: Recorder, operand: int, counter: int, most_ops: int) -> _Line | None:
+    if operand >= 0:
+        return _line_of(recorder, operand, counter, most_ops)
+    (value,) = recorder.values_of(np.array([operand], np.int64))
+    return _Line(value, 0) if isinstance(value, int) else None
+
+
+def _sum(a: _Line, b: _Line) -> _Line:
+    return _Line(a.first + b.first, a.step + b.step)
+
+
+def _difference(a: _Line, b: _Line) -> _Line:
+    return _Line(a.first - b.first, a.step - b.step)
+
+
+def _product(a: _Line, b: _Line) -> _Line | None:
+    if a.step and b.step:
+        return None
+    return _Line(a.first * b.first, a.first * b.step + a.step * b.first)
+
+
+_RULES: dict[str, Callable[..., _Line | None]] = {"add": _sum, "subtract": _difference, "multiply": _product}
