@@ -22,11 +22,12 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     """Returns the carry after `n` iterations of `carry = body(i, carry)`.
 
     `body` is called once, to record its ops. The loop then runs on the server, and costs the client one small message
-    however many iterations it has. `i` is an int64 array of rank 0: 0, 1, …, n − 1. What is
-    computed from it and integers by +, − and · may be an index, or both bounds of a slice that always has the same
-    length. `carry` is an array, a number, or nested tuples, lists and dicts of these. The body returns a carry of the same form, dtypes and shapes. It may use
-    other arrays, which are the same in each iteration. It cannot read values, so that a Python `if` on them raises
-    RequestError; nor can it hold another `fori_loop`.
+    however many iterations it has. `carry` is an array, a number, or nested tuples, lists and dicts of these. The body
+    returns a carry of the same form, dtypes and shapes. It may use other arrays, which are the same in each iteration.
+    It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold another `fori_loop`.
+
+    `i` is an int64 array of rank 0: 0, 1, …, n − 1. What is computed from it and integers by +, − and · may be an
+    index, or both bounds of a slice that always has the same length.
 
     Raises ArgumentError for more than 2^32 iterations or a carry of another form, ShapeError or DtypeError for a carry
     of other shapes or dtypes, and QuotaExceeded for a body of more ops than `limits.program_ops`.
