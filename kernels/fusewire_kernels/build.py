@@ -36,6 +36,7 @@ from fusewire_kernels.graph.narrowing import narrowed
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
+from fusewire_kernels.memory.updates import updates
 from fusewire_kernels.plan.plan import (
     ARENA_COLUMN,
     ArenaColumn,
@@ -139,6 +140,7 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         donated,
         _cost(plan),
         explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
+        updates=updates(plan.graph, plan.instances, plan.lifetimes),
     )
 
 

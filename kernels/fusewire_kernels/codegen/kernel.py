@@ -113,6 +113,12 @@ class LoopKernel:
     def key(self) -> str:
         return _key(self)
 
+    @property
+    def is_copy(self) -> bool:
+        """Returns whether it only copies the elements of one array."""
+        is_one = len(self.inputs) == len(self.stores) == 1 and self.inputs == (self.stores[0].argument,)
+        return is_one and not self.nodes and not self.has_inner
+
     @cached_property
     def runs_along_columns(self) -> bool:
         return self.has_inner and self.rank > 0 and are_columns(self.inputs)

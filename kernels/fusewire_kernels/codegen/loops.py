@@ -42,6 +42,7 @@ from fusewire_kernels.ops.order import LANES
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"
+UNLESS_IN_PLACE = "if (a0 == o0) return; /* an array that is copied to itself */"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
 _LEVELS = 3  # levels of partial results: one for a chunk (FW_CHUNK elements), and two that combine chunks
@@ -92,6 +93,8 @@ def _loop(dim: int) -> str:
 
 
 def _write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
+    if body.kernel.is_copy:
+        lines.add(UNLESS_IN_PLACE)
     sections = sections_of(body)
     with ExitStack() as loops:
         for level in range(body.dims):

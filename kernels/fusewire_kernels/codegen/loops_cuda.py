@@ -26,6 +26,7 @@ from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
+from fusewire_kernels.codegen.loops import UNLESS_IN_PLACE
 from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import (
     AnalysedKernel,
@@ -96,6 +97,8 @@ def instance_lines(sizes: int, arity: int) -> list[str]:
 
 def _write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
     lines.add(f"const int64_t points = {product_of(range(body.dims))};", LET_NEXT_START)
+    if body.kernel.is_copy:
+        lines.add(UNLESS_IN_PLACE)
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
     with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):

@@ -82,7 +82,7 @@ def may_overwrite(
     read, write = inputs.index(source), first_output + outputs.index(target)
     if kinds[read] is not _ARRAY or instance.lowered.strides[read] != instance.lowered.strides[write]:
         return False
-    return _is_whole(graph, instance, read) and _is_whole(graph, instance, write)
+    return is_whole(graph, instance, read) and is_whole(graph, instance, write)
 
 
 def _kinds_of_pointwise(kernel: Kernel) -> list[ArgumentKind | None] | None:
@@ -105,7 +105,8 @@ def have_equal_items(graph: Graph, a: int, b: int) -> bool:
     return one.dtype.itemsize_bytes == other.dtype.itemsize_bytes and prod(one.shape) == prod(other.shape)
 
 
-def _is_whole(graph: Graph, instance: Instance, position: int) -> bool:
+def is_whole(graph: Graph, instance: Instance, position: int) -> bool:
+    """Returns whether an operand of an instance is all of a buffer, in order."""
     value, layout = instance.operands[position]
     is_unmoved = layout.offset == 0 and not layout.moves
     return is_unmoved and instance.lowered.moved_elements[position] == prod(graph.values[value].shape)

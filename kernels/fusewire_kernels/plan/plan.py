@@ -161,6 +161,8 @@ class Cost(NamedTuple):
 class Plan:
     """A compiled program. `explanation` says in words which ops were fused, and why others were not.
 
+    `updates` are results that are an input of which some elements are changed. If such a result has the memory of the
+    input, all else of it stays where it is. Then the row may be an iteration of a loop that carries the result.
     `persistent` is another way to run iterations of a loop. It is None if they can run launch by launch only.
     """
 
@@ -172,3 +174,4 @@ class Plan:
     cost: Cost
     explanation: tuple[str, ...]
     persistent: PersistentLaunch | None = None
+    updates: tuple[Donation, ...] = ()

@@ -52,6 +52,7 @@ def encode_plan(plan: Plan) -> bytes:
             plan.cost,
             plan.explanation,
             plan.persistent,
+            plan.updates,
         ]
     )
     return raw
@@ -59,7 +60,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 def decode_plan(raw: bytes) -> Plan:
     """Returns the plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
-    kernels, launches, columns, arena_bytes, donations, cost, explanation, persistent = msgpack.unpackb(
+    kernels, launches, columns, arena_bytes, donations, cost, explanation, persistent, updates = msgpack.unpackb(
         raw, use_list=False
     )
     return Plan(
@@ -71,6 +72,7 @@ def decode_plan(raw: bytes) -> Plan:
         Cost(*cost),
         explanation,
         None if persistent is None else _persistent(persistent),
+        tuple([Donation(*fields) for fields in updates]),
     )
 
 

@@ -2,8 +2,9 @@
 
 A result is written in turn to the values of its *ring*. The first value of a ring gets the result of the last
 iteration, the second value that of the iteration before, and so on. So a result that nothing carries has a ring of one
-value, which each iteration writes over. A result that is carried over n iterations has a ring of n + 1 values. A result
-that the client keeps of the last n iterations has a ring of at least n values.
+value, which each iteration writes over. A result that is carried over n iterations has a ring of n + 1 values; but one
+that is updated in place, as by `y[i] = h`, has one. A result that the client keeps of the last n iterations has a ring
+of at least n values.
 """
 
 from __future__ import annotations

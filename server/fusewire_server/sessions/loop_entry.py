@@ -11,6 +11,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Loop, Scalar, Steps
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
+from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.iterations import Iterations
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_starts, fits
@@ -53,9 +54,9 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
     _check_starts(loop, program, starts)
 
 
-def stored_amount(loop: Loop, program: Program) -> tuple[int, int]:
+def stored_amount(loop: Loop, entry: ProgramEntry) -> tuple[int, int]:
     """Returns the bytes and the number of all values that the loop writes, hidden ones included."""
-    lengths = _ring_lengths(loop, program)
+    program, lengths = entry.program, _ring_lengths(loop, entry)
     return sum([size * length for size, length in zip(program.live_sizes, lengths, strict=True)]), sum(lengths)
 
 
@@ -90,20 +91,38 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
     program = row.entry.program
     rings = [
         _ring(row.session, loop, index, program.result_spec(index), kept, length, made_at_ns)
-        for index, kept, length in zip(program.live, loop.kept, _ring_lengths(loop, program), strict=True)
+        for index, kept, length in zip(program.live, loop.kept, _ring_lengths(loop, row.entry), strict=True)
     ]
     further = count(len(program.inputs))
     stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
     return Iterations(program, loop.iterations, rings, loop.kept, stepped, dict(loop.scalars), dict(loop.starts))
 
 
-def _ring_lengths(loop: Loop, program: Program) -> list[int]:
-    """Returns the length of each live result's ring: `iterations` says why."""
-    lags = _lags(program)
+def _ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
+    """Returns the length of each live result's ring: `iterations` says why.
+
+    What is carried and updated in place needs no second value.
+    """
+    lags = _lags(entry.program)
+    for index in _updated_in_place(entry):
+        lags[index] = 0
     return [
         max(kept, min(lags.get(index, 0) + 1, loop.iterations))
-        for index, kept in zip(program.live, loop.kept, strict=True)
+        for index, kept in zip(entry.program.live, loop.kept, strict=True)
     ]
+
+
+def _updated_in_place(entry: ProgramEntry) -> Iterator[int]:
+    """Yields the ops whose result is an update of the input that carries it, and is carried by no other input.
+
+    Without a plan all results are written after all ops have run, so that the plan may be lost before the loop runs.
+    """
+    program = entry.program
+    for number, position in () if entry.loaded is None else entry.loaded.plan.updates:
+        index = program.live[position]
+        takers = [origin for origin in program.origins.values() if origin.source == program.first_result + index]
+        if len(takers) == 1 and takers[0] is program.origins.get(number) and len(takers[0].initial) == 1:
+            yield index
 
 
 def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, length: int, made_at_ns: int) -> list[Value]:

@@ -85,7 +85,7 @@ def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
         check_kept(loop, program)
         amount = amount_of(loop, program.op_count, program.live_sizes, session.credit)
         _check_inputs(first, program)
-        check_quota(session, frame.limits, *stored_amount(loop, program))
+        check_quota(session, frame.limits, *stored_amount(loop, entry))
         scalars = scalars_of(program, first.scalars)
         starts = starts_of(program, first.starts)
         check_steps(loop, program, scalars, starts)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import (
     FIRST_UPLOAD,
@@ -28,7 +30,7 @@ from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload_beside
 from tests.server.tables import World, answers
 
-DECAY, WINDOWS, OLDER = 20, 21, 22  # numbers of programs
+DECAY, WINDOWS, OLDER, KEEPING = 20, 21, 22, 23  # numbers of programs
 X, STEP, ROWS = 10, 11, 12  # handles of inputs
 OPS = 2
 
@@ -49,6 +51,18 @@ def windows() -> Program:
 def older() -> Program:
     """x = tanh(the x before the last)."""
     return build([VECTOR, VECTOR], [], [op("tanh", 0)], (0,), [(0, 1), (1, 2)])
+
+
+def keeping(*, carried_twice: bool = False) -> Program:
+    """y[start] = tanh(x), with y carried, and perhaps x too."""
+    ops = [op("tanh", 1), ProgramOp(catalogue.BY_NAME["assign_slice"], (0, 2), ((0,), (4,), (1,), ()))]
+    return build([VECTOR, VECTOR], [], ops, (1,), [(0, 3), (1, 3)] if carried_twice else [(0, 3)])
+
+
+def with_plan(one: Session, number: int) -> None:
+    """Lets a program of a session have its plan."""
+    entry = one.programs[number]
+    entry.loaded = NullDevice().load(build_plan(entry.program, "c"), ())
 
 
 def loop_of_older(iterations: int, kept: int) -> Loop:
@@ -135,6 +149,25 @@ def test_results_that_are_kept_of_the_last_iterations_have_a_value_for_each_of_t
     assert {value.handle: iteration for value, iteration in iterations.results()} == {
         handle: (handle - 100) // OPS for handle in named(one)
     }
+
+
+@pytest.mark.parametrize(
+    ("is_planned", "carried_twice", "kept", "values"),
+    [(True, False, 1, 1), (True, False, 0, 1), (False, False, 1, 2), (True, True, 1, 2), (True, False, 3, 3)],
+)
+def test_a_result_that_the_plan_updates_in_place_has_one_value_unless_more_is_needed(
+    *, is_planned: bool, carried_twice: bool, kept: int, values: int
+) -> None:
+    world, one = opened()
+    world.take(one, new(KEEPING, keeping(carried_twice=carried_twice)))
+    if is_planned:
+        with_plan(one, KEEPING)
+    world.take(one, Loop(Segment(KEEPING, 100, (X, STEP), (), (0,), ()), 5, OPS, (kept,)))
+    assert len(named(one)) + len(hidden(one)) == values
+    iterations = [row_of(one).at(number) for number in range(5)]
+    assert iterations[0].inputs[0].handle == X
+    for before, after in itertools.pairwise(iterations):
+        assert after.inputs[0] is before.outputs[0]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 3, 5])
