@@ -3,8 +3,9 @@
 Of `z = h @ w + b` only `z[:, :8]` and `z[:, 8:]` may be read. Narrowed, the graph computes `h @ w[:, :8] + b[:8]` and
 `h @ w[:, 8:] + b[8:]` instead. Each element is computed by the same operations.
 
-A value is narrowed if it is pointwise or the product of two matrices, all its readers read slices of it along one axis,
-and these slices have together no more elements than the value.
+A value is narrowed if it is pointwise or the product of two matrices, all its readers read few slices of it along one
+axis, and these slices have together no more elements than the value. A chain of m values of which n slices are read
+becomes m · n values, so a graph that would have many values stays as it is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import NamedTuple
 from fusewire_kernels.graph.graph import LEAVES, POINTWISE, PRODUCT, Graph, Operand, Value, needs_and_uses
 from fusewire_kernels.graph.views import Layout, Move, dense
 from fusewire_protos.ops.shapes import Shape
+
+_MOST_VALUES = 1000  # of a graph, before and after
+_MOST_SLICES = 32  # of a value
 
 
 class _Slice(NamedTuple):
@@ -31,9 +35,11 @@ _Parts = dict[_Slice | None, None]  # of one value, in the order in which they w
 
 
 def narrowed(graph: Graph) -> Graph | None:
-    """Returns a graph of the same outputs that narrows what can be narrowed. None if nothing can."""
+    """Returns a graph of the same outputs that narrows what can be narrowed. None if nothing can, or too much."""
+    if len(graph.values) > _MOST_VALUES:
+        return None
     parts = _parts(graph)
-    if all(None in of_one for of_one in parts if of_one):
+    if all(None in of_one for of_one in parts if of_one) or sum(map(len, parts)) > _MOST_VALUES:
         return None
     return _with_parts(graph, parts)
 
@@ -69,7 +75,7 @@ def _is_narrow(value: Value, parts: _Parts) -> bool:
     slices = [part for part in parts if part is not None]
     if not slices or len(slices) < len(parts) or len({part.axis for part in slices}) > 1:
         return False
-    if sum(part.length for part in slices) > value.shape[slices[0].axis]:
+    if len(slices) > _MOST_SLICES or sum(part.length for part in slices) > value.shape[slices[0].axis]:
         return False
     return value.form is POINTWISE or (value.form is PRODUCT and _is_of_matrices(value))
 

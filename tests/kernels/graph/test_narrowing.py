@@ -113,6 +113,16 @@ def test_a_value_that_is_read_in_another_way_stays_whole(read: Callable[[Writer,
     assert narrowed(build_graph(read(writer, value))) is None
 
 
+@pytest.mark.parametrize(("ops", "slices"), [(4, 64), (64, 16), (1500, 2)])
+def test_a_graph_that_would_become_much_larger_stays_as_it_is(ops: int, slices: int) -> None:
+    writer = Writer()
+    value = writer.matmul(writer.input(1, 5), writer.input(5, slices))
+    for _ in range(ops):
+        value = writer.tanh(value)
+    parts = [writer.slice(value, (1,), (1,)) for _ in range(slices)]
+    assert narrowed(build_graph(writer.program(*map(writer.exp, parts)))) is None
+
+
 # One drawn program in fifteen has something to narrow.
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(seed=st.integers(0, 1 << 32), most_ops=st.integers(10, 30))
