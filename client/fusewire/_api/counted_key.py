@@ -14,17 +14,14 @@ def with_counted(x: Recorded, key: Any) -> Any:
 
     Only the body of a loop has a counter, so that a key of arrays is returned as it is elsewhere.
     """
-    if x._recorder.owner.recorder().counter is None:
+    recorder = x._recorder.owner.recorder()
+    if recorder.counter is None:
         return key
-    return tuple(map(_counted_item, key)) if isinstance(key, tuple) else _counted_item(key)
 
+    def counted(item: Any) -> Any:
+        if isinstance(item, slice):
+            return slice(counted(item.start), counted(item.stop), item.step)
+        integer = stepped_integer(item, recorder) if isinstance(item, Recorded) else None
+        return item if integer is None else CountedIndex(integer, item)
 
-def _counted_item(item: Any) -> Any:
-    if isinstance(item, slice):
-        return slice(_counted(item.start), _counted(item.stop), item.step)
-    return _counted(item)
-
-
-def _counted(item: Any) -> Any:
-    integer = stepped_integer(item) if isinstance(item, Recorded) else None
-    return item if integer is None else CountedIndex(integer, item)
+    return tuple(map(counted, key)) if isinstance(key, tuple) else counted(key)

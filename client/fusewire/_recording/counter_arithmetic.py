@@ -25,14 +25,13 @@ class _Line(NamedTuple):
     step: int
 
 
-def stepped_integer(array: Recorded) -> SteppedInteger | None:
-    """Returns the integer that an array is in the body of a loop that its thread records.
+def stepped_integer(array: Recorded, recorder: Recorder) -> SteppedInteger | None:
+    """Returns the integer that an array is in the body of a loop, which the calling thread records with `recorder`.
 
     Returns None unless the array is the loop's counter, or computed from it and Python integers by +, − and ·.
     """
-    recorder: Recorder = array._recorder
     counter = recorder.counter
-    if counter is None or recorder is not recorder.owner.recorder():
+    if counter is None or array._recorder is not recorder:
         return None
     line = _line_of(recorder, array._handle, counter.handle, _MOST_OPS)
     return None if line is None else SteppedInteger(*line, counter.iterations)

@@ -103,3 +103,15 @@ def test_a_slice_that_has_no_fixed_length_or_leaves_the_array_is_refused(
         data = session.array(DATA)
         with pytest.raises(error, match=message):
             fw.fori_loop(5, lambda i, total: total + data[key(i)].sum(), session.array(1.0))
+
+
+def test_the_counter_of_a_loop_of_another_session_is_no_key() -> None:
+    with connect().session as one, connect().session as other:
+        data = other.array(DATA)
+
+        def body(i: Any, x: Any) -> Any:
+            fw.fori_loop(2, lambda _, total: total + data[i].sum(), other.array(1.0))
+            return x
+
+        with pytest.raises(fw.ArgumentError, match="another session"):
+            fw.fori_loop(3, body, one.array(0.0))

@@ -20,7 +20,7 @@ def found(expression: Callable[[fw.Array], Any]) -> tuple[int, int, int] | None:
     results = []
 
     def body(i: fw.Array, x: fw.Array) -> fw.Array:
-        results.append(stepped_integer(expression(i)))
+        results.append(stepped_integer(expression(i), i._recorder))
         return x + 1
 
     with connect().session as session:
@@ -79,12 +79,12 @@ def test_the_counter_of_a_loop_that_was_recorded_is_not_that_of_another() -> Non
 
     def body(i: fw.Array, x: fw.Array) -> fw.Array:
         counters.append(i)
-        found.append(stepped_integer(counters[0]))
+        found.append(stepped_integer(counters[0], counters[0]._recorder))
         return x + i
 
     with connect().session as session:
         start = session.array(np.zeros(3))
         fw.fori_loop(3, body, start)
-        found.append(stepped_integer(counters[0]))
+        found.append(stepped_integer(counters[0], counters[0]._recorder))
         fw.fori_loop(3, body, start)
     assert [each is None for each in found] == [False, True, True]
