@@ -73,4 +73,13 @@ def _product(a: _Line, b: _Line) -> _Line | None:
     return _Line(a.first * b.first, a.first * b.step + a.step * b.first)
 
 
-_RULES: dict[str, Callable[..., _Line | None]] = {"add": _sum, "subtract": _difference, "multiply": _product}
+def _negative(a: _Line) -> _Line:
+    return _Line(-a.first, -a.step)
+
+
+_RULES: dict[str, Callable[..., _Line | None]] = {
+    "add": _sum,
+    "subtract": _difference,
+    "multiply": _product,
+    "negative": _negative,
+}

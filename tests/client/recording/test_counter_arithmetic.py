@@ -44,6 +44,7 @@ def sum_of(ones: int) -> Callable[[fw.Array], fw.Array]:
         (lambda i: i, 0, 1),
         (lambda i: i + 3, 3, 1),
         (lambda i: 8 - i, 8, -1),
+        (lambda i: -i + 8, 8, -1),
         (lambda i: 2 * i + 1, 1, 2),
         (lambda i: (i - 1) * np.int64(4), -4, 4),
         (lambda i: i * 3 + (5 - i), 5, 2),
