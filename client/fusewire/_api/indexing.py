@@ -222,6 +222,8 @@ def _read(key: Any, shape: Shape) -> Index:
 def _counted_bound(bound: Any) -> SteppedInteger:
     if isinstance(bound, CountedIndex):
         return bound.integer
+    if bound is not None:
+        operator.index(bound)  # raises for an array whose value is not known, and for what is no integer
     raise ShapeError("a slice in the body of fori_loop has another length in each iteration")
 
 

@@ -92,11 +92,14 @@ def test_an_assignment_changes_the_elements_that_it_changes_in_numpy(name: str, 
         (lambda i: slice(i, i + 9), IndexError, "leaves axis 0 of length 12"),
         (lambda i: slice(i - 1, i + 1), IndexError, "leaves axis 0 of length 12"),
         (lambda i: (0, slice(3 - i, 5 - i)), IndexError, "leaves axis 1 of length 6"),
+        (lambda i: slice(i, i % 2 + 2), fw.RequestError, "asks for a value"),
+        (lambda i: slice(i, i + 1.0), TypeError, "only an integer array"),
+        (lambda i: slice(i, 2.0), TypeError, "as an integer"),
         (lambda i: slice(i + 2, i, -1), fw.ArgumentError, "a step of 1 or more"),
         (lambda i: (0, 0, i), IndexError, "too many indices"),
     ],
 )
-def test_a_slice_that_has_no_fixed_length_or_leaves_the_array_is_refused(
+def test_a_slice_that_has_no_known_length_or_leaves_the_array_is_refused(
     key: Key, error: type[Exception], message: str
 ) -> None:
     with connect().session as session:
