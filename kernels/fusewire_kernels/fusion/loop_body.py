@@ -54,6 +54,9 @@ class LoopBody:
     """Which groups of a body write which values, and what is carried to the next iteration."""
 
     def __init__(self, program: Program, graph: Graph, groups: list[Instance]) -> None:
+        needed = [value for value, is_needed in zip(graph.values, graph.is_needed, strict=True) if is_needed]
+        is_written_once = not any(value.after for value in needed)  # threads do not wait for what others have stored
+        require("it writes to a part of what it has written", is_met=is_written_once)
         self._program = program
         self._graph = graph
         written = [

@@ -150,6 +150,15 @@ def of_another_input() -> Program:
     return writer.program(following, carried=[(x, following), (before, y)])
 
 
+def assigning_to_a_column(*, is_carried: bool) -> Program:
+    writer = Writer()
+    h, w, one_column = writer.input(2, 8), writer.input(8, 8), writer.input(8, 1)
+    pushed = writer.tanh(writer.matmul(h, w))
+    column = writer.tanh(writer.matmul(pushed, one_column))
+    assigned = writer.op("assign_slice", pushed, column, attributes=((1,), (1,), (1,), ()))
+    return writer.program(pushed, assigned, carried=[(h, assigned if is_carried else pushed)])
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -196,6 +205,8 @@ def test_a_body_that_reads_its_product_in_slices_multiplies_by_slices_of_the_wei
         (multiplied_by_others(), "several pointwise groups"),
         (turned(), "other points"),
         (over_two_iterations(), "more than one iteration"),
+        (assigning_to_a_column(is_carried=True), "writes to a part"),
+        (assigning_to_a_column(is_carried=False), "writes to a part"),
         (of_another_input(), "what another input had"),
         (recurrent(64, 1024), "do not fit clusters"),
         (with_memory(1, 512), "do not fit clusters"),
