@@ -131,6 +131,7 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         for lowered, groups in plan.launches
     ]
     donated = donations(plan.graph, plan.instances, plan.lifetimes)
+    updated = updates(plan.program, plan.graph, plan.instances, plan.lifetimes)
     _show("plan", plan, donated)
     return Plan(
         tuple(chain.from_iterable(sources)),
@@ -139,8 +140,11 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         plan.arena.size_bytes,
         donated,
         _cost(plan),
-        explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
-        updates=updates(plan.graph, plan.instances, plan.lifetimes),
+        (
+            *explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
+            *[f"iterations change input {each.input} in place" for each in updated],
+        ),
+        updates=updated,
     )
 
 

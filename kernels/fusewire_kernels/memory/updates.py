@@ -1,7 +1,7 @@
-"""Finds the results that are an input of which some elements are changed, as after `y[i] = h`.
+"""Finds the carried results of a loop that are what was carried, of which some elements are changed: `y[i] = h`.
 
 The first kernel that writes such a result copies the whole input. If the result has the memory of the input, this copy
-does nothing. This is legal if nothing else reads the input once elements are changed.
+does nothing. This is legal if nothing else takes the input once elements are changed, nor another input the result.
 """
 
 from __future__ import annotations
@@ -11,16 +11,27 @@ from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import INPUT, Graph
 from fusewire_kernels.memory.lifetimes import Lifetime, is_whole
 from fusewire_kernels.plan.plan import Donation
+from fusewire_protos.programs.program import Program
 
 
-def updates(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]) -> tuple[Donation, ...]:
-    """Returns the pairs of an input and the position of a live result that is an update of it."""
+def updates(
+    program: Program, graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]
+) -> tuple[Donation, ...]:
+    """Returns the pairs of a carried input and the position of the live result that is an update of it."""
     found: list[Donation] = []
     for position, result in enumerate(graph.outputs):
         source = _copied(graph, instances, lifetimes, result)
         if source is not None and _is_legal(lifetimes[source], lifetimes[result]):
-            found.append(Donation(graph.values[source].number, position))
+            number = graph.values[source].number
+            if _takers(program, position) == {number: 1}:
+                found.append(Donation(number, position))
     return tuple(found)
+
+
+def _takers(program: Program, position: int) -> dict[int, int]:
+    """Returns the inputs that take a live result, and after how many iterations."""
+    operand = program.first_result + program.live[position]
+    return {number: len(initial) for number, (initial, source) in program.origins.items() if source == operand}
 
 
 def _copied(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], result: int) -> int | None:

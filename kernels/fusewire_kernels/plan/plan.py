@@ -161,8 +161,8 @@ class Cost(NamedTuple):
 class Plan:
     """A compiled program. `explanation` says in words which ops were fused, and why others were not.
 
-    `updates` are results that are an input of which some elements are changed. If such a result has the memory of the
-    input, all else of it stays where it is. Then the row may be an iteration of a loop that carries the result.
+    `updates` are carried results of a loop that are what was carried, of which some elements are changed. If such a
+    result has the memory of the input, all else of it stays where it is.
     `persistent` is another way to run iterations of a loop. It is None if they can run launch by launch only.
     """
 

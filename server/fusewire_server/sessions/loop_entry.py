@@ -101,28 +101,16 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
 def _ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
     """Returns the length of each live result's ring: `iterations` says why.
 
-    What is carried and updated in place needs no second value.
+    What a plan updates in place needs no second value. Nor would it without a plan, as then all results are written
+    after all ops have run; so the plan may be dropped before the loop runs.
     """
-    lags = _lags(entry.program)
-    for index in _updated_in_place(entry):
-        lags[index] = 0
+    program, lags = entry.program, _lags(entry.program)
+    if entry.loaded is not None:
+        lags |= {program.live[position]: 0 for _, position in entry.loaded.plan.updates}
     return [
         max(kept, min(lags.get(index, 0) + 1, loop.iterations))
-        for index, kept in zip(entry.program.live, loop.kept, strict=True)
+        for index, kept in zip(program.live, loop.kept, strict=True)
     ]
-
-
-def _updated_in_place(entry: ProgramEntry) -> Iterator[int]:
-    """Yields the ops whose result is an update of the input that carries it, and is carried by no other input.
-
-    Without a plan all results are written after all ops have run, so that the plan may be lost before the loop runs.
-    """
-    program = entry.program
-    for number, position in () if entry.loaded is None else entry.loaded.plan.updates:
-        index = program.live[position]
-        takers = [origin for origin in program.origins.values() if origin.source == program.first_result + index]
-        if len(takers) == 1 and takers[0] is program.origins.get(number) and len(takers[0].initial) == 1:
-            yield index
 
 
 def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, length: int, made_at_ns: int) -> list[Value]:

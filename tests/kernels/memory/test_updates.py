@@ -1,4 +1,4 @@
-"""Which results are an input of which some elements are changed."""
+"""Which carried results are what was carried, of which some elements are changed."""
 
 from __future__ import annotations
 
@@ -21,55 +21,87 @@ def assigned(writer: Writer, y: int, value: int) -> int:
     return writer.op("assign_slice", y, value, attributes=ROW)
 
 
-def test_an_array_of_which_a_row_is_assigned_is_an_update() -> None:
+def keeping() -> Program:
+    """y[start] = tanh(h), with y carried."""
     writer = Writer()
     h, y = writer.input(1, 3), writer.input(4, 3)
-    assert planned(writer.program(assigned(writer, y, writer.tanh(h)))).updates == (Donation(1, 0),)
+    changed = assigned(writer, y, writer.tanh(h))
+    return writer.program(changed, carried=[(y, changed)])
+
+
+def test_a_carried_array_of_which_a_row_is_assigned_is_updated() -> None:
+    assert planned(keeping()).updates == (Donation(1, 0),)
+
+
+def test_the_explanation_tells_of_it() -> None:
+    assert "iterations change input 1 in place" in planned(keeping()).explanation
 
 
 def test_so_is_one_that_is_assigned_to_twice() -> None:
     writer = Writer()
     h, y = writer.input(1, 3), writer.input(4, 3)
-    program = writer.program(assigned(writer, assigned(writer, y, h), writer.tanh(h)))
-    assert planned(program).updates == (Donation(1, 0),)
+    changed = assigned(writer, assigned(writer, y, h), writer.tanh(h))
+    assert planned(writer.program(changed, carried=[(y, changed)])).updates == (Donation(1, 0),)
 
 
-def test_the_input_may_be_read_by_kernels_before_the_one_that_changes_it() -> None:
+def test_it_may_be_read_by_kernels_before_the_one_that_changes_it() -> None:
     writer = Writer()
     y, w = writer.input(4, 3), writer.input(3, 3)
-    row = writer.matmul(writer.sum(y, axes=(0,), keepdims=True), w)
-    assert planned(writer.program(assigned(writer, y, row))).updates == (Donation(0, 0),)
+    changed = assigned(writer, y, writer.matmul(writer.sum(y, axes=(0,), keepdims=True), w))
+    assert planned(writer.program(changed, carried=[(y, changed)])).updates == (Donation(0, 0),)
 
 
-def test_an_input_that_is_read_by_the_kernel_that_changes_it_is_not_updated() -> None:
+def test_one_that_is_read_by_the_kernel_that_changes_it_is_not_updated() -> None:
     writer = Writer()
     y = writer.input(4, 3)
-    row = writer.tanh(writer.slice(y, (0,), (1,)))
-    assert planned(writer.program(assigned(writer, y, row))).updates == ()
+    changed = assigned(writer, y, writer.tanh(writer.slice(y, (0,), (1,))))
+    assert planned(writer.program(changed, carried=[(y, changed)])).updates == ()
 
 
-def test_an_input_that_is_read_later_is_not_updated() -> None:
+def test_one_that_is_read_later_is_not_updated() -> None:
     writer = Writer()
     h, y, w = writer.input(1, 3), writer.input(4, 3), writer.input(3, 3)
     changed = assigned(writer, y, h)
     read = writer.matmul(writer.add(writer.matmul(changed, w), y), w)
-    assert planned(writer.program(read, changed)).updates == ()
+    assert planned(writer.program(read, changed, carried=[(y, changed)])).updates == ()
 
 
-def test_what_is_computed_before_it_is_changed_is_no_update() -> None:
+def test_one_that_is_computed_anew_before_it_is_changed_is_not_updated() -> None:
     writer = Writer()
     h, y = writer.input(1, 3), writer.input(4, 3)
-    assert planned(writer.program(assigned(writer, writer.tanh(y), h))).updates == ()
+    changed = assigned(writer, writer.tanh(y), h)
+    assert planned(writer.program(changed, carried=[(y, changed)])).updates == ()
 
 
-def test_a_turned_copy_is_no_update() -> None:
+def test_one_that_is_turned_before_it_is_changed_is_not_updated() -> None:
     writer = Writer()
     h, y = writer.input(1, 3), writer.input(3, 3)
-    assert planned(writer.program(assigned(writer, writer.transpose(y, permutation=(1, 0)), h))).updates == ()
+    changed = assigned(writer, writer.transpose(y, permutation=(1, 0)), h)
+    assert planned(writer.program(changed, carried=[(y, changed)])).updates == ()
+
+
+def test_one_that_is_not_carried_is_not_updated() -> None:
+    writer = Writer()
+    h, y = writer.input(1, 3), writer.input(4, 3)
+    assert planned(writer.program(assigned(writer, y, h))).updates == ()
+
+
+def test_one_that_another_input_takes_is_not_updated() -> None:
+    writer = Writer()
+    h, y, before = writer.input(1, 3), writer.input(4, 3), writer.input(4, 3)
+    changed = assigned(writer, y, writer.tanh(h))
+    program = writer.program(changed, writer.exp(before), carried=[(y, changed), (before, changed)])
+    assert planned(program).updates == ()
+
+
+def test_one_of_two_iterations_before_is_not_updated() -> None:
+    writer = Writer()
+    h, y, next_y = writer.input(1, 3), writer.input(4, 3), writer.input(4, 3)
+    changed = assigned(writer, y, writer.tanh(h))
+    program = writer.program(changed, writer.exp(next_y), carried=[(y, next_y), (next_y, changed)])
+    assert planned(program).updates == ()
 
 
 def test_updates_are_sent_with_the_plan() -> None:
-    writer = Writer()
-    h, y = writer.input(1, 3), writer.input(4, 3)
-    plan = planned(writer.program(assigned(writer, y, h)))
+    plan = planned(keeping())
     assert decode_plan(encode_plan(plan)).updates == plan.updates == (Donation(1, 0),)
