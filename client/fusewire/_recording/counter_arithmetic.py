@@ -47,9 +47,9 @@ def _line_of(recorder: Recorder, handle: int, counter: int, most_ops: int) -> _L
     rule = _RULES.get(signature.op.name)
     if rule is None or signature.result.spec != _INTEGER:
         return None
-    lines = [_line_of_operand(recorder, operands[cell], counter, most_ops - 1) for cell in signature.cells]
-    known = [line for line in lines if line is not None]
-    return rule(*known) if len(known) == len(lines) else None
+    line_of = {each: _line_of_operand(recorder, each, counter, most_ops - 1) for each in {*operands}}
+    lines = [line for cell in signature.cells if (line := line_of[operands[cell]]) is not None]
+    return rule(*lines) if len(lines) == len(operands) else None
 
 
 def _line_of_operand(recorder: Recorder, operand: int, counter: int, most_ops: int) -> _Line | None:

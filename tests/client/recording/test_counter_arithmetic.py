@@ -38,6 +38,12 @@ def sum_of(ones: int) -> Callable[[fw.Array], fw.Array]:
     return add
 
 
+def doubled(i: fw.Array) -> fw.Array:
+    for _ in range(16):
+        i = i + i
+    return i
+
+
 @pytest.mark.parametrize(
     ("expression", "first", "step"),
     [
@@ -49,6 +55,7 @@ def sum_of(ones: int) -> Callable[[fw.Array], fw.Array]:
         (lambda i: (i - 1) * np.int64(4), -4, 4),
         (lambda i: i * 3 + (5 - i), 5, 2),
         (lambda i: i - i, 0, 0),
+        (doubled, 0, 1 << 16),
         (sum_of(16), 16, 1),
     ],
 )
