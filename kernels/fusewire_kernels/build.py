@@ -43,6 +43,7 @@ from fusewire_kernels.plan.plan import (
     Column,
     ConstantColumn,
     Cost,
+    Donation,
     InputColumn,
     KernelSource,
     Launch,
@@ -51,6 +52,7 @@ from fusewire_kernels.plan.plan import (
     PersistentLaunch,
     Plan,
     ScalarColumn,
+    UpdatedArray,
     ViewColumn,
 )
 from fusewire_protos.programs.program import Program
@@ -73,6 +75,11 @@ class Design(NamedTuple):
     @property
     def graph(self) -> Graph:
         return self.fusion.graph
+
+    @property
+    def updates(self) -> tuple[Donation, ...]:
+        """The carried results of a loop that are what was carried, of which some elements are changed."""
+        return updates(self.program, self.graph, self.instances, self.lifetimes)
 
     @property
     def kernels(self) -> dict[str, Kernel]:
@@ -130,8 +137,7 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         )
         for lowered, groups in plan.launches
     ]
-    donated = donations(plan.graph, plan.instances, plan.lifetimes)
-    updated = updates(plan.program, plan.graph, plan.instances, plan.lifetimes)
+    donated, updated = donations(plan.graph, plan.instances, plan.lifetimes), plan.updates
     _show("plan", plan, donated)
     return Plan(
         tuple(chain.from_iterable(sources)),
@@ -164,18 +170,23 @@ def _launched(
 
 def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
-    found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
+    found = _persistent_of(plan)
     if found and isinstance(found, str) and (narrow := narrowed(plan.graph)) is not None:
         plan = design_of(plan.program, narrow)
-        found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
+        found = _persistent_of(plan)
     if not isinstance(found, str):
-        return _with_launch(written, found, _Columns(plan))
+        return _with_launch(written, plan, found)
     reason = (f"each iteration is launched: {found}",) if found else ()
     return replace(written, explanation=written.explanation + reason)
 
 
-def _with_launch(written: Plan, found: Persistent, columns: _Columns) -> Plan:
-    """Adds a persistent kernel, and the launch of it, to a plan. `columns` are those of the kernel's design."""
+def _persistent_of(plan: Design) -> Persistent | str:
+    return persistent_of(plan.program, plan.graph, plan.instances, plan.launches, plan.updates)
+
+
+def _with_launch(written: Plan, plan: Design, found: Persistent) -> Plan:
+    """Adds a persistent kernel, and the launch of it, to a plan. `plan` is the design of the kernel."""
+    columns = _Columns(plan)
     refs, known = columns.refs(found.operands), list(written.columns)
     places = {_typed(column): index for index, column in enumerate(known)}
     for column in [columns.columns[ref.column] for ref in refs]:
@@ -191,6 +202,7 @@ def _with_launch(written: Plan, found: Persistent, columns: _Columns) -> Plan:
         found.carried,
         found.fixed,
         *persistent_grid(found.kernel, found.sizes),
+        tuple([columns.updated(update) for update in found.updates]),
     )
     return replace(
         written,
@@ -226,7 +238,9 @@ class _Columns:
         first_output = len(self.columns) - len(plan.graph.outputs)
         # Inputs and scalars are the first values of a graph, in order.
         self._base = {number: 1 + number for number in range(len(program.inputs) + len(program.scalars))}
-        self._base.update((value, first_output + position) for position, value in enumerate(plan.graph.outputs))
+        self._outputs = range(first_output, len(self.columns))
+        self._base.update(zip(plan.graph.outputs, self._outputs, strict=True))
+        self._live_sizes = program.live_sizes
         for number, value in enumerate(values):
             if value.form is CONSTANT:
                 self._base[number] = self._new(ConstantColumn(value.constant, value.dtype))
@@ -247,6 +261,11 @@ class _Columns:
                 column, offset_bytes = self._view(ViewColumn(column, offset_bytes, terms)), 0
             refs.append(OperandRef(column, offset_bytes))
         return tuple(refs)
+
+    def updated(self, update: Donation) -> UpdatedArray:
+        """Returns the columns of an array that iterations change, as carried to an iteration and as left by it."""
+        number, position = update
+        return UpdatedArray(self._base[number], self._outputs[position], self._live_sizes[position])
 
     def _view(self, view: ViewColumn) -> int:
         known = self._views.get(view)

@@ -239,6 +239,68 @@ def test_a_loop_that_takes_rows_by_its_counter_gives_the_bits_of_its_iterations_
                     server.wait_until_planned()
 
 
+def keeping(data: Data, last: int, step: Any, state: State) -> State:
+    """Keeps the new state of each iteration, and the old one in the opposite order."""
+    h, rows, columns = state
+    following = fw.tanh(h @ data.weights + data.shift)
+    rows[step] = following
+    columns[:, last - step] = h * 0.5
+    return following, rows, columns
+
+
+def kept_one_by_one(data: Data, start: State, count: int) -> list[bytes]:
+    state = (start[0], start[1].copy(), start[2].copy())
+    for step in range(count):
+        state = keeping(data, start[1].shape[0] - 1, step, state)
+        state[0].numpy()
+    return bytes_of(state)
+
+
+def to_keep(session: fw.Session, data: Data, most: int) -> State:
+    """The start of `keeping`: arrays for `most` iterations, which have elements before."""
+    rows, width = data.start.shape
+    random = np.random.default_rng(5)
+    shapes = ((most, rows, width), (rows, most, width))
+    return data.start, *[session.array(random.standard_normal(shape).astype(np.float32)) for shape in shapes]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_loop_that_keeps_a_row_of_each_iteration_gives_the_bits_of_its_iterations_one_by_one(
+    service: Service, hasty: Service, shape: tuple[int, int]
+) -> None:
+    for server in (service, hasty):
+        with server.connect() as session:
+            data = data_of(session, *shape, seed=1)
+            start = to_keep(session, data, 200)
+            before = bytes_of(start)
+            for count in (1, 3, 17, 200):
+                expected = kept_one_by_one(data, start, count)
+                for _ in range(3):  # op by op perhaps, then by its plan
+                    looped = fw.fori_loop(count, partial(keeping, data, 199), start)
+                    assert bytes_of(looped) == expected
+                    server.wait_until_planned()
+            assert bytes_of(start) == before
+
+
+def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Service) -> None:
+    counts = (300, 7, 150, 1, 64, 300, 23)
+    together = Barrier(len(counts))
+
+    def run(seed: int, count: int) -> tuple[list[bytes], list[bytes]]:
+        with hasty.connect() as session:
+            data = data_of(session, 4, 64, seed)
+            start = to_keep(session, data, 300)
+            alone = kept_one_by_one(data, start, count)
+            together.wait(_WITHIN_S)
+            for _ in range(3):
+                looped = bytes_of(fw.fori_loop(count, partial(keeping, data, 299), start))
+            return alone, looped
+
+    with ThreadPoolExecutor(len(counts)) as pool:
+        results = list(pool.map(run, range(len(counts)), counts))
+    assert all(alone == in_company for alone, in_company in results)
+
+
 @pytest.mark.parametrize("every", [1, 3, 50])
 @pytest.mark.parametrize("body", BODIES)
 def test_states_that_are_kept_are_those_of_their_iterations(

@@ -14,6 +14,7 @@ from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer
 
 _WIDTHS = (1, 3, 8, 33, 64, 100)
+_KEPT = 4  # of how many iterations a matrix is kept
 _UNARY = ("tanh", "sigmoid", "negative", "abs")
 _BINARY = ("add", "subtract", "multiply", "maximum")
 _REDUCTIONS = ("sum", "mean", "max", "min")
@@ -52,9 +53,10 @@ def drawn_bodies(draw: st.DrawFn) -> Program:
     widths = draw(st.lists(st.sampled_from(_WIDTHS), min_size=1, max_size=2, unique=True))
     states = draw(st.lists(st.sampled_from(widths), min_size=1, max_size=3))
     body = _Body(rows, widths, states, is_turned=is_turned)
+    is_keeping = draw(st.booleans())
     for op in draw(st.lists(_OPS, min_size=2, max_size=9)):
         body.add(op)
-    return body.program(draw(st.lists(st.integers(0, 9), min_size=3, max_size=3)))
+    return body.program(draw(st.lists(st.integers(0, 9), min_size=3, max_size=3)), is_keeping=is_keeping)
 
 
 class _Body:
@@ -66,6 +68,7 @@ class _Body:
         self._weights |= {(20, columns): self._input(20, columns).value for columns in widths}
         self._of_two = {k: self._input(k, sum(widths)).value for k in widths}
         self._biases = {columns: self._input(1, columns).value for columns in widths}
+        self._kept = self._writer.input(_KEPT, *self._shape(rows, states[0]))
         self._scalar = self._writer.scalar()
         self._matrices, self._of_rows = [*self._states], list[Matrix]()
 
@@ -123,11 +126,18 @@ class _Body:
     def _keep(self, value: int, columns: int) -> None:
         self._matrices.append(Matrix(value, columns))
 
-    def program(self, choices: list[int]) -> Program:
-        """The next states are chosen among the last matrices of their shape, and kept small."""
+    def program(self, choices: list[int], *, is_keeping: bool) -> Program:
+        """The next states are chosen among the last matrices of their shape, and kept small.
+
+        A matrix of each iteration may be kept.
+        """
         carried = []
         for state, choice in zip(self._states, choices, strict=False):
             like = [each.value for each in self._matrices if each.columns == state.columns][-3:]
             following = self._writer.tanh(self._writer.multiply(like[choice % len(like)], self._scalar))
             carried.append((state.value, following))
+        if is_keeping:
+            of_width = [each.value for each in self._matrices if each.columns == self._states[0].columns]
+            value = self._writer.tanh(of_width[choices[0] % len(of_width)])
+            carried.append((self._kept, self._writer.assign(self._kept, value, axis=0)))
         return self._writer.program(*{following for _, following in carried}, carried=carried)

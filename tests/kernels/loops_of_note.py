@@ -64,6 +64,16 @@ def with_gates_together(rows: int, width: int) -> Program:
     return writer.program(following, cell, carried=[(h, following), (c, cell)])
 
 
+def keeping(rows: int, width: int, iterations: int) -> Program:
+    """h = tanh(h @ w), y[i] = h, z[:, i] = h of before, with i from the starts. Neither y nor z is read."""
+    writer = Writer()
+    h, w = writer.input(rows, width), writer.input(width, width)
+    y, z = writer.input(iterations, rows, width), writer.input(rows, iterations, width)
+    following = writer.tanh(writer.matmul(h, w))
+    of_rows, of_columns = writer.assign(y, following, axis=0), writer.assign(z, h, axis=1)
+    return writer.program(following, of_rows, of_columns, carried=[(h, following), (y, of_rows), (z, of_columns)])
+
+
 def driven(rows: int, width: int) -> Program:
     """h = tanh(h @ w + x @ u · s), with x of half the width, which may change in each step."""
     writer = Writer()

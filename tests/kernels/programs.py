@@ -53,6 +53,10 @@ class Writer:
     def slice(self, operand: int, axes: Shape, lengths: Shape, steps: Shape = (), dropped: Shape = ()) -> int:
         return self.op("slice", operand, attributes=(axes, lengths, steps or (1,) * len(axes), dropped))
 
+    def assign(self, operand: int, value: int, axis: int) -> int:
+        """Returns an array of which the elements at one place along an axis are replaced by those of `value`."""
+        return self.op("assign_slice", operand, value, attributes=((axis,), (1,), (1,), (axis,)))
+
     def program(self, *live: int, carried: Sequence[tuple[int, int]] = ()) -> Program:
         """Returns the program. Each pair of `carried` is an input, and the operand that it takes in a loop."""
         first = len(self._inputs) + len(self._scalars)
@@ -66,17 +70,22 @@ def meaning(
     return [np.asarray(result) for result in run_op_by_op(subject, np, inputs, scalars, starts, None)]
 
 
-def starts_side_by_side(subject: Program) -> list[int]:
-    """Starts of the slices along one axis of each value: each begins where the one before ends, or where it fits."""
+def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
+    """Starts of the slices along one axis of each value: each begins where the one before ends, or where it fits.
+
+    What is assigned to begins one element further in each iteration, and again at the first.
+    """
     ends: dict[int, int] = {}
     starts = []
     for op in subject.ops:
         if op.op.has_region:
             (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
-            (value,) = op.operands
+            value, *assigned = op.operands
             last = subject.specs[value].shape[axis] - 1 - (length - 1) * step
             starts.append(min(ends.get(value, 0), last))
             ends[value] = starts[-1] + length
+            if assigned:
+                starts[-1] = (starts[-1] + iteration) % (last + 1)
     return starts
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, PersistentKernel, Source
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Graph, Operand
+from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
 
 _MOST_OPERANDS = 64  # each has a bit that tells whether it moves from iteration to iteration
@@ -15,7 +17,8 @@ _MOST_OPERANDS = 64  # each has a bit that tells whether it moves from iteration
 class Persistent(NamedTuple):
     """A persistent kernel and its operands, of which it writes the last `outputs`.
 
-    `sizes` are those of the body. `carried` and `fixed` are numbers of operands (see `PersistentLaunch`).
+    `sizes` are those of the body. `carried` and `fixed` are numbers of operands (see `PersistentLaunch`). The arrays of
+    `updates` must be copied before the first iteration.
     """
 
     kernel: PersistentKernel
@@ -24,6 +27,7 @@ class Persistent(NamedTuple):
     outputs: int
     carried: tuple[int, ...]
     fixed: tuple[int, ...]
+    updates: tuple[Donation, ...] = ()
 
 
 class Obstacle(Exception):
@@ -51,11 +55,16 @@ def require_in_place(read: Operand, strides: tuple[int, ...], written: tuple[int
 
 
 class LoopBody:
-    """Which groups of a body write which values, and what is carried to the next iteration."""
+    """Which groups of a body write which values, and what is carried to the next iteration.
 
-    def __init__(self, program: Program, graph: Graph, groups: list[Instance]) -> None:
+    The values `updated` are copied before the first iteration, so that an iteration writes a part of them only.
+    """
+
+    def __init__(self, program: Program, graph: Graph, groups: list[Instance], updated: Container[int]) -> None:
         needed = [value for value, is_needed in zip(graph.values, graph.is_needed, strict=True) if is_needed]
-        is_written_once = not any(value.after for value in needed)  # threads do not wait for what others have stored
+        changes = [value.target for value in needed if value.after and value.target is not None]
+        # Threads do not wait for what others have stored.
+        is_written_once = all(target.value in updated for target in changes)
         require("it writes to a part of what it has written", is_met=is_written_once)
         self._program = program
         self._graph = graph

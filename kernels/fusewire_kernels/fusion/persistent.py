@@ -9,11 +9,15 @@ It can if each value that an iteration takes from the one before is known where 
   matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that one group takes
   from another, must be needed at the point at which it is computed.
 
+An array that is carried only so that each iteration writes a part of it, as in `y[i] = h`, is none of these values.
+
 A product `w @ h` with a carried h is the product of the transposed matrices: each of its elements is the same chain of
 fused multiply-adds. Then rows are the columns of h.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from fusewire_kernels.codegen.kernel import CarriedInput, LoopKernel, PersistentPoints
 from fusewire_kernels.fusion.cluster import Cluster
@@ -28,24 +32,34 @@ from fusewire_kernels.fusion.loop_body import (
     require_known_places,
 )
 from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.fusion.updated_arrays import without_copies
 from fusewire_kernels.graph.graph import Graph
+from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
 
 
 def persistent_of(
-    program: Program, graph: Graph, instances: list[Instance], launches: list[GroupedLaunch]
+    program: Program,
+    graph: Graph,
+    instances: list[Instance],
+    launches: list[GroupedLaunch],
+    updates: Sequence[Donation],
 ) -> Persistent | str:
-    """Returns the persistent kernel of a loop's body, or the reason why there is none. Empty if it is no loop."""
+    """Returns the persistent kernel of a loop's body, or the reason why there is none. Empty if it is no loop.
+
+    `updates` are the results that are what was carried, of which some elements are changed.
+    """
     if not program.carried:
         return ""
-    groups = [instances[group] for launch in launches for group in launch.groups]
+    all_groups = [instances[group] for launch in launches for group in launch.groups]
+    groups, copied, values = without_copies(program, graph, all_groups, updates)
     try:
         require("an iteration computes no elements", is_met=bool(groups))
-        body = LoopBody(program, graph, groups)
+        body = LoopBody(program, graph, groups, values)
         kernel = groups[0].lowered.kernel
         if len(groups) == 1 and isinstance(kernel, LoopKernel) and not kernel.has_inner:
-            return _points(body, groups[0], kernel)
-        return Cluster(body, groups).found()
+            return _points(body, groups[0], kernel)._replace(updates=copied)
+        return Cluster(body, groups).found()._replace(updates=copied)
     except Obstacle as obstacle:
         return str(obstacle)
 

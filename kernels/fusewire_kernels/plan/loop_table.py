@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.plan.plan import Column, OutputColumn, PersistentLaunch
+from fusewire_kernels.plan.plan import Column, OutputColumn, PersistentLaunch, ViewColumn
 
 _LEAST_ITERATIONS = 3  # fewer take less time as launches of their own, because a cluster first brings in its operand
 
@@ -41,7 +41,13 @@ class LoopTable(NamedTuple):
             return f"{len(self.counts)} rows; with more than {most_rows}, each iteration has launches of its own"
         if any(launch.operands[index].column in self.moving for index in launch.fixed):
             return "an operand that the kernel needs to be the same in all iterations is not"
+        if any(self._moves(array.output_column) for array in launch.updated):
+            return "an array that the iterations change is kept of several of them"
         return ""
+
+    def _moves(self, column: int) -> bool:
+        """Returns whether a column differs between entries, of which some may be left out of `moving`."""
+        return bool((self.slots[..., column] != self.slots[0, :, column]).any())
 
 
 def moving_bits(launch: PersistentLaunch, table: LoopTable) -> int:
@@ -54,6 +60,11 @@ def moving_bits(launch: PersistentLaunch, table: LoopTable) -> int:
 def stored_bits(launch: PersistentLaunch, columns: Sequence[Column], table: LoopTable) -> int:
     """Returns a bit for each store of the kernel that writes in all iterations. `columns` are those of the plan."""
     written = launch.operands[len(launch.operands) - launch.outputs :]
-    held = [columns[operand.column] for operand in written]
-    in_all = [isinstance(column, OutputColumn) and column.position in table.stored_in_all for column in held]
+    in_all = [_is_stored_in_all(operand.column, columns[operand.column], table) for operand in written]
     return sum(1 << store for store, is_stored in enumerate(in_all) if is_stored)
+
+
+def _is_stored_in_all(number: int, column: Column, table: LoopTable) -> bool:
+    if isinstance(column, ViewColumn):  # the part of an array that an iteration writes
+        return number in table.moving
+    return isinstance(column, OutputColumn) and column.position in table.stored_in_all

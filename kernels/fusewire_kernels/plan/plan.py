@@ -104,6 +104,18 @@ class Launch(NamedTuple):
     instances: tuple[tuple[OperandRef, ...], ...]
 
 
+class UpdatedArray(NamedTuple):
+    """An array of which each iteration of a loop writes a part.
+
+    The array is in the memory that `output_column` names in all iterations. If `input_column` names another memory in
+    the first one, all of it must be copied from there before.
+    """
+
+    input_column: int
+    output_column: int
+    size_bytes: int
+
+
 class PersistentLaunch(NamedTuple):
     """Runs all iterations of a loop in one launch of one kernel.
 
@@ -125,6 +137,7 @@ class PersistentLaunch(NamedTuple):
     shared_bytes: int
     clusters: int
     most_in_turn: int
+    updated: tuple[UpdatedArray, ...] = ()
 
     def most_rows(self, clusters_at_once: int) -> int | None:
         """Returns how many rows a launch should have on a device that runs so many clusters at once.

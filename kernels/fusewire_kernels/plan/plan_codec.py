@@ -26,6 +26,7 @@ from fusewire_kernels.plan.plan import (
     Plan,
     ScalarColumn,
     Term,
+    UpdatedArray,
     ViewColumn,
 )
 from fusewire_protos.ops import dtypes
@@ -100,5 +101,6 @@ def _launch(fields: Sequence[Any]) -> Launch:
 
 
 def _persistent(fields: Sequence[Any]) -> PersistentLaunch:
-    kernel, sizes, operands, *rest = fields
-    return PersistentLaunch(kernel, sizes, tuple([OperandRef(*ref) for ref in operands]), *rest)
+    kernel, sizes, operands, *rest, updated = fields
+    refs, arrays = [OperandRef(*ref) for ref in operands], [UpdatedArray(*array) for array in updated]
+    return PersistentLaunch(kernel, sizes, tuple(refs), *rest, tuple(arrays))

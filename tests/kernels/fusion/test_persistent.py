@@ -235,7 +235,7 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
     lowered = writer.subtract(h, writer.max(h, axes=(1,), keepdims=True))
     following = writer.tanh(writer.matmul(lowered, w))
     made = design(writer.program(following, carried=[(h, following)]))
-    found = persistent_of(made.program, made.graph, made.instances, made.launches)
+    found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
     sources = [each.source for each in found.kernel.exchanged if each.source is not None]
@@ -244,7 +244,7 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
 
 def test_what_is_multiplied_and_reduced_is_exchanged_once() -> None:
     made = design(descending(200, 20))
-    found = persistent_of(made.program, made.graph, made.instances, made.launches)
+    found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
     assert [each.columns for each in found.kernel.exchanged] == [20, 200]  # the weights, and the error

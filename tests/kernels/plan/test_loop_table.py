@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
-from fusewire_kernels.plan.plan import ArenaColumn, InputColumn, OperandRef, OutputColumn, PersistentLaunch
+from fusewire_kernels.plan.plan import (
+    ArenaColumn,
+    InputColumn,
+    OperandRef,
+    OutputColumn,
+    PersistentLaunch,
+    UpdatedArray,
+    ViewColumn,
+)
 
 COLUMNS = (ArenaColumn(), InputColumn(0), InputColumn(1), InputColumn(2), OutputColumn(0), OutputColumn(1))
 LAUNCH = PersistentLaunch(
@@ -38,6 +46,19 @@ def test_an_operand_is_read_again_if_its_column_moves_and_it_is_not_carried() ->
 def test_a_result_is_stored_in_all_iterations_by_its_position_among_the_live_results() -> None:
     assert stored_bits(LAUNCH, COLUMNS, table(moving=set(), stored_in_all={1})) == 0b01
     assert stored_bits(LAUNCH, COLUMNS, table(moving=set(), stored_in_all={0, 1})) == 0b11
+
+
+def test_a_part_of_an_array_is_stored_in_all_iterations_if_it_moves() -> None:
+    columns = (*COLUMNS[:4], ViewColumn(5, 0, ()), ViewColumn(5, 64, ()))
+    assert stored_bits(LAUNCH, columns, table(moving={4}, stored_in_all=set())) == 0b10
+
+
+def test_an_array_that_iterations_change_must_be_one_in_all_of_them() -> None:
+    launch = LAUNCH._replace(updated=(UpdatedArray(2, 4, 64),))
+    found = table(moving=set(), stored_in_all=set())
+    assert not found.why_not(launch, 60)
+    found.slots[2, 0, 4] = 1
+    assert "an array that the iterations change" in found.why_not(launch, 60)
 
 
 def test_operands_that_are_read_once_must_keep_still() -> None:

@@ -138,6 +138,7 @@ class Stream:
         self._launch_with_attributes = library.cuLaunchKernelEx
         self._copy_to_device = library.cuMemcpyHtoDAsync_v2
         self._copy_to_host = library.cuMemcpyDtoHAsync_v2
+        self._copy_on_device = library.cuMemcpyDtoDAsync_v2
         self._record = library.cuEventRecord
         self._launch_executable = library.cuGraphLaunch
         self._set_attribute = library.cuFuncSetAttribute
@@ -190,6 +191,11 @@ class Stream:
         """Copies into page-locked memory, which holds the bytes once a later fence is reached."""
         size = ctypes.c_size_t(size_bytes)
         _check(self._copy_to_host(ctypes.c_void_p(host_address), ctypes.c_void_p(address), size, self.pointer))
+        self._count(1)
+
+    def copy_on_device(self, address: int, source_address: int, size_bytes: int) -> None:
+        size = ctypes.c_size_t(size_bytes)
+        _check(self._copy_on_device(ctypes.c_void_p(address), ctypes.c_void_p(source_address), size, self.pointer))
         self._count(1)
 
     def fence(self) -> CudaFence:

@@ -107,6 +107,14 @@ class CudaPersistentKernels:
         loop.first, loop.entries, loop.tail = table.first, entries, table.tail
         loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
+        self._copy_updated(call.launch, table)
         self._stream.launch([call.call])
         loaded.persistent_launches += 1
         self.launches += 1
+
+    def _copy_updated(self, launch: PersistentLaunch, table: LoopTable) -> None:
+        """Copies the arrays that the iterations change to where they change them, unless they are there."""
+        for source_column, target_column, size_bytes in launch.updated:
+            for source, target in table.slots[0][:, [source_column, target_column]].tolist():
+                if source != target:
+                    self._stream.copy_on_device(target, source, size_bytes)

@@ -6,7 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
@@ -82,16 +82,22 @@ class ClusterKernel:
         self._library = ctypes.CDLL(str(library))
 
     def results(
-        self, inputs: Sequence[Array], scalars: Sequence[float | list[float]], starts: Sequence[int], count: int
+        self, inputs: Sequence[Array], scalars: Sequence[float | list[float]], starts: Sequence[int | Array], count: int
     ) -> list[Array]:
-        """Runs a loop of `count` iterations. Returns each live result, with an axis of iterations in front."""
+        """Runs a loop of `count` iterations. Returns each live result, with an axis of iterations in front.
+
+        Of an array that is changed in place, this axis has the last iteration only.
+        """
         plan, launch = self._plan, self._plan.persistent
         assert launch is not None
         specs = [self._program.result_spec(index) for index in self._program.live]
         results = [np.zeros((count, *spec.shape), dtypes.to_numpy(spec.dtype)) for spec in specs]
+        for number, position in self._updates():
+            results[position] = inputs[number][np.newaxis].copy()
         slots = np.empty((count, len(plan.columns)), np.int64)
         arena = np.zeros(plan.arena_bytes + 1, np.uint8)
-        addresses = [result.ctypes.data + np.arange(count) * result[0].nbytes for result in results]
+        numbers = np.arange(count)
+        addresses = [result.ctypes.data + numbers % len(result) * result[0].nbytes for result in results]
         at = [array.ctypes.data for array in inputs]
         SlotLayout(plan).fill_iterations(slots, arena.ctypes.data, at, addresses, scalars, starts)
         moving = [bool((slots[:, operand.column] != slots[0, operand.column]).any()) for operand in launch.operands]
@@ -105,6 +111,15 @@ class ClusterKernel:
         pointers = (ctypes.c_void_p(sizes.ctypes.data), ctypes.c_void_p(operands.ctypes.data), ctypes.byref(loop))
         self._library.run(launch.blocks, blocks_of_cluster, 1, *pointers)
         return results
+
+    def _updates(self) -> Iterator[tuple[int, int]]:
+        """Yields the input and the position of each result that is copied before the first iteration."""
+        columns, launch = self._plan.columns, self._plan.persistent
+        for array in launch.updated if launch is not None else ():
+            source, result = columns[array.input_column], columns[array.output_column]
+            assert isinstance(source, InputColumn)
+            assert isinstance(result, OutputColumn)
+            yield source.input, result.position
 
 
 def _with_bodies(text: str) -> str:

@@ -19,6 +19,7 @@ from tests.kernels.loops_of_note import (
     descending,
     driven,
     gated,
+    keeping,
     leaky,
     normalised,
     recurrent,
@@ -37,6 +38,8 @@ BODIES = {
     "leaky, eight blocks": leaky(1, 256),
     "driven": driven(3, 64),
     "gated": gated(2, 100),
+    "keeping": keeping(3, 64, COUNT),
+    "keeping, again at the first": keeping(1, 40, 4),
     "with memory": with_memory(17, 64),
     "with gates together": with_gates_together(3, 40),
     "stacked": stacked(2, 64),
@@ -47,11 +50,11 @@ BODIES = {
 }
 
 
-def in_numpy(program: Program, inputs: list[Array], scalars: list[float], starts: list[int]) -> list[list[Array]]:
+def in_numpy(program: Program, inputs: list[Array], scalars: list[float]) -> list[list[Array]]:
     """The live results of each iteration."""
     results = []
-    for _ in range(COUNT):
-        found = meaning(program, inputs, scalars, starts)
+    for iteration in range(COUNT):
+        found = meaning(program, inputs, scalars, starts_side_by_side(program, iteration))
         results.append(found)
         carried = {
             number: found[program.live_positions[source - program.first_result]] for number, source in program.carried
@@ -65,11 +68,12 @@ def check(program: Program, plan: Plan, folder: Path) -> None:
     kernel = ClusterKernel(program, plan, folder)
     arrays = random_inputs(program)
     inputs = [np.array(array / max(array.shape, default=1) ** 0.5, array.dtype) for array in arrays]
-    scalars, starts = [0.3] * len(program.scalars), starts_side_by_side(program)
-    results, expected = kernel.results(inputs, scalars, starts, COUNT), in_numpy(program, inputs, scalars, starts)
+    scalars = [0.3] * len(program.scalars)
+    starts = [*np.transpose([starts_side_by_side(program, iteration) for iteration in range(COUNT)])]
+    results, expected = kernel.results(inputs, scalars, starts, COUNT), in_numpy(program, inputs, scalars)
     for position, result in enumerate(results):
-        for iteration in range(COUNT):
-            np.testing.assert_allclose(result[iteration], expected[iteration][position], rtol=1e-3, atol=1e-4)
+        for found, wanted in zip(result[::-1], expected[::-1], strict=False):
+            np.testing.assert_allclose(found, wanted[position], rtol=1e-3, atol=1e-4)
     again = kernel.results(inputs, scalars, starts, COUNT)
     assert [result.tobytes() for result in again] == [result.tobytes() for result in results]
 

@@ -14,7 +14,7 @@ from tests.kernels.loops_of_note import driven, gated, leaky, recurrent, stacked
 
 def steps_in(program: Program) -> list[Step]:
     made = design(program)
-    found = persistent_of(made.program, made.graph, made.instances, made.launches)
+    found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
     return steps_of(found.kernel, [analyse(stage.body) for stage in found.kernel.stages])

@@ -1,0 +1,80 @@
+"""Arrays of which each iteration writes a part: which of them are copied before a persistent kernel runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.plan.plan import InputColumn, OutputColumn, UpdatedArray, ViewColumn
+from fusewire_kernels.plan.plan_codec import decode_plan, encode_plan
+from fusewire_protos.programs.program import Program
+from tests.kernels.loops_of_note import keeping
+from tests.kernels.programs import Writer
+
+
+def pointwise() -> Program:
+    writer = Writer()
+    h, y = writer.input(3), writer.input(4, 3)
+    following = writer.tanh(h)
+    kept = writer.assign(y, following, axis=0)
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
+def of_several_rows() -> Program:
+    writer = Writer()
+    h, y = writer.input(2, 3), writer.input(4, 3)
+    following = writer.tanh(h)
+    kept = writer.op("assign_slice", y, following, attributes=((0,), (2,), (1,), ()))
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
+def of_two_rows() -> Program:
+    writer = Writer()
+    h, y = writer.input(3), writer.input(4, 3)
+    following = writer.tanh(h)
+    kept = writer.assign(writer.assign(y, h, axis=0), following, axis=0)
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
+def read_before() -> Program:
+    writer = Writer()
+    h, y, w = writer.input(4, 3), writer.input(2, 4, 3), writer.input(3, 3)
+    following = writer.tanh(writer.matmul(writer.add(h, writer.slice(y, (0,), (1,), dropped=(0,))), w))
+    kept = writer.assign(y, following, axis=0)
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
+def read_after() -> Program:
+    writer = Writer()
+    h, y, w = writer.input(4, 3), writer.input(2, 4, 3), writer.input(3, 3)
+    kept = writer.assign(y, h, axis=0)
+    following = writer.tanh(writer.matmul(writer.slice(kept, (0,), (1,), dropped=(0,)), w))
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
+@pytest.mark.parametrize("program", [keeping(1, 64, 5), keeping(40, 33, 2), pointwise()])
+def test_an_array_of_which_each_iteration_writes_a_row_is_copied_before(program: Program) -> None:
+    plan = build_plan(program, "cuda")
+    assert plan.persistent is not None
+    columns, written = plan.columns, plan.persistent.operands[-plan.persistent.outputs :]
+    inputs = [place for place, column in enumerate(columns) if isinstance(column, InputColumn)]
+    outputs = [place for place, column in enumerate(columns) if isinstance(column, OutputColumn)]
+    expected = [
+        UpdatedArray(inputs[number], outputs[position], program.live_sizes[position])
+        for position, (number, _) in enumerate(program.carried)
+    ]
+    assert [*plan.persistent.updated] == expected[1:]
+    parts = [column for ref in written if isinstance(column := columns[ref.column], ViewColumn)]
+    assert [part.base_column for part in parts] == [array.output_column for array in plan.persistent.updated]
+
+
+@pytest.mark.parametrize("program", [of_several_rows(), of_two_rows(), read_before(), read_after()])
+def test_another_is_copied_in_each_iteration_which_is_launched(program: Program) -> None:
+    plan = build_plan(program, "cuda")
+    assert plan.persistent is None
+    assert "it writes to a part of what it has written" in plan.explanation[-1]
+
+
+def test_one_that_other_processes_have_planned_is_the_same() -> None:
+    plan = build_plan(keeping(1, 64, 5), "cuda")
+    assert decode_plan(encode_plan(plan)).persistent == plan.persistent
