@@ -249,7 +249,7 @@ def keeping(data: Data, last: int, step: Any, state: State) -> State:
 
 
 def kept_one_by_one(data: Data, start: State, count: int) -> list[bytes]:
-    state = (start[0], start[1].copy(), start[2].copy())
+    state: State = (start[0], start[1].copy(), start[2].copy())
     for step in range(count):
         state = keeping(data, start[1].shape[0] - 1, step, state)
         state[0].numpy()
@@ -286,19 +286,18 @@ def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Servic
     counts = (300, 7, 150, 1, 64, 300, 23)
     together = Barrier(len(counts))
 
-    def run(seed: int, count: int) -> tuple[list[bytes], list[bytes]]:
+    def run(seed: int, count: int) -> tuple[list[bytes], list[list[bytes]]]:
         with hasty.connect() as session:
             data = data_of(session, 4, 64, seed)
             start = to_keep(session, data, 300)
             alone = kept_one_by_one(data, start, count)
             together.wait(_WITHIN_S)
-            for _ in range(3):
-                looped = bytes_of(fw.fori_loop(count, partial(keeping, data, 299), start))
+            looped = [bytes_of(fw.fori_loop(count, partial(keeping, data, 299), start)) for _ in range(3)]
             return alone, looped
 
     with ThreadPoolExecutor(len(counts)) as pool:
         results = list(pool.map(run, range(len(counts)), counts))
-    assert all(alone == in_company for alone, in_company in results)
+    assert all(each == alone for alone, looped in results for each in looped)
 
 
 @pytest.mark.parametrize("every", [1, 3, 50])

@@ -101,6 +101,9 @@ def _launch(fields: Sequence[Any]) -> Launch:
 
 
 def _persistent(fields: Sequence[Any]) -> PersistentLaunch:
-    kernel, sizes, operands, *rest, updated = fields
-    refs, arrays = [OperandRef(*ref) for ref in operands], [UpdatedArray(*array) for array in updated]
-    return PersistentLaunch(kernel, sizes, tuple(refs), *rest, tuple(arrays))
+    *others, updated = fields
+    launch = PersistentLaunch(*others)
+    return launch._replace(
+        operands=tuple([OperandRef(*ref) for ref in launch.operands]),
+        updated=tuple([UpdatedArray(*array) for array in updated]),
+    )
