@@ -28,7 +28,7 @@ State = tuple[fw.Array, ...]
 class Data(NamedTuple):
     """Operands of a loop over states of (rows, width). `noise` has a matrix for each iteration.
 
-    `together` are the weights of four gates.
+    `together` are the weights of four gates, and `joined` those of what is given and a state side by side.
     """
 
     weights: fw.Array
@@ -39,11 +39,13 @@ class Data(NamedTuple):
     noise: fw.Array
     start: fw.Array
     together: fw.Array
+    joined: fw.Array
 
 
 def data_of(session: fw.Session, rows: int, width: int, seed: int) -> Data:
     random = np.random.default_rng(seed)
-    shapes = (*[(width, width)] * 3, (width,), (rows, width), (STEPS * rows, width), (rows, width), (width, 4 * width))
+    shapes = (*[(width, width)] * 3, (width,), (rows, width), (STEPS * rows, width), (rows, width))
+    shapes = (*shapes, *[(height, 4 * width) for height in (width, width // 3 + width)])
     return Data(*[session.array((random.standard_normal(shape) / width**0.5).astype(np.float32)) for shape in shapes])
 
 
@@ -107,6 +109,17 @@ def fed(data: Data, step: int, state: State) -> State:
     return (fw.tanh(given + h @ data.weights + data.shift),)
 
 
+def joined(data: Data, step: int, state: State) -> State:
+    """Long short-term memory by one product of what is given and the state, side by side."""
+    h, cell = state
+    rows, width = data.start.shape
+    few = width // 3
+    given = data.noise[step * rows : (step + 1) * rows, :few]
+    i, f, g, o = fw.split(fw.concatenate([given, h], axis=1) @ data.joined, 4, axis=1)
+    cell = fw.sigmoid(f) * cell + fw.sigmoid(i + data.shift) * fw.tanh(g)
+    return fw.sigmoid(o) * fw.tanh(cell), cell
+
+
 def bottleneck(data: Data, _: int, state: State) -> State:
     (h,) = state
     few = data.start.shape[1] // 3
@@ -152,7 +165,7 @@ def pointwise(data: Data, step: int, state: State) -> State:
 def start_of(body: Callable[..., State], data: Data) -> State:
     if body is with_a_cell:
         return data.start, data.rest, data.start > 1.0
-    if body in (with_memory, with_gates_together, stacked):
+    if body in (with_memory, with_gates_together, joined, stacked):
         return data.start, data.rest
     if body is descending:
         return data.shift, data.rest[0, 0]
@@ -167,7 +180,7 @@ def start_of(body: Callable[..., State], data: Data) -> State:
 
 BODIES = (
     *(recurrent, transposed, driven, with_a_cell, leaky, gated, with_memory, with_gates_together, stacked),
-    *(fed, bottleneck, descending, turned, solving, attending, pointwise),
+    *(fed, joined, bottleneck, descending, turned, solving, attending, pointwise),
 )
 SHAPES = ((1, 64), (5, 100), (33, 256), (2, 289))
 
@@ -325,6 +338,7 @@ def test_states_that_are_kept_are_those_of_their_iterations(
         with_gates_together,
         stacked,
         fed,
+        joined,
         bottleneck,
         descending,
         solving,

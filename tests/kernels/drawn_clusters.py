@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 _OPS = st.builds(
     Drawn,
     st.sampled_from(
-        ["product", "product", "product of an input", "gates", "unary", "binary", "reduction", "row", "bias"]
+        ["product", "product", "product of an input", "joined", "gates", "unary", "binary", "reduction", "row", "bias"]
     ),
     *[st.integers(0, 9)] * 4,
 )
@@ -67,6 +67,8 @@ class _Body:
         self._inputs = [self._input(rows, 20)]
         self._weights |= {(20, columns): self._input(20, columns).value for columns in widths}
         self._of_two = {k: self._input(k, sum(widths)).value for k in widths}
+        sums = {one + other for one in widths for other in widths}
+        self._of_joined = {(k, columns): self._input(k, columns).value for k in sums for columns in widths}
         self._biases = {columns: self._input(1, columns).value for columns in widths}
         self._kept = self._writer.input(_KEPT, *self._shape(rows, states[0]))
         self._scalar = self._writer.scalar()
@@ -83,7 +85,7 @@ class _Body:
         value, columns = self._matrices[op.first % len(self._matrices)]
         others = [each.value for each in self._matrices if each.columns == columns]
         match op.kind:
-            case "product" | "product of an input" | "gates":
+            case "product" | "product of an input" | "joined" | "gates":
                 self._add_product(op, Matrix(value, columns))
             case "unary":
                 self._keep(writer.op(_UNARY[op.name % len(_UNARY)], value), columns)
@@ -105,14 +107,24 @@ class _Body:
                 self._multiply(left, op.columns)
             case "product of an input":
                 self._multiply(self._inputs[0], op.columns)
+            case "joined":
+                self._multiply_joined(left, self._matrices[op.second % len(self._matrices)], op.columns)
             case _:
                 self._add_gates(left, is_shifted=bool(op.name % 2))
 
     def _multiply(self, left: Matrix, choice: int) -> None:
         columns = self._widths[choice % len(self._widths)]
-        weights = self._weights[left.columns, columns]
-        operands = (weights, left.value) if self._is_turned else (left.value, weights)
+        self._multiply_by(self._weights[left.columns, columns], left.value, columns)
+
+    def _multiply_by(self, weights: int, value: int, columns: int) -> None:
+        operands = (weights, value) if self._is_turned else (value, weights)
         self._keep(self._writer.matmul(*operands), columns)
+
+    def _multiply_joined(self, left: Matrix, second: Matrix, choice: int) -> None:
+        """Multiplies two matrices side by side by weights."""
+        columns = self._widths[choice % len(self._widths)]
+        joined = self._writer.concat(left.value, second.value, axis=0 if self._is_turned else 1)
+        self._multiply_by(self._of_joined[left.columns + second.columns, columns], joined, columns)
 
     def _add_gates(self, left: Matrix, *, is_shifted: bool) -> None:
         """Adds parts of one product. They have the widths of the body, and lie side by side."""

@@ -74,6 +74,25 @@ def keeping(rows: int, width: int, iterations: int) -> Program:
     return writer.program(following, of_rows, of_columns, carried=[(h, following), (y, of_rows), (z, of_columns)])
 
 
+def joined(rows: int, width: int) -> Program:
+    """Two layers, a of half the width: a = tanh([x, a] @ w · s), b = tanh([a, b] @ v), with x of a third."""
+    writer = Writer()
+    few, half = width // 3, width // 2
+    x, a, b = writer.input(rows, few), writer.input(rows, half), writer.input(rows, width)
+    w, v, s = writer.input(few + half, half), writer.input(half + width, width), writer.scalar()
+    lower = writer.tanh(writer.multiply(writer.matmul(writer.concat(x, a, axis=1), w), s))
+    upper = writer.tanh(writer.matmul(writer.concat(lower, b, axis=1), v))
+    return writer.program(lower, upper, carried=[(a, lower), (b, upper)])
+
+
+def joined_vectors(width: int) -> Program:
+    """h = tanh(w @ [h, x] + b), with vectors h and x."""
+    writer = Writer()
+    h, x, w, b = writer.input(width), writer.input(20), writer.input(width, width + 20), writer.input(width)
+    following = writer.tanh(writer.add(writer.matmul(w, writer.concat(h, x, axis=0)), b))
+    return writer.program(following, carried=[(h, following)])
+
+
 def driven(rows: int, width: int) -> Program:
     """h = tanh(h @ w + x @ u · s), with x of half the width, which may change in each step."""
     writer = Writer()

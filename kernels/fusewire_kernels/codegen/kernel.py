@@ -227,15 +227,23 @@ class ReducedValue:
     value: int
 
 
+class ExchangedPart(NamedTuple):
+    """Elements that stages compute and blocks send: so many `columns`, which begin at column `first` of all."""
+
+    source: Source | ReducedValue
+    first: int
+    columns: int
+
+
 class Exchanged(NamedTuple):
     """Elements of float32, for each row and the first `columns` columns, that blocks send to one another.
 
-    They are a left operand, or what is reduced. Without a `source` they are read from memory. If an iteration takes
-    what the one before has sent, operand number `initial` has it for the first iteration, with `strides` along rows and
-    columns.
+    They are a left operand, or what is reduced. They are computed in `parts`, of which a concatenation has several.
+    Without a part they are read from memory. If an iteration takes what the one before has sent, operand number
+    `initial` has it for the first iteration, with `strides` along rows and columns.
     """
 
-    source: Source | ReducedValue | None
+    parts: tuple[ExchangedPart, ...]
     columns: int
     initial: int | None
     strides: tuple[int, int]
@@ -302,8 +310,9 @@ class PersistentCluster:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How many columns the stages have, and what they exchange."""
-        found = {stage.columns for stage in self.stages} | {each.columns for each in self.exchanged}
+        """How many columns the stages have, and what is read from memory to be exchanged."""
+        found = {stage.columns for stage in self.stages}
+        found |= {each.columns for each in self.exchanged if not each.parts}
         return tuple(sorted(found - {0}))
 
     @cached_property

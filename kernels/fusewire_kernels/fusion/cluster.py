@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from fusewire_kernels.codegen.kernel import (
     Argument,
     Exchanged,
+    ExchangedPart,
     Node,
     PersistentCluster,
     ReducedValue,
@@ -15,7 +18,14 @@ from fusewire_kernels.codegen.kernel import (
 )
 from fusewire_kernels.codegen.persistent.cluster_shape import cluster_shape
 from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
-from fusewire_kernels.fusion.loop_body import LoopBody, Persistent, require, require_few, require_in_place
+from fusewire_kernels.fusion.loop_body import (
+    LoopBody,
+    Persistent,
+    WrittenPart,
+    require,
+    require_few,
+    require_in_place,
+)
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
 from fusewire_protos.ops import dtypes
@@ -37,7 +47,7 @@ class Cluster:
         self._numbers: dict[object, int] = {}  # of operands that are read, by all that the kernel knows of them
         self._carried = set[int]()
         self._outputs: list[Operand] = []
-        self._exchanged: dict[Source | ReducedValue | Operand, Exchanged] = {}
+        self._exchanged: dict[tuple[ExchangedPart, ...] | Operand, Exchanged] = {}
 
     def found(self) -> Persistent:
         products = sum(group.product is not None for group in self._groups)
@@ -94,8 +104,10 @@ class Cluster:
             taken = inputs[value].source
             assert taken is not None, "an input is in memory or computed"
             source = taken
-        self._exchanged.setdefault(source, Exchanged(source, group.placed.columns, None, (0, 0)))
-        return [*self._exchanged].index(source)
+        columns = group.placed.columns
+        parts = (ExchangedPart(source, 0, columns),)
+        self._exchanged.setdefault(parts, Exchanged(parts, columns, None, (0, 0)))
+        return [*self._exchanged].index(parts)
 
     def _product(self, instance: Instance, product: Multiplied) -> StageProduct:
         left, right = instance.operands[product.left], instance.operands[product.right]
@@ -111,22 +123,31 @@ class Cluster:
 
     def _exchange_computed(self, operand: Operand, inner: int, strides: tuple[int, int]) -> int:
         """Exchanges what the loop computes and a product multiplies. Returns the number among what is exchanged."""
-        is_new = operand.value in self._body.written
-        source = self._body.now(operand.value) if is_new else self._body.before(operand.value)
-        assert source is not None, "the loop computes it"
+        is_new, source = operand.value in self._body.written, self._body.before(operand.value)
         is_whole = not operand.layout.offset and not operand.layout.moves
         require("a product multiplies a part of a computed value", is_met=is_whole)
-        is_same = strides == self._written_strides(source) and inner == self._groups[source.stage].placed.columns
-        require("a product multiplies a computed value in another order", is_met=is_same)
-        known = self._exchanged.setdefault(source, Exchanged(source, inner, None, strides))
+        written = self._body.parts(operand.value) if source is None else [WrittenPart(operand.layout, source)]
+        parts = tuple(sorted([self._part(each, strides) for each in written], key=lambda part: part.first))
+        ends = accumulate([part.columns for part in parts])
+        is_filled = [part.first for part in parts] + [inner] == [0, *ends]
+        require("a product multiplies a computed value in another order", is_met=is_filled)
+        known = self._exchanged.setdefault(parts, Exchanged(parts, inner, None, strides))
         if not is_new and known.initial is None:
-            self._exchanged[source] = known._replace(initial=self._number(operand), strides=strides)
+            self._exchanged[parts] = known._replace(initial=self._number(operand), strides=strides)
             self._carried.add(self._number(operand))
-        return [*self._exchanged].index(source)
+        return [*self._exchanged].index(parts)
+
+    def _part(self, written: WrittenPart, strides: tuple[int, int]) -> ExchangedPart:
+        """Returns a part of a left operand that moves by `strides` along rows and columns."""
+        layout, source = written
+        first, rest = divmod(layout.offset, max(strides[1], 1))
+        is_same = strides == self._written_strides(source) and not rest and not layout.moves
+        require("a product multiplies a computed value in another order", is_met=is_same)
+        return ExchangedPart(source, first, self._groups[source.stage].placed.columns)
 
     def _exchange_input(self, operand: Operand, inner: int, strides: tuple[int, int]) -> int:
         """Exchanges an operand in memory that a product multiplies. Returns the number among what is exchanged."""
-        self._exchanged[operand] = Exchanged(None, inner, self._number(operand), strides)
+        self._exchanged[operand] = Exchanged((), inner, self._number(operand), strides)
         return [*self._exchanged].index(operand)
 
     def _input(self, placed: Placed, operand: Operand, strides: tuple[int, ...], argument: Argument) -> StageInput:

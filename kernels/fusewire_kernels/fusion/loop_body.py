@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, PersistentKernel, Source
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Graph, Operand
+from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
 
@@ -54,6 +56,13 @@ def require_in_place(read: Operand, strides: tuple[int, ...], written: tuple[int
     require("it reads a computed value at other points than it writes it", is_met=strides == written)
 
 
+class WrittenPart(NamedTuple):
+    """The place of elements in the buffer of a value, and what writes them."""
+
+    layout: Layout
+    source: Source
+
+
 class LoopBody:
     """Which groups of a body write which values, and what is carried to the next iteration.
 
@@ -74,7 +83,9 @@ class LoopBody:
             for store, operand in enumerate(instance.written())
         ]
         self.written = frozenset([operand.value for operand, _ in written])
-        self._whole = {operand.value: source for operand, source in written if operand.layout.is_dense}
+        self._parts: dict[int, list[WrittenPart]] = {}
+        for operand, source in written:
+            self._parts.setdefault(operand.value, []).append(WrittenPart(operand.layout, source))
         self.stored = frozenset(graph.outputs)
 
     def before(self, value: int) -> Source | None:
@@ -98,5 +109,13 @@ class LoopBody:
         """Returns what writes a value in this iteration. None if no group does."""
         if value not in self.written:
             return None
-        require("several groups write parts of a value that another takes", is_met=value in self._whole)
-        return self._whole[value]
+        (part, *others) = self._parts[value]
+        is_whole = (
+            not others and part.layout.is_dense and prod(part.layout.shape) == prod(self._graph.values[value].shape)
+        )
+        require("several groups write parts of a value that another takes", is_met=is_whole)
+        return part.source
+
+    def parts(self, value: int) -> list[WrittenPart]:
+        """Returns what writes the parts of a value in this iteration."""
+        return self._parts[value]

@@ -178,7 +178,7 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_7e4c3d315e4b0ff577e2(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_04fd1df3f2134a78bb4a(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 3300;
     const uint32_t shared_at = fw_shared_address(columns);

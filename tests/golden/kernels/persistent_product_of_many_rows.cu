@@ -178,7 +178,7 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
     }
 }
 #endif
-extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_9272907847a740483be0(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) fw_f8a3a2cbe75e50f83095(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];
     float *columns = (float *)fw_shared_memory, *exchanged = columns + 8320;
     const uint32_t shared_at = fw_shared_address(columns);

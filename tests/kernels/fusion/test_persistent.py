@@ -16,6 +16,8 @@ from tests.kernels.loops_of_note import (
     descending,
     driven,
     gated,
+    joined,
+    joined_vectors,
     leaky,
     normalised,
     pointwise,
@@ -88,6 +90,21 @@ def spread_over_columns() -> Program:
     writer = Writer()
     h, w, v = writer.input(4, 8), writer.input(8, 8), writer.input(8, 1)
     following = writer.tanh(writer.add(writer.matmul(h, w), writer.matmul(h, v)))
+    return writer.program(following, carried=[(h, following)])
+
+
+def joined_along_rows() -> Program:
+    writer = Writer()
+    h, x, w = writer.input(4, 8), writer.input(4, 8), writer.input(8, 8)
+    both = writer.matmul(writer.concat(h, x, axis=0), w)
+    following = writer.tanh(writer.slice(both, (0,), (4,)))
+    return writer.program(following, carried=[(h, following)])
+
+
+def joined_with_one_column() -> Program:
+    writer = Writer()
+    h, one, w = writer.input(4, 8), writer.input(4, 1), writer.input(9, 8)
+    following = writer.tanh(writer.matmul(writer.concat(h, one, axis=1), w))
     return writer.program(following, carried=[(h, following)])
 
 
@@ -165,6 +182,7 @@ def assigning_to_a_column(*, is_carried: bool) -> Program:
         *[recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()],
         *[gated(1, 256), with_memory(64, 256), stacked(3, 100), leaky(1, 256), driven(1, 64), driven(3, 100)],
         *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
+        *[joined(1, 250), joined(5, 99), joined_vectors(64)],
         *[bottleneck(1, 64), bottleneck(5, 100), descending(200, 20), descending(7, 100)],
     ],
 )
@@ -198,6 +216,8 @@ def test_a_body_that_reads_its_product_in_slices_multiplies_by_slices_of_the_wei
         (of_no_elements(0, 8, 8), "no elements"),
         (of_no_elements(2, 0, 8), "no elements"),
         (spread_over_columns(), "other columns"),
+        (joined_along_rows(), "a part of a computed value"),
+        (joined_with_one_column(), "in another order"),
         (of_nine_products(), "more than 8 products"),
         (multiplied_by_what_it_computes(), "both operands of a product are computed"),
         (of_products_that_turn(), "other points"),
@@ -238,8 +258,17 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
     found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
-    sources = [each.source for each in found.kernel.exchanged if each.source is not None]
+    sources = [part.source for each in found.kernel.exchanged for part in each.parts]
     assert [(type(each), each.stage) for each in sources] == [(ReducedValue, 0), (Source, 0)]
+
+
+def test_what_lies_side_by_side_is_exchanged_in_parts() -> None:
+    made = design(joined(5, 60))
+    found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
+    assert isinstance(found, Persistent)
+    assert isinstance(found.kernel, PersistentCluster)
+    parts = [[(part.first, part.columns) for part in each.parts] for each in found.kernel.exchanged]
+    assert parts == [[(0, 20), (20, 30)], [(0, 30), (30, 60)]]
 
 
 def test_what_is_multiplied_and_reduced_is_exchanged_once() -> None:

@@ -93,7 +93,7 @@ class _Writer:
         self._ahead = {
             each.initial: number
             for number, each in enumerate(kernel.exchanged)
-            if each.source is None and each.initial is not None
+            if not each.parts and each.initial is not None
         }
 
     def text(self) -> str:
@@ -302,7 +302,7 @@ class _Writer:
             if number in of_this:
                 self._write_wait(number, _OTHER, "t / 2 & 1")
             elif not self._is_needed_at_once(number):
-                is_sent = "is_moving && t > 0" if self._kernel.exchanged[number].source is None else "t > 0"
+                is_sent = "t > 0" if self._kernel.exchanged[number].parts else "is_moving && t > 0"
                 with self._lines.block(f"if ({is_sent})"):
                     self._write_wait(number, _THIS, "(t - 1) / 2 & 1")
 
@@ -367,9 +367,10 @@ class _Writer:
         stores = [store for store, value in enumerate(body.stored) if body.stages[value] == phase.number]
         reduced = sorted(
             {
-                each.source.value
+                part.source.value
                 for each in self._kernel.exchanged
-                if isinstance(each.source, ReducedValue) and phase_of(each.source, self._bodies) == phase
+                for part in each.parts
+                if isinstance(part.source, ReducedValue) and phase_of(part.source, self._bodies) == phase
             }
         )
         for store in stores:
@@ -428,21 +429,23 @@ class _Writer:
 
     def _write_sends(self, index: int, step: Step) -> None:
         """Writes what is sent in a step. What is in memory is sent in the first, for the next iteration."""
-        for number, (source, _, initial, _) in enumerate(self._kernel.exchanged):
-            if source is None:
-                if index == 0:
-                    self._write_sending(number, f"n{initial}[r]", "is_moving && t + 1 < count")
-            elif phase_of(source, self._bodies) in step.first:
-                needed = "" if self._is_needed_at_once(number) else "t + 1 < count"
-                self._write_sending(number, _written(source), needed)
+        for number, each in enumerate(self._kernel.exchanged):
+            if not each.parts and index == 0:
+                self._write_sending(number, 0, each.columns, f"n{each.initial}[r]", "is_moving && t + 1 < count")
+            needed = "" if self._is_needed_at_once(number) else "t + 1 < count"
+            for source, first, columns in each.parts:
+                if phase_of(source, self._bodies) in step.first:
+                    self._write_sending(number, first, columns, _written(source), needed)
 
-    def _write_sending(self, number: int, element: str, needed: str) -> None:
-        shape, lines, columns = self._shape, self._lines, self._kernel.exchanged[number].columns
-        has_column = f"has_column_{columns}"
+    def _write_sending(self, number: int, first: int, columns: int, element: str, needed: str) -> None:
+        """Writes that elements are sent. They are those of so many columns, which begin at `first` where they go."""
+        shape, lines = self._shape, self._lines
+        has_column, row_pitch = f"has_column_{columns}", pitch(self._kernel.exchanged[number].columns)
         with lines.block(f"if ({has_column} && {needed})" if needed else f"if ({has_column})"), self._rows():
             lines.add("#pragma unroll")
             with lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
-                there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {pitch(columns)} + (int)column_{columns}"
+                column = f"{first} + (int)column_{columns}" if first else f"(int)column_{columns}"
+                there = f"{self._rows_of(number, _OTHER)} + (own_row + r) * {row_pitch} + {column}"
                 to = f"shared_in_block[b] + {shape.exchanged_at_bytes} + ({there}) * 4"
                 at = f"shared_in_block[b] + {shape.barriers_at_bytes} + {self._barrier_of(number, _OTHER)}"
                 lines.add(f"fw_send({to}, {element}, {at});")

@@ -41,15 +41,14 @@ def steps_of(kernel: PersistentCluster, bodies: Sequence[AnalysedKernel]) -> lis
     for number, stage in enumerate(kernel.stages):
         begin = 0
         if stage.product is not None and stage.product.is_new:
-            source = kernel.exchanged[stage.product.left].source
-            assert source is not None, "an operand in memory is no new one"
-            begin = of_phase[phase_of(source, bodies)] + 1
+            parts = kernel.exchanged[stage.product.left].parts
+            begin = max([of_phase[phase_of(each.source, bodies)] for each in parts]) + 1
         if stage.product is not None:
             of_product[number] = begin
         begin = max([begin, *[of_phase[phase_of(source, bodies)] for source in taken(stage)]])
         for phase in range(bodies[number].phases + 1):
             of_phase[Phase(number, phase)] = begin + phase
-    sent = [phase_of(each.source, bodies) for each in kernel.exchanged if each.source is not None]
+    sent = [phase_of(part.source, bodies) for each in kernel.exchanged for part in each.parts]
     steps = []
     for step in range(max(of_phase.values()) + 1):
         phases = [phase for phase, each in of_phase.items() if each == step]
