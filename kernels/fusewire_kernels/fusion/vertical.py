@@ -310,9 +310,12 @@ class _Fuser:
                 reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = _Blocked(base, reason)
-        for store in value.after:
-            overwrites = _Blocked(store, "the consumer overwrites a part of what the producer stores")
-            blocked[self._group(store).number] = overwrites
+        for earlier in value.after:
+            group = self._groups.of[earlier]
+            if group is not None:  # else no result depends on it
+                does = "reads" if self._values[earlier].target is None else "stores"
+                overwrites = _Blocked(earlier, f"the consumer overwrites a part of what the producer {does}")
+                blocked[group.number] = overwrites
         for number in blocked:
             joinable.pop(number, None)
         return _OperandGroups(joinable, blocked)

@@ -68,7 +68,7 @@ class Value(NamedTuple):
     axes: Shape = ()  # that a reduction reduces
     gathered: Gathered | None = None
     target: Operand | None = None  # what a store fills
-    after: tuple[int, ...] = ()  # stores that must come before this one
+    after: tuple[int, ...] = ()  # of a store: values that must be computed before, because it overwrites what they need
     kind: int | None = None
 
     @property

@@ -152,7 +152,7 @@ def _with_parts(graph: Graph, parts: list[_Parts]) -> Graph:
                     shape=_shape(value.shape, part),
                     operands=tuple([renumbered(operand) for operand in _operands(value, part)]),
                     target=None if value.target is None else renumbered(value.target),
-                    after=tuple([number_of[store, None] for store in value.after]),
+                    after=tuple([number_of[each, of_it] for each in value.after for of_it in parts[each]]),
                     kind=None,
                 )
             )

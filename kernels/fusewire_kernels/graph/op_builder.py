@@ -31,6 +31,9 @@ from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.programs.program import Program, ProgramOp
 
 
+_PART_IN_PLACE = 4  # a carried array of which at most one in so many elements changes is changed in place
+
+
 class OpBuilder(ValueBuilder):
     """Adds the values of one op of a program.
 
@@ -150,7 +153,9 @@ class OpBuilder(ValueBuilder):
         result = target if self._may_write_in_place(target, op.operands[0]) else self.copy(target)
         region = views.region(result.layout, catalogue.region_of(op.attributes), self.first_start)
         source = self.fit(value, spec.dtype, region.shape)
-        self.store(source, result.value, region, after=tuple(self.stores_of[result.value]))
+        stores = self.stores_of[result.value]
+        readers = [number for number in self._to_be_ahead(target, region) if number not in stores]
+        self.store(source, result.value, region, after=(*stores, *readers))
         self._owner[result.value] = self._program.first_result + self.origin
         return result
 
@@ -204,6 +209,21 @@ class OpBuilder(ValueBuilder):
     def _dtype_signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
         values = self.values
         return _dtype_signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
+
+    def _to_be_ahead(self, array: Operand, region: Layout) -> list[int]:
+        """Returns the values to be computed before a region of an array changes, because they read the array.
+
+        If a loop carries the array, it can then be changed in place. That takes one more kernel, and saves that the
+        array is copied in each iteration. It pays unless most elements change.
+        """
+        is_small = prod(region.shape) * _PART_IN_PLACE <= prod(array.layout.shape)
+        if array.value not in self._program.origins or not is_small:
+            return []
+        return [
+            number
+            for number, value in enumerate(self.values)
+            if any(operand.value == array.value for operand in value.operands)
+        ]
 
     def _may_write_in_place(self, target: Operand, number: int) -> bool:
         """Whether an assembly may be written in place: operand `number` is all of it, and only this op reads it."""

@@ -95,7 +95,7 @@ class ValueBuilder:
         return result
 
     def store(self, source: Operand, assembly: int, region: Layout, *, after: tuple[int, ...] = ()) -> None:
-        """Fills a region of an assembly, once the stores `after` are done."""
+        """Fills a region of an assembly, once the values `after` are computed."""
         if prod(region.shape) == 0:
             return
         self.stores_of[assembly].append(len(self.values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.build import design
+from fusewire_kernels.build import build_plan, design
 from fusewire_kernels.plan.plan import Donation, Plan
 from fusewire_kernels.plan.plan_codec import decode_plan, encode_plan
 from fusewire_protos.programs.program import Program
@@ -29,6 +29,16 @@ def keeping() -> Program:
     return writer.program(changed, carried=[(y, changed)])
 
 
+def rows_of_gates() -> Program:
+    """y[start] = sigmoid(a) * tanh(b), where a and b are slices of a product of a row of y."""
+    writer = Writer()
+    y, w = writer.input(8, 2, 16), writer.input(16, 32)
+    gates = writer.matmul(writer.slice(y, (0,), (1,), dropped=(0,)), w)
+    a, b = [writer.slice(gates, (1,), (16,)) for _ in range(2)]
+    changed = writer.assign(y, writer.multiply(writer.sigmoid(a), writer.tanh(b)), axis=0)
+    return writer.program(changed, carried=[(y, changed)])
+
+
 def test_a_carried_array_of_which_a_row_is_assigned_is_updated() -> None:
     assert planned(keeping()).updates == (Donation(1, 0),)
 
@@ -51,11 +61,36 @@ def test_it_may_be_read_by_kernels_before_the_one_that_changes_it() -> None:
     assert planned(writer.program(changed, carried=[(y, changed)])).updates == (Donation(0, 0),)
 
 
-def test_one_that_is_read_by_the_kernel_that_changes_it_is_not_updated() -> None:
+def computed_from_itself(rows: int) -> Program:
+    """y[start] = tanh(y[start]), with y of so many rows carried."""
+    writer = Writer()
+    y = writer.input(rows, 3)
+    changed = assigned(writer, y, writer.tanh(writer.slice(y, (0,), (1,))))
+    return writer.program(changed, carried=[(y, changed)])
+
+
+def test_one_of_which_a_row_is_computed_from_itself_is_updated_by_a_kernel_behind() -> None:
+    made = design(computed_from_itself(4))
+    assert made.updates == (Donation(0, 0),)
+    assert len(made.launches) == 3  # what is computed, the copy, and the change
+
+
+def test_one_of_which_most_is_computed_from_itself_is_copied() -> None:
+    made = design(computed_from_itself(3))
+    assert made.updates == ()
+    assert len(made.launches) == 2
+
+
+def test_one_that_is_not_carried_is_not_read_by_a_kernel_of_its_own() -> None:
     writer = Writer()
     y = writer.input(4, 3)
     changed = assigned(writer, y, writer.tanh(writer.slice(y, (0,), (1,))))
-    assert planned(writer.program(changed, carried=[(y, changed)])).updates == ()
+    assert len(design(writer.program(changed)).launches) == 2
+
+
+def test_slices_of_a_product_of_its_row_are_computed_before_it_changes() -> None:
+    plan = build_plan(rows_of_gates(), "cuda")
+    assert plan.updates == (Donation(0, 0),)
 
 
 def test_one_that_is_read_later_is_not_updated() -> None:
