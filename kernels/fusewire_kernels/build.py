@@ -14,7 +14,7 @@ plan       writes kernels as text, and operands as columns of the slot table    
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.persistent import persistent_of
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
-from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand
+from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand, with_stores_beside_reads
 from fusewire_kernels.graph.narrowing import narrowed
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
@@ -170,18 +170,19 @@ def _launched(
 
 def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
-    found = _persistent_of(plan)
-    if found and isinstance(found, str) and (narrow := narrowed(plan.graph)) is not None:
-        plan = design_of(plan.program, narrow)
-        found = _persistent_of(plan)
+    beside = plan if not written.updates else design_of(plan.program, with_stores_beside_reads(plan.graph))
+    found = _persistent_of(beside, written.updates)
+    if found and isinstance(found, str) and (narrow := narrowed(beside.graph)) is not None:
+        beside = design_of(plan.program, narrow)
+        found = _persistent_of(beside, written.updates)
     if not isinstance(found, str):
-        return _with_launch(written, plan, found)
+        return _with_launch(written, beside, found)
     reason = (f"each iteration is launched: {found}",) if found else ()
     return replace(written, explanation=written.explanation + reason)
 
 
-def _persistent_of(plan: Design) -> Persistent | str:
-    return persistent_of(plan.program, plan.graph, plan.instances, plan.launches, plan.updates)
+def _persistent_of(plan: Design, updates: Sequence[Donation]) -> Persistent | str:
+    return persistent_of(plan.program, plan.graph, plan.instances, plan.launches, updates)
 
 
 def _with_launch(written: Plan, plan: Design, found: Persistent) -> Plan:
@@ -203,6 +204,7 @@ def _with_launch(written: Plan, plan: Design, found: Persistent) -> Plan:
         found.fixed,
         *persistent_grid(found.kernel, found.sizes),
         tuple([columns.updated(update) for update in found.updates]),
+        found.follows,
     )
     return replace(
         written,

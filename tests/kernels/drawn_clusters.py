@@ -40,7 +40,10 @@ class Drawn(NamedTuple):
 _OPS = st.builds(
     Drawn,
     st.sampled_from(
-        ["product", "product", "product of an input", "joined", "gates", "unary", "binary", "reduction", "row", "bias"]
+        [
+            *("product", "product", "product of an input", "joined", "gates"),
+            *("unary", "binary", "reduction", "row", "bias", "kept"),
+        ]
     ),
     *[st.integers(0, 9)] * 4,
 )
@@ -94,6 +97,8 @@ class _Body:
                 self._keep(writer.op(_BINARY[op.name % len(_BINARY)], value, second), columns)
             case "bias":
                 self._keep(writer.add(value, self._biases[columns]), columns)
+            case "kept":
+                self._keep(writer.slice(self._kept, (0,), (1,), dropped=(0,)), self._states[0].columns)
             case "reduction":
                 name, axes = _REDUCTIONS[op.name % len(_REDUCTIONS)], (0,) if self._is_turned else (1,)
                 self._of_rows.append(Matrix(writer.op(name, value, attributes=(axes, True)), 0))

@@ -74,6 +74,16 @@ def keeping(rows: int, width: int, iterations: int) -> Program:
     return writer.program(following, of_rows, of_columns, carried=[(h, following), (y, of_rows), (z, of_columns)])
 
 
+def along_rows(rows: int, width: int, iterations: int) -> Program:
+    """y[i + 1] = tanh(y[i] @ w) + y[i] · s, with i from the starts."""
+    writer = Writer()
+    y, w, s = writer.input(iterations, rows, width), writer.input(width, width), writer.scalar()
+    h = writer.slice(y, (0,), (1,), dropped=(0,))
+    following = writer.add(writer.tanh(writer.matmul(h, w)), writer.multiply(h, s))
+    kept = writer.assign(y, following, axis=0)
+    return writer.program(kept, carried=[(y, kept)])
+
+
 def joined(rows: int, width: int) -> Program:
     """Two layers, a of half the width: a = tanh([x, a] @ w · s), b = tanh([a, b] @ v), with x of a third."""
     writer = Writer()

@@ -73,18 +73,19 @@ def meaning(
 def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
     """Starts of the slices along one axis of each value: each begins where the one before ends, or where it fits.
 
-    What is assigned to begins one element further in each iteration, and again at the first.
+    A slice of what is assigned to begins one element further in each iteration, and again at the first.
     """
     ends: dict[int, int] = {}
     starts = []
+    changed = {op.operands[0] for op in subject.ops if op.op.name == "assign_slice"}
     for op in subject.ops:
         if op.op.has_region:
             (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
-            value, *assigned = op.operands
+            value = op.operands[0]
             last = subject.specs[value].shape[axis] - 1 - (length - 1) * step
             starts.append(min(ends.get(value, 0), last))
             ends[value] = starts[-1] + length
-            if assigned:
+            if value in changed:
                 starts[-1] = (starts[-1] + iteration) % (last + 1)
     return starts
 

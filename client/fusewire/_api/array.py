@@ -79,7 +79,10 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _power_operator() -> Callable[[Array, Any], Array]:
-    """Returns the power operator. It refuses a negative power of integers, because the result is no integer."""
+    """Returns the power operator. It refuses a negative power of integers, because the result is no integer.
+
+    As in NumPy, `x ** 2`, `x ** 0.5` and `x ** -1` are the square, the square root and the reciprocal.
+    """
     op = BY_NAME["power"]
     slow_path = _slow_path(op)
 
@@ -87,7 +90,21 @@ def _power_operator() -> Callable[[Array, Any], Array]:
         operations.check_exponent(self, other)
         return slow_path(self, other)
 
-    return binary_operator(op, record_unusual, checked=_checked_exponent)
+    power = binary_operator(op, record_unusual, checked=_checked_exponent)
+
+    def record_power(self: Array, exponent: Any) -> Array:
+        special = _POWERS.get(exponent) if type(exponent) in (int, float) else None
+        is_same = self.dtype.is_floating or (self.dtype.is_integer and type(exponent) is int and exponent > 0)
+        return special(self) if special is not None and is_same else power(self, exponent)
+
+    return record_power
+
+
+_POWERS: dict[float, Callable[[Array], Array]] = {  # as NumPy's operator has them
+    2: lambda x: apply(BY_NAME["square"], (x,)),
+    0.5: lambda x: apply(BY_NAME["sqrt"], (x,)),
+    -1: lambda x: apply(BY_NAME["divide"], (1, x)),
+}
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -24,10 +24,10 @@ from fusewire_kernels.fusion.loop_body import (
     WrittenPart,
     require,
     require_few,
-    require_in_place,
 )
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
+from fusewire_kernels.graph.views import dense
 from fusewire_protos.ops import dtypes
 
 _MOST_PRODUCTS = 8  # a thread has few registers for the columns of more products
@@ -123,10 +123,10 @@ class Cluster:
 
     def _exchange_computed(self, operand: Operand, inner: int, strides: tuple[int, int]) -> int:
         """Exchanges what the loop computes and a product multiplies. Returns the number among what is exchanged."""
-        is_new, source = operand.value in self._body.written, self._body.before(operand.value)
-        is_whole = not operand.layout.offset and not operand.layout.moves
-        require("a product multiplies a part of a computed value", is_met=is_whole)
-        written = self._body.parts(operand.value) if source is None else [WrittenPart(operand.layout, source)]
+        is_new, source = operand.value in self._body.written, self._body.before(operand)
+        require("a product multiplies a part of a computed value", is_met=self._body.is_whole(operand))
+        whole = dense(operand.layout.shape)
+        written = self._body.parts(operand.value) if source is None else [WrittenPart(whole, source)]
         parts = tuple(sorted([self._part(each, strides) for each in written], key=lambda part: part.first))
         ends = accumulate([part.columns for part in parts])
         is_filled = [part.first for part in parts] + [inner] == [0, *ends]
@@ -154,7 +154,7 @@ class Cluster:
         source, number = self._body.now(operand.value), None
         if source is None:
             number = self._number(operand, strides, argument, placed)
-            source = self._body.before(operand.value)
+            source = self._body.before(operand)
             if source is not None:
                 self._carried.add(number)
         if source is not None:
@@ -163,7 +163,7 @@ class Cluster:
 
     def _require_in_place(self, operand: Operand, strides: tuple[int, int], placed: Placed, source: Source) -> None:
         """Raises Obstacle unless each thread reads of a computed value what it has computed itself."""
-        require_in_place(operand, strides, self._written_strides(source))
+        self._body.require_in_place(operand, strides, self._written_strides(source))
         written = self._groups[source.stage]
         is_at_hand = placed.columns == written.placed.columns or written.is_one_a_row(source.store)
         require("it reads a computed value at other columns than it writes it", is_met=is_at_hand)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, PersistentKernel, Source
 from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.fusion.updated_arrays import UpdatedPart
 from fusewire_kernels.graph.graph import Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.plan.plan import Donation
@@ -20,7 +21,7 @@ class Persistent(NamedTuple):
     """A persistent kernel and its operands, of which it writes the last `outputs`.
 
     `sizes` are those of the body. `carried` and `fixed` are numbers of operands (see `PersistentLaunch`). The arrays of
-    `updates` must be copied before the first iteration.
+    `updates` must be copied before the first iteration. `follows` are pairs of operands (see `PersistentLaunch`).
     """
 
     kernel: PersistentKernel
@@ -30,6 +31,7 @@ class Persistent(NamedTuple):
     carried: tuple[int, ...]
     fixed: tuple[int, ...]
     updates: tuple[Donation, ...] = ()
+    follows: tuple[tuple[int, int], ...] = ()
 
 
 class Obstacle(Exception):
@@ -50,12 +52,6 @@ def require_known_places(kernel: LoopKernel) -> None:
     require("it reads at places that it computes", is_met=not gathers)
 
 
-def require_in_place(read: Operand, strides: tuple[int, ...], written: tuple[int, ...]) -> None:
-    """Raises unless an operand that moves by `strides` is read at the points at which the same value is written."""
-    require("it reads a part of a computed value", is_met=not read.layout.offset and not read.layout.moves)
-    require("it reads a computed value at other points than it writes it", is_met=strides == written)
-
-
 class WrittenPart(NamedTuple):
     """The place of elements in the buffer of a value, and what writes them."""
 
@@ -66,13 +62,14 @@ class WrittenPart(NamedTuple):
 class LoopBody:
     """Which groups of a body write which values, and what is carried to the next iteration.
 
-    The values `updated` are copied before the first iteration, so that an iteration writes a part of them only.
+    The arrays of `parts` are copied before the first iteration, so that an iteration writes a part of them only.
     """
 
-    def __init__(self, program: Program, graph: Graph, groups: list[Instance], updated: Container[int]) -> None:
+    def __init__(self, program: Program, graph: Graph, groups: list[Instance], parts: Sequence[UpdatedPart]) -> None:
         needed = [value for value, is_needed in zip(graph.values, graph.is_needed, strict=True) if is_needed]
         changes = [value.target for value in needed if value.after and value.target is not None]
         # Threads do not wait for what others have stored.
+        updated = {part.written.value for part in parts}
         is_written_once = all(target.value in updated for target in changes)
         require("it writes to a part of what it has written", is_met=is_written_once)
         self._program = program
@@ -87,12 +84,18 @@ class LoopBody:
         for operand, source in written:
             self._parts.setdefault(operand.value, []).append(WrittenPart(operand.layout, source))
         self.stored = frozenset(graph.outputs)
+        self._updated = {part.source: part.written for part in parts}
+        self.follows: list[tuple[Operand, Operand]] = []
 
-    def before(self, value: int) -> Source | None:
-        """Returns what wrote, in the iteration before, what a value is in this one. None if it is not carried."""
-        origin = self._program.origins.get(value)  # the inputs of a program are the first values of its graph
+    def before(self, operand: Operand) -> Source | None:
+        """Returns what wrote, in the iteration before, what an operand is in this one. None if it is not carried."""
+        origin = self._program.origins.get(operand.value)  # the inputs of a program are the first values of its graph
         if origin is None:
             return None
+        if operand.value in self._updated:
+            written = self._updated[operand.value]
+            self.follows.append((operand, written))
+            return self._parts[written.value][0].source
         require("a value is carried over more than one iteration", is_met=len(origin.initial) == 1)
         is_computed = origin.source >= self._program.first_result
         require("an input takes what another input had in the iteration before", is_met=is_computed)
@@ -104,6 +107,16 @@ class LoopBody:
     def computes(self, value: int) -> bool:
         """Returns whether the loop computes a value, in this iteration or in the one before."""
         return value in self.written or value in self._program.origins
+
+    def is_whole(self, operand: Operand) -> bool:
+        """Returns whether an operand is all that was written of a value."""
+        is_unmoved = not operand.layout.offset and not operand.layout.moves
+        return is_unmoved or operand.value in self._updated
+
+    def require_in_place(self, read: Operand, strides: tuple[int, ...], written: tuple[int, ...]) -> None:
+        """Raises unless an operand that moves by `strides` is read at the points at which the same value is written."""
+        require("it reads a part of a computed value", is_met=self.is_whole(read))
+        require("it reads a computed value at other points than it writes it", is_met=strides == written)
 
     def now(self, value: int) -> Source | None:
         """Returns what writes a value in this iteration. None if no group does."""

@@ -9,7 +9,8 @@ It can if each value that an iteration takes from the one before is known where 
   matrix, and what is reduced, is sent to all blocks of a cluster. All else that is carried, or that one group takes
   from another, must be needed at the point at which it is computed.
 
-An array that is carried only so that each iteration writes a part of it, as in `y[i] = h`, is none of these values.
+Of an array that is carried only so that each iteration writes a part of it, as in `y[i] = h`, only this part is one of
+these values.
 
 A product `w @ h` with a carried h is the product of the transposed matrices: each of its elements is the same chain of
 fused multiply-adds. Then rows are the columns of h.
@@ -28,11 +29,10 @@ from fusewire_kernels.fusion.loop_body import (
     Persistent,
     require,
     require_few,
-    require_in_place,
     require_known_places,
 )
 from fusewire_kernels.fusion.lowering import Instance
-from fusewire_kernels.fusion.updated_arrays import without_copies
+from fusewire_kernels.fusion.updated_arrays import parts_of_updates, without_copies
 from fusewire_kernels.graph.graph import Graph
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
@@ -52,14 +52,18 @@ def persistent_of(
     if not program.carried:
         return ""
     all_groups = [instances[group] for launch in launches for group in launch.groups]
-    groups, copied, values = without_copies(program, graph, all_groups, updates)
+    parts = parts_of_updates(program, graph, all_groups, updates)
+    groups = without_copies(all_groups, parts)
     try:
         require("an iteration computes no elements", is_met=bool(groups))
-        body = LoopBody(program, graph, groups, values)
+        body = LoopBody(program, graph, groups, parts)
         kernel = groups[0].lowered.kernel
         if len(groups) == 1 and isinstance(kernel, LoopKernel) and not kernel.has_inner:
-            return _points(body, groups[0], kernel)._replace(updates=copied)
-        return Cluster(body, groups).found()._replace(updates=copied)
+            found = _points(body, groups[0], kernel)
+        else:
+            found = Cluster(body, groups).found()
+        follows = [(found.operands.index(read), found.operands.index(written)) for read, written in body.follows]
+        return found._replace(updates=tuple([part.update for part in parts]), follows=tuple(follows))
     except Obstacle as obstacle:
         return str(obstacle)
 
@@ -70,9 +74,9 @@ def _points(body: LoopBody, instance: Instance, kernel: LoopKernel) -> Persisten
     strides, inputs = instance.lowered.strides, len(instance.read())
     carried = []
     for number, operand in enumerate(instance.read()):
-        source = body.before(operand.value)
+        source = body.before(operand)
         if source is not None:
-            require_in_place(operand, strides[number], strides[inputs + source.store])
+            body.require_in_place(operand, strides[number], strides[inputs + source.store])
             carried.append(CarriedInput(number, source.store))
     require("no value is carried", is_met=bool(carried))
     found = PersistentPoints(kernel, tuple(carried))

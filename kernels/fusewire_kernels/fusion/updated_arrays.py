@@ -1,7 +1,8 @@
 """Finds the arrays of which each iteration of a loop writes a part that no other one writes, as in `y[i] = h`. Pure.
 
 If nothing reads such an array within the loop, its parts may be written in any order. Then the array need not be copied
-in each iteration: one copy before the first iteration is enough.
+in each iteration: one copy before the first iteration is enough. An iteration may read the part that the one before has
+written, as in `y[i + 1] = f(y[i])`, because that part is a carried value.
 """
 
 from __future__ import annotations
@@ -10,51 +11,72 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fusewire_kernels.fusion.lowering import Instance
-from fusewire_kernels.graph.graph import Graph
+from fusewire_kernels.graph.graph import Graph, Operand
+from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.ops import catalogue
 from fusewire_protos.programs.program import Program
 
 
-class WithoutCopies(NamedTuple):
-    """The groups of a body without those that copy an array of `updates`, and the values which these groups wrote."""
+class UpdatedPart(NamedTuple):
+    """The part of an updated array that an iteration writes; `source` is the input that the array is."""
 
-    groups: list[Instance]
-    updates: tuple[Donation, ...]
-    values: frozenset[int]
+    update: Donation
+    source: int
+    written: Operand
+
+    def is_like(self, read: Operand) -> bool:
+        """Returns whether a part of the array differs from the written one in nothing but where it begins."""
+        return _form(read.layout) == _form(self.written.layout)
 
 
-def without_copies(
+def _form(layout: Layout) -> tuple[object, ...]:
+    axes = [(dim, stride) for dim, stride in zip(layout.shape, layout.strides, strict=True) if dim > 1]
+    return axes, layout.offset, [move.stride for move in layout.moves]
+
+
+def parts_of_updates(
     program: Program, graph: Graph, groups: list[Instance], updates: Sequence[Donation]
-) -> WithoutCopies:
-    """Returns what is left of the groups if all of `updates` that may be copied ahead are."""
-    written = {update: graph.outputs[update.position] for update in updates}
-    found = tuple([update for update, value in written.items() if _may_be_copied_ahead(program, graph, groups, value)])
-    values = frozenset([written[update] for update in found])
-    return WithoutCopies([each for each in groups if not _copies(each, values)], found, values)
+) -> list[UpdatedPart]:
+    """Returns the parts of those of `updates` that may be copied ahead."""
+    found = []
+    for update in updates:
+        value = graph.outputs[update.position]
+        source, changes = update.input, [*_changes(graph, value)]  # the inputs are the first values
+        if len(changes) != 1 or not _is_of_one_iteration(program, graph.values[changes[0]].origin):
+            continue
+        target = graph.values[changes[0]].target
+        assert target is not None, "it is a store"
+        part = UpdatedPart(update, source, target)
+        if _may_be_copied_ahead(groups, part):
+            found.append(part)
+    return found
 
 
-def _copies(instance: Instance, values: frozenset[int]) -> bool:
+def without_copies(groups: list[Instance], parts: Sequence[UpdatedPart]) -> list[Instance]:
+    """Returns the groups but those that copy an updated array."""
+    return [each for each in groups if not any(_copies(each, part.written.value) for part in parts)]
+
+
+def _copies(instance: Instance, value: int) -> bool:
     (operand, *others) = instance.written()
-    return not others and operand.value in values and operand.layout.is_dense
+    return not others and operand.value == value and operand.layout.is_dense
 
 
-def _may_be_copied_ahead(program: Program, graph: Graph, groups: list[Instance], value: int) -> bool:
-    """Returns whether only the copy of an updated value reads the input, and only one store changes the value."""
-    copies = [each for each in groups if _copies(each, frozenset([value]))]
-    changes = [*_changes(graph, value)]
-    if len(copies) != 1 or len(changes) != 1:
-        return False
-    source = copies[0].operands[0].value
-    read = [operand.value for each in groups for operand in each.read()]
-    return read.count(source) == 1 and value not in read and _is_of_one_iteration(program, changes[0])
+def _may_be_copied_ahead(groups: list[Instance], part: UpdatedPart) -> bool:
+    """Returns whether nothing but its copy and one change takes an updated array, or reads such parts of it."""
+    value = part.written.value
+    copies = [each for each in groups if _copies(each, value)]
+    read = [operand for each in groups if not _copies(each, value) for operand in each.read()]
+    takes_parts = all(part.is_like(operand) for operand in read if operand.value == part.source)
+    return len(copies) == 1 and takes_parts and not any(operand.value == value for operand in read)
 
 
 def _changes(graph: Graph, value: int) -> Iterator[int]:
-    """Yields the ops that change elements of a value, once the whole is copied."""
-    for each in graph.values:
+    """Yields the stores that change elements of a value, once the whole is copied."""
+    for number, each in enumerate(graph.values):
         if each.after and each.target is not None and each.target.value == value:
-            yield each.origin
+            yield number
 
 
 def _is_of_one_iteration(program: Program, change: int) -> bool:

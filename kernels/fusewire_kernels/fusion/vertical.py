@@ -310,15 +310,21 @@ class _Fuser:
                 reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = _Blocked(base, reason)
+        blocked |= self._overwritten_groups(value)
+        for number in blocked:
+            joinable.pop(number, None)
+        return _OperandGroups(joinable, blocked)
+
+    def _overwritten_groups(self, value: Value) -> dict[int, _Blocked]:
+        """The groups that store or read what a store overwrites."""
+        blocked = {}
         for earlier in value.after:
             group = self._groups.of[earlier]
             if group is not None:  # else no result depends on it
                 does = "reads" if self._values[earlier].target is None else "stores"
-                overwrites = _Blocked(earlier, f"the consumer overwrites a part of what the producer {does}")
-                blocked[group.number] = overwrites
-        for number in blocked:
-            joinable.pop(number, None)
-        return _OperandGroups(joinable, blocked)
+                overwrites = f"the consumer overwrites a part of what the producer {does}"
+                blocked[group.number] = _Blocked(earlier, overwrites)
+        return blocked
 
     def _try_join(self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""

@@ -90,6 +90,15 @@ class Graph(NamedTuple):
     uses: tuple[int, ...]
 
 
+def with_stores_beside_reads(graph: Graph) -> Graph:
+    """Returns the graph in which stores wait for stores only: a kernel may then read what it overwrites."""
+    values = [
+        value._replace(after=tuple([each for each in value.after if graph.values[each].target is not None]))
+        for value in graph.values
+    ]
+    return graph._replace(values=tuple(values))
+
+
 def needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
     """Returns `Graph.is_needed` and `Graph.uses`."""
     is_needed = [False] * len(values)

@@ -30,7 +30,6 @@ from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.programs.program import Program, ProgramOp
 
-
 _PART_IN_PLACE = 4  # a carried array of which at most one in so many elements changes is changed in place
 
 

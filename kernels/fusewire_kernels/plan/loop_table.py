@@ -43,7 +43,18 @@ class LoopTable(NamedTuple):
             return "an operand that the kernel needs to be the same in all iterations is not"
         if any(self._moves(array.output_column) for array in launch.updated):
             return "an array that the iterations change is kept of several of them"
+        columns = [operand.column for operand in launch.operands]
+        if not all(self._follows(columns[read], columns[written]) for read, written in launch.follows):
+            return "an iteration reads another part of an array than the one before has written"
         return ""
+
+    def _follows(self, column: int, earlier: int) -> bool:
+        """Returns whether a column has in each entry of a row but the first what `earlier` has in the one before."""
+        for row, count in enumerate(self.counts):
+            slots = self.slots[:count, row]
+            if (slots[1:, column] != slots[:-1, earlier]).any():
+                return False
+        return True
 
     def _moves(self, column: int) -> bool:
         """Returns whether a column differs between entries, of which some may be left out of `moving`."""

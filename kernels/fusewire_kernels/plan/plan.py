@@ -123,7 +123,8 @@ class PersistentLaunch(NamedTuple):
     `carried` are read in the first iteration only. The operands `fixed` must be the same in all iterations: those by
     which products multiply. A row takes `blocks` blocks of `threads` threads. They are those of `clusters` clusters; if
     this is 0, they need no device with clusters. If more clusters than `most_in_turn` have to follow one another,
-    launches for each iteration are faster; if this is 0, they never are.
+    launches for each iteration are faster; if this is 0, they never are. The first operand of each pair of `follows`
+    must be, in each iteration but the first, where the second was in the one before.
     """
 
     kernel: int
@@ -138,6 +139,7 @@ class PersistentLaunch(NamedTuple):
     clusters: int
     most_in_turn: int
     updated: tuple[UpdatedArray, ...] = ()
+    follows: tuple[tuple[int, int], ...] = ()
 
     def most_rows(self, clusters_at_once: int) -> int | None:
         """Returns how many rows a launch should have on a device that runs so many clusters at once.

@@ -101,9 +101,10 @@ def _launch(fields: Sequence[Any]) -> Launch:
 
 
 def _persistent(fields: Sequence[Any]) -> PersistentLaunch:
-    *others, updated = fields
+    *others, updated, follows = fields
     launch = PersistentLaunch(*others)
     return launch._replace(
         operands=tuple([OperandRef(*ref) for ref in launch.operands]),
         updated=tuple([UpdatedArray(*array) for array in updated]),
+        follows=follows,
     )

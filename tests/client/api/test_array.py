@@ -100,6 +100,22 @@ def test_integers_to_a_negative_power_are_refused_as_in_numpy(
         function(session.array(base))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_powers_that_numpy_computes_in_another_way_are_its_own_to_the_bit(session: fw.Session, dtype: str) -> None:
+    host = np.array([-0.0, 0.0, 0.1, 2.3, 200.0, np.inf], dtype)
+    x = session.array(host)
+    with np.errstate(all="ignore"):
+        for exponent in (2, 2.0, 0.5, -1, -1.0):
+            assert (x**exponent).numpy().tobytes() == (host**exponent).tobytes()
+
+
+def test_integers_are_squared_as_integers(session: fw.Session) -> None:
+    x = session.array(np.array([3, 100], np.uint8))
+    assert (x**2).dtype is fw.uint8
+    assert (x**2).tolist() == [9, 16]
+    assert (x**2.0).dtype is fw.float64
+
+
 def test_floats_have_negative_powers(session: fw.Session) -> None:
     x = session.array(A + 1)
     for actual in (x**-1, x ** np.int32(-1), fw.power(x, -1)):

@@ -8,7 +8,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, UpdatedArray, ViewColumn
 from fusewire_kernels.plan.plan_codec import decode_plan, encode_plan
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import keeping
+from tests.kernels.loops_of_note import along_rows, keeping
 from tests.kernels.programs import Writer
 
 
@@ -44,6 +44,15 @@ def read_before() -> Program:
     return writer.program(following, kept, carried=[(h, following), (y, kept)])
 
 
+def read_across() -> Program:
+    writer = Writer()
+    h, y, w = writer.input(4, 4), writer.input(8, 4, 4), writer.input(4, 4)
+    column = writer.transpose(writer.slice(y, (0,), (1,), dropped=(0,)), permutation=(1, 0))
+    following = writer.tanh(writer.matmul(writer.add(h, column), w))
+    kept = writer.assign(y, following, axis=0)
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
 def read_after() -> Program:
     writer = Writer()
     h, y, w = writer.input(4, 3), writer.input(2, 4, 3), writer.input(3, 3)
@@ -68,7 +77,20 @@ def test_an_array_of_which_each_iteration_writes_a_row_is_copied_before(program:
     assert [part.base_column for part in parts] == [array.output_column for array in plan.persistent.updated]
 
 
-@pytest.mark.parametrize("program", [of_several_rows(), of_two_rows(), read_before(), read_after()])
+@pytest.mark.parametrize("program", [along_rows(1, 64, 5), along_rows(40, 33, 9), read_before()])
+def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Program) -> None:
+    plan = build_plan(program, "cuda")
+    assert plan.persistent is not None
+    assert len(plan.persistent.updated) == 1
+    base = {name: getattr(plan.persistent.updated[0], name) for name in ("input_column", "output_column")}
+    for read, written in plan.persistent.follows:
+        parts = [plan.columns[plan.persistent.operands[number].column] for number in (read, written)]
+        assert [part.base_column for part in parts if isinstance(part, ViewColumn)] == [*base.values()]
+        assert read in plan.persistent.carried
+    assert plan.persistent.follows
+
+
+@pytest.mark.parametrize("program", [of_several_rows(), of_two_rows(), read_across(), read_after()])
 def test_another_is_copied_in_each_iteration_which_is_launched(program: Program) -> None:
     plan = build_plan(program, "cuda")
     assert plan.persistent is None
@@ -76,5 +98,5 @@ def test_another_is_copied_in_each_iteration_which_is_launched(program: Program)
 
 
 def test_one_that_other_processes_have_planned_is_the_same() -> None:
-    plan = build_plan(keeping(1, 64, 5), "cuda")
+    plan = build_plan(along_rows(1, 64, 5), "cuda")
     assert decode_plan(encode_plan(plan)).persistent == plan.persistent

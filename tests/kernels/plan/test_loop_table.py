@@ -35,7 +35,7 @@ LAUNCH = PersistentLaunch(
 
 
 def table(*, moving: set[int], stored_in_all: set[int], counts: Sequence[int] = (3,)) -> LoopTable:
-    slots = np.zeros((3, 1, len(COLUMNS)), np.int64)
+    slots = np.zeros((3, len(counts), len(COLUMNS)), np.int64)
     return LoopTable(slots, counts, 3, 1, frozenset(stored_in_all), frozenset(moving))
 
 
@@ -59,6 +59,17 @@ def test_an_array_that_iterations_change_must_be_one_in_all_of_them() -> None:
     assert not found.why_not(launch, 60)
     found.slots[2, 0, 4] = 1
     assert "an array that the iterations change" in found.why_not(launch, 60)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_part_that_is_read_must_be_the_one_written_before(count: int) -> None:
+    launch = LAUNCH._replace(follows=((0, 4),))  # operand 0 has column 1, and operand 4 column 4
+    found = table(moving={1, 4}, stored_in_all=set(), counts=(3, count))
+    found.slots[:, :, 1], found.slots[:, :, 4] = np.array([[7], [1], [2]]), np.array([[1], [2], [3]])
+    found.slots[count:, 1, 1] = 0  # of a row that has ended
+    assert not found.why_not(launch, 60)
+    found.slots[count - 1, 1, 1] += 1
+    assert "another part of an array" in found.why_not(launch, 60)
 
 
 def test_operands_that_are_read_once_must_keep_still() -> None:

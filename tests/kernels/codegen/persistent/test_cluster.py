@@ -15,6 +15,7 @@ from tests.effort import usually_the_same
 from tests.kernels.codegen.persistent.cuda_on_threads import COMPILER, Array, ClusterKernel
 from tests.kernels.drawn_clusters import drawn_bodies
 from tests.kernels.loops_of_note import (
+    along_rows,
     bottleneck,
     descending,
     driven,
@@ -43,6 +44,8 @@ BODIES = {
     "joined": joined(3, 64),
     "joined, eight blocks": joined(1, 250),
     "joined vectors": joined_vectors(64),
+    "along rows": along_rows(3, 64, COUNT + 1),
+    "along rows, again at the first": along_rows(1, 100, 4),
     "keeping": keeping(3, 64, COUNT),
     "keeping, again at the first": keeping(1, 40, 4),
     "with memory": with_memory(17, 64),
