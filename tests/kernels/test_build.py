@@ -84,6 +84,24 @@ def test_a_product_of_two_vectors_takes_other_scalars_into_its_epilogue(dtype: D
     _assert_means_the_same(program, random_inputs(program))
 
 
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+def test_a_product_of_two_vectors_of_floats_is_as_exact_as_a_sum(dtype: DType) -> None:
+    writer = Writer()
+    x, y = writer.input(100_000, dtype=dtype), writer.input(100_000, dtype=dtype)
+    program = writer.program(writer.matmul(x, y))
+    one, other = [np.abs(array) / 8 for array in random_inputs(program)]
+    (result,) = run_program(program, [one, other])
+    exact = float(one.astype(np.float64) @ other.astype(np.float64))
+    assert abs(float(result) - exact) <= 2 * np.finfo(one.dtype).eps * exact
+
+
+def test_a_product_of_vectors_without_elements_is_zero() -> None:
+    writer = Writer()
+    program = writer.program(writer.matmul(writer.input(0), writer.input(0)))
+    (result,) = run_program(program, random_inputs(program))
+    assert result.tolist() == 0.0
+
+
 def test_a_result_of_an_epilogue_is_written_over_its_operand_and_never_over_one_of_the_product() -> None:
     writer = Writer()
     x, w, p = writer.input(4, 4), writer.input(4, 4), writer.input(4, 4)

@@ -102,6 +102,7 @@ class _Fuser:
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of each inlined value; 0 if the value is not inlined
         self._outer_uses = list(graph.uses)  # of each value: uses outside its own group
         self._writers: dict[int, list[int]] = {}
+        self._stores = Counter([value.target.value for value in graph.values if value.target is not None])
         self._readers: dict[Operand, _Reader] = {}  # by operand: the last group that reads all of it from memory
         self._refusals: list[Refusal] = []
 
@@ -217,7 +218,7 @@ class _Fuser:
 
         An operand that repeats does not count: it is small, and values with nothing else in common may read it.
         """
-        if value.form not in (POINTWISE, REDUCTION):
+        if value.form not in (POINTWISE, REDUCTION) and not self._copies_alone(value):
             return None
         for operand in value.operands:
             reader = self._readers.get(operand)
@@ -231,6 +232,10 @@ class _Fuser:
                 self._enter(group, number, value, reader.placement, needs)
                 return group
         return None
+
+    def _copies_alone(self, value: Value) -> bool:
+        """Whether a value is a store that fills all of its target, to which nothing else is stored."""
+        return value.target is not None and value.target.layout.is_dense and self._stores[value.target.value] == 1
 
     def _needs_in(self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups) -> Needs | str:
         """The needs of a value in a group, or the reason why it cannot join."""

@@ -6,7 +6,7 @@ composite      its expansion
 reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
                dimension are first copied, so the order of elements is row-major whatever the view; a long reduction
                is a REDUCTION of the results of others (see `long_reductions`)
-product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]
+product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
 take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
@@ -113,12 +113,23 @@ class OpBuilder(ValueBuilder):
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         wanted, result = self._dtype_signature(op, operands)
+        if result.is_floating and all(len(operand.layout.shape) == 1 for operand in operands):
+            return self._product_of_vectors(operands, result)
         a, b = [self.in_memory(self.cast(operand, wanted[i])) for i, operand in enumerate(operands)]
         walked_a, walked_b = _as_matrices(a.layout, b.layout)
         if walked_a.shape[-1] == 0:
             return self.fit(self.constant(0, result), result, spec.shape)
         matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
         return self.add(Value(PRODUCT, result, spec.shape, self.origin, matrices, "matmul", result))
+
+    def _product_of_vectors(self, operands: list[Operand], dtype: DType) -> Operand:
+        """The sum of the products of elements. As one chain it would be slow and far from exact for long vectors."""
+        wide, shape = dtype.accumulator, operands[0].layout.shape
+        if shape[0] == 0:
+            return self.fit(self.constant(0, dtype), dtype, ())
+        given = tuple([self.fit(self.cast(operand, dtype), wide, shape) for operand in operands])
+        products = self.point("multiply", given, wide, wide, shape)
+        return self.cast(self.viewed(self._reduced("sum", products, (0,), wide), ()), dtype)
 
     def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         return self.viewed(operands[0], spec.shape)

@@ -209,8 +209,9 @@ def test_a_batch_that_repeats_one_operand_keeps_its_dimensions() -> None:
 
 def test_vectors_are_one_row_and_one_column() -> None:
     writer = Writer()
-    kernel, sizes = _product(writer.program(writer.matmul(writer.input(4), writer.input(4))))
-    assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=True)
+    x, y = [writer.input(4, dtype=dtypes.int32) for _ in range(2)]
+    kernel, sizes = _product(writer.program(writer.matmul(x, y)))
+    assert kernel == ProductKernel(dtypes.int32, 0, b_is_unit=True)
     assert sizes == (1, 1, 4, 0, 1, 1, 1)
 
 

@@ -51,6 +51,20 @@ def test_values_that_read_an_input_at_the_same_points_are_one_group() -> None:
     assert _groups(writer.program(*results)) == [["max", "subtract", "exp", "sum", "divide", "argmax", "tanh"]]
 
 
+def test_a_copy_joins_a_group_that_reads_what_it_copies() -> None:
+    writer = Writer()
+    x, y = writer.input(3, 4), writer.input(3, 4)
+    copied = writer.reshape(x, shape=(3, 4))
+    assert _groups(writer.program(writer.add(x, y), copied)) == [["add", "store"]]
+
+
+def test_a_copy_of_which_a_part_is_changed_is_alone() -> None:
+    writer = Writer()
+    x, y = writer.input(3, 4), writer.input(3, 4)
+    changed = writer.assign(x, writer.input(4), axis=0)
+    assert sorted(_groups(writer.program(writer.add(x, y), changed))) == [["add"], ["store"], ["store"]]
+
+
 def test_values_that_read_an_input_at_other_points_stay_apart() -> None:
     writer = Writer()
     x = writer.input(3, 4)
