@@ -8,7 +8,8 @@ reduction      a REDUCTION that keeps its axes at length 1; operands whose reduc
                is a REDUCTION of the results of others (see `long_reductions`)
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION
 view           no value: a layout over another value's buffer, copied only where no strides express it
-concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
+concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
+               but an assignment to all elements in order is a view of what is assigned
 take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
 """
 
@@ -27,7 +28,7 @@ from fusewire_kernels.ops.composites import expand
 from fusewire_protos.ops import catalogue, dtypes, shapes
 from fusewire_protos.ops.catalogue import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.programs.program import Program, ProgramOp
 
 _PART_IN_PLACE = 4  # a carried array of which at most one in so many elements changes is changed in place
@@ -160,8 +161,11 @@ class OpBuilder(ValueBuilder):
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         target, value = operands
+        part = catalogue.region_of(op.attributes)
+        if _is_all_in_order(part, spec.shape):
+            return self.viewed(self.fit(value, spec.dtype, shapes.region(spec.shape, part)), spec.shape)
         result = target if self._may_write_in_place(target, op.operands[0]) else self.copy(target)
-        region = views.region(result.layout, catalogue.region_of(op.attributes), self.first_start)
+        region = views.region(result.layout, part, self.first_start)
         source = self.fit(value, spec.dtype, region.shape)
         stores = self.stores_of[result.value]
         readers = [number for number in self._to_be_ahead(target, region) if number not in stores]
@@ -242,6 +246,14 @@ class OpBuilder(ValueBuilder):
     @cached_property
     def _uses(self) -> list[int]:
         return _count_uses(self._program, self._needed)
+
+
+def _is_all_in_order(part: Region, shape: Shape) -> bool:
+    """Returns whether a region is all elements of an array of `shape`, and steps forwards."""
+    return all(
+        length == shape[axis] and (step > 0 or length == 1)
+        for axis, length, step in zip(part.axes, part.lengths, part.steps, strict=True)
+    )
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:

@@ -176,6 +176,17 @@ def assigning_to_a_column(*, is_carried: bool) -> Program:
     return writer.program(pushed, assigned, carried=[(h, assigned if is_carried else pushed)])
 
 
+def assigned_as_a_whole() -> Program:
+    """h[:] = tanh(h @ w), and y of one row, of which the row is h · s."""
+    writer = Writer()
+    h, w, y = writer.input(2, 8), writer.input(8, 8), writer.input(1, 2, 8)
+    s = writer.scalar()
+    whole = {"axes": (0, 1), "lengths": (2, 8), "steps": (1, 1), "dropped": ()}
+    following = writer.assign_slice(h, writer.tanh(writer.matmul(h, w)), **whole)
+    kept = writer.assign(y, writer.multiply(h, s), axis=0)
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -184,6 +195,7 @@ def assigning_to_a_column(*, is_carried: bool) -> Program:
         *[with_sums(1, 256), with_sums(16, 100), normalised(1, 100), normalised(3, 33)],
         *[joined(1, 250), joined(5, 99), joined_vectors(64)],
         *[bottleneck(1, 64), bottleneck(5, 100), descending(200, 20), descending(7, 100)],
+        assigned_as_a_whole(),
     ],
 )
 def test_a_body_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:

@@ -88,7 +88,7 @@ def test_a_value_of_rows_stays_apart_from_a_group_that_reads_its_operand_for_eac
 def test_a_value_that_reads_what_several_stores_fill_joins_none_of_them() -> None:
     writer = Writer()
     x, value = writer.input(2, 3), writer.input(2, 3)
-    assigned = writer.assign_slice(x, value, axes=(1,), lengths=(3,), steps=(1,), dropped=())
+    assigned = writer.assign_slice(x, value, axes=(1,), lengths=(3,), steps=(-1,), dropped=())
     program = writer.program(assigned, writer.tanh(assigned))
     assert _groups(program)[-1] == ["tanh"]
 

@@ -8,6 +8,7 @@ from fusewire_kernels.graph import views
 from fusewire_kernels.graph.construction import build_graph, needed_ops
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Shape
 from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer, random_program
 
@@ -153,6 +154,29 @@ def test_an_assignment_stores_after_the_copy_of_its_target() -> None:
     graph = build_graph(writer.program(result))
     copy, part = (number for number, value in enumerate(graph.values) if value.form is Form.STORE)
     assert graph.values[part].after == (copy,)
+
+
+@pytest.mark.parametrize(
+    ("axes", "lengths", "steps", "dropped"),
+    [((), (), (), ()), ((0, 1, 2), (1, 3, 4), (1, 1, 1), ()), ((0,), (1,), (1,), (0,)), ((0, 2), (1, 4), (-1, 1), ())],
+)
+def test_an_assignment_to_all_elements_is_a_view_of_what_is_assigned(
+    axes: Shape, lengths: Shape, steps: Shape, dropped: Shape
+) -> None:
+    writer = Writer()
+    x, value = writer.input(1, 3, 4), writer.input(3, 1)
+    pushed = writer.tanh(value)
+    assigned = writer.assign_slice(x, pushed, axes=axes, lengths=lengths, steps=steps, dropped=dropped)
+    *_, result = _computed(writer.program(writer.exp(assigned)))
+    assert result.operands[0] == (2, views.broadcast_to(views.dense((3, 1)), (1, 3, 4)))
+
+
+def test_an_assignment_to_all_elements_from_the_back_is_stored() -> None:
+    writer = Writer()
+    x, value = writer.input(3), writer.input(3)
+    assigned = writer.assign_slice(x, value, axes=(0,), lengths=(3,), steps=(-1,), dropped=())
+    graph = build_graph(writer.program(assigned))
+    assert [value.form for value in graph.values if value.after] == [Form.STORE]
 
 
 def test_ops_are_needed_if_something_live_depends_on_them() -> None:
