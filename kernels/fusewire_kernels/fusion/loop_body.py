@@ -84,7 +84,7 @@ class LoopBody:
         for operand, source in written:
             self._parts.setdefault(operand.value, []).append(WrittenPart(operand.layout, source))
         self.stored = frozenset(graph.outputs)
-        self._updated = {part.source: part.written for part in parts}
+        self.updated = {part.source: part.written for part in parts}
         self.follows: list[tuple[Operand, Operand]] = []
 
     def before(self, operand: Operand) -> Source | None:
@@ -92,8 +92,8 @@ class LoopBody:
         origin = self._program.origins.get(operand.value)  # the inputs of a program are the first values of its graph
         if origin is None:
             return None
-        if operand.value in self._updated:
-            written = self._updated[operand.value]
+        if operand.value in self.updated:
+            written = self.updated[operand.value]
             self.follows.append((operand, written))
             return self._parts[written.value][0].source
         require("a value is carried over more than one iteration", is_met=len(origin.initial) == 1)
@@ -111,7 +111,7 @@ class LoopBody:
     def is_whole(self, operand: Operand) -> bool:
         """Returns whether an operand is all that was written of a value."""
         is_unmoved = not operand.layout.offset and not operand.layout.moves
-        return is_unmoved or operand.value in self._updated
+        return is_unmoved or operand.value in self.updated
 
     def require_in_place(self, read: Operand, strides: tuple[int, ...], written: tuple[int, ...]) -> None:
         """Raises unless an operand that moves by `strides` is read at the points at which the same value is written."""

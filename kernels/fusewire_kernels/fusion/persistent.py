@@ -68,7 +68,7 @@ def persistent_of(
         return str(obstacle)
 
 
-def _points(body: LoopBody, instance: Instance, kernel: LoopKernel) -> Persistent:
+def _points(body: LoopBody, instance: Instance, kernel: LoopKernel, updates: tuple[Donation, ...]) -> Persistent:
     require_few(len(instance.operands))
     require_known_places(kernel)
     strides, inputs = instance.lowered.strides, len(instance.read())
@@ -78,7 +78,7 @@ def _points(body: LoopBody, instance: Instance, kernel: LoopKernel) -> Persisten
         if source is not None:
             body.require_in_place(operand, strides[number], strides[inputs + source.store])
             carried.append(CarriedInput(number, source.store))
-    require("no value is carried", is_met=bool(carried))
+    require("no value is carried", is_met=bool(carried or body.updated))
     found = PersistentPoints(kernel, tuple(carried))
     numbers = tuple([each.input for each in carried])
     return Persistent(found, instance.lowered.sizes, instance.operands, instance.outputs, numbers, ())

@@ -77,6 +77,15 @@ def test_an_array_of_which_each_iteration_writes_a_row_is_copied_before(program:
     assert [part.base_column for part in parts] == [array.output_column for array in plan.persistent.updated]
 
 
+def test_an_array_may_be_all_that_a_loop_carries() -> None:
+    writer = Writer()
+    x, y = writer.input(4, 3), writer.input(4, 3)
+    kept = writer.assign(y, writer.tanh(writer.slice(x, (0,), (1,), dropped=(0,))), axis=0)
+    launch = build_plan(writer.program(kept, carried=[(y, kept)]), "cuda").persistent
+    assert launch is not None
+    assert (launch.carried, len(launch.updated)) == ((), 1)
+
+
 @pytest.mark.parametrize("program", [along_rows(1, 64, 5), along_rows(40, 33, 9), read_before()])
 def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Program) -> None:
     plan = build_plan(program, "cuda")
