@@ -42,7 +42,7 @@ class LoopTable(NamedTuple):
         if any(launch.operands[index].column in self.moving for index in launch.fixed):
             return "an operand that the kernel needs to be the same in all iterations is not"
         if any(self._moves(array.output_column) for array in launch.updated):
-            return "an array that the iterations change is kept of several of them"
+            return "an array that the iterations change is kept of several of them, or the loop came before its plan"
         columns = [operand.column for operand in launch.operands]
         if not all(self._follows(columns[read], columns[written]) for read, written in launch.follows):
             return "an iteration reads another part of an array than the one before has written"
