@@ -68,7 +68,7 @@ def persistent_of(
         return str(obstacle)
 
 
-def _points(body: LoopBody, instance: Instance, kernel: LoopKernel, updates: tuple[Donation, ...]) -> Persistent:
+def _points(body: LoopBody, instance: Instance, kernel: LoopKernel) -> Persistent:
     require_few(len(instance.operands))
     require_known_places(kernel)
     strides, inputs = instance.lowered.strides, len(instance.read())
