@@ -32,6 +32,9 @@ _FLOAT32 = struct.Struct("<f")
 _FLOAT64 = struct.Struct("<d")
 _INT32 = struct.Struct("<i")
 _INT64 = struct.Struct("<q")
+_OF_INT64 = 1 << 63
+
+Pack = Callable[[int | float], int]  # returns the bits of a scalar
 
 
 class _View(NamedTuple):
@@ -101,7 +104,7 @@ class SlotLayout:
         arena_address: int,
         input_addresses: Sequence[int | npt.NDArray[np.int64]],
         output_addresses: Sequence[int | npt.NDArray[np.int64]],
-        scalars: Sequence[int | float | Sequence[int | float]],
+        scalars: Sequence[int | float | Sequence[int | float] | npt.NDArray[np.int64]],
         starts: Sequence[int | npt.NDArray[np.int64]],
     ) -> None:
         """Writes one row of a loop, int64[iterations][columns]. A binding is one for all iterations, or one for each.
@@ -115,12 +118,22 @@ class SlotLayout:
         for column, position in self._outputs:
             table[:, column] = output_addresses[position]
         for column, number, pack in self._scalars:
-            value = scalars[number]
-            table[:, column] = pack(value) if isinstance(value, int | float) else [*map(pack, value)]
+            table[:, column] = _packed(scalars[number], pack)
         for column, base_column, byte_offset, terms in self._views:
             table[:, column] = table[:, base_column] + byte_offset
             for start, stride_bytes in terms:
                 table[:, column] += np.multiply(starts[start], stride_bytes)
+
+
+def _packed(
+    value: int | float | Sequence[int | float] | npt.NDArray[np.int64], pack: Pack
+) -> int | list[int] | npt.NDArray[np.int64]:
+    """Returns the bits of a scalar: for all iterations, or for each."""
+    if isinstance(value, int | float):
+        return pack(value)
+    if isinstance(value, np.ndarray):
+        return value if pack is _int64_bits else [*map(pack, value.tolist())]
+    return [*map(pack, value)]
 
 
 def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
@@ -144,8 +157,10 @@ def bits_of(value: int | float, dtype: DType) -> int:
     return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)
 
 
-def packer(dtype: DType) -> Callable[[int | float], int]:
-    """Returns a function that does `bits_of` for one dtype. It is faster for common float32 and float64 values."""
+def packer(dtype: DType) -> Pack:
+    """Returns a function that does `bits_of` for one dtype. It is faster for common values of common dtypes."""
+    if dtype is dtypes.int64:
+        return _int64_bits
     fast = _FAST.get(dtype)
     if fast is None:
         return lambda value: bits_of(value, dtype)
@@ -157,6 +172,10 @@ def packer(dtype: DType) -> Callable[[int | float], int]:
             return bits_of(value, dtype)
 
     return pack
+
+
+def _int64_bits(value: int | float) -> int:
+    return value if type(value) is int and -_OF_INT64 <= value < _OF_INT64 else bits_of(value, dtypes.int64)
 
 
 def _float32_bits(value: int | float) -> int:

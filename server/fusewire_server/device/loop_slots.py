@@ -16,6 +16,7 @@ from fusewire_server.sessions.session import Row, Value
 
 Integers = npt.NDArray[np.int64]
 
+_FAR = 1 << 62  # integers up to here are added as int64
 _MOST_TAIL = 16  # the last iterations whose results a persistent kernel may store without slots for all iterations
 
 
@@ -127,17 +128,21 @@ def _inputs(
 
 def _scalars(
     first: Sequence[Scalar], iterations: Iterations, numbers: Integers
-) -> list[int | float | Sequence[int | float]]:
-    scalars: list[int | float | Sequence[int | float]] = [*first]
+) -> list[int | float | Sequence[int | float] | Integers]:
+    scalars: list[int | float | Sequence[int | float] | Integers] = [*first]
     for number, steps in iterations.scalars.items():
-        scalars[number] = _values(first[number], steps, numbers.tolist())
+        scalars[number] = _values(first[number], steps, numbers)
     return scalars
 
 
-def _values(first: Scalar, steps: Steps, numbers: Sequence[int]) -> list[int | float]:
+def _values(first: Scalar, steps: Steps, numbers: Integers) -> list[int | float] | Integers:
     if isinstance(steps, tuple):
-        return [steps[iteration % len(steps)] for iteration in numbers]
-    return [first + steps * iteration for iteration in numbers]
+        return [steps[iteration % len(steps)] for iteration in numbers.tolist()]
+    ends = (first, first + steps * int(numbers[-1]))
+    if all(isinstance(end, int) and abs(end) < _FAR for end in ends):  # such as the counter of a loop
+        counted: Integers = int(first) + int(steps) * numbers
+        return counted
+    return [first + steps * iteration for iteration in numbers.tolist()]
 
 
 def _starts(first: Sequence[int], iterations: Iterations, numbers: Integers) -> list[int | Integers]:
