@@ -73,7 +73,8 @@ def _carried(
     arrays = [leaf if isinstance(leaf, Array) else initial[0]._recorder.owner.array(leaf) for leaf in returned]
     for position, (array, first) in enumerate(zip(arrays, initial, strict=True)):
         if array.dtype != first.dtype:
-            raise DtypeError(f"carry {position} is {first.dtype.name} at first, and {array.dtype.name} after the body")
+            text = f"carry {position} is {first.dtype.name} at first, and {array.dtype.name} after the body"
+            raise DtypeError(f"{text}: the counter is int64, and a float in the carry float64; `astype` converts them")
         if array.shape != first.shape:
             raise ShapeError(f"carry {position} is {first.shape} at first, and {array.shape} after the body")
     return [array if recording.computes(array) else array.copy() for array in arrays]
