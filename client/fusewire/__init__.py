@@ -47,6 +47,7 @@ from fusewire._api.functions import (
     ravel,
     reshape,
     result_type,
+    roll,
     round,  # noqa: A004
     split,
     squeeze,
@@ -177,6 +178,7 @@ __all__ = [
     "replay",
     "reshape",
     "result_type",
+    "roll",
     "round",
     "split",
     "squeeze",

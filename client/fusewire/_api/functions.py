@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from numbers import Integral
 from typing import Any
 
@@ -21,7 +21,7 @@ from fusewire._api import operations
 from fusewire._api.array import Array
 from fusewire._api.catalogued import floor, maximum, minimum, power
 from fusewire._api.operands import apply_to_any, array_beside, arrays_of, asarray
-from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
+from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, integers_of, shape_of
 from fusewire._errors import ArgumentError, QuotaExceeded, ShapeError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_to_one, create
@@ -254,6 +254,31 @@ def flip(x: Any, /, axis: Axis = None) -> Array:
     given = asarray(x)
     axes = axes_of(axis, given.ndim)
     return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
+
+
+def roll(x: Any, /, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Array:
+    """Moves the elements of `x` by `shift` along `axis`; those that leave at one end come in at the other.
+
+    Several axes have a shift each, or one for all. If `axis` is None, flattens `x` first and restores the shape then.
+    """
+    given = asarray(x)
+    if axis is None:
+        return reshape(roll(ravel(given), shift, 0), given.shape)
+    axes = [axis_of(each, given.ndim) for each in integers_of(axis)]
+    shifts = [operator.index(each) for each in integers_of(shift)]
+    if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
+        raise ArgumentError(f"roll by {len(shifts)} shifts along {len(axes)} axes")
+    pairs = zip(axes * len(shifts), shifts, strict=True) if len(axes) == 1 else zip(axes, cycle(shifts), strict=False)
+    moved = given.copy()
+    for along, places in pairs:
+        moved = _rolled(moved, places, along)
+    return moved
+
+
+def _rolled(x: Array, shift: int, axis: int) -> Array:
+    length, before = x.shape[axis], (slice(None),) * axis
+    first = -shift % length if length else 0
+    return concat([x[*before, slice(first, None)], x[*before, slice(None, first)]], axis=axis) if first else x
 
 
 def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:

@@ -83,6 +83,13 @@ def test_functions_of_two_arrays(session: fw.Session, name: str) -> None:
         lambda xp, a: xp.prod(a, 0, "float64"),
         lambda xp, a: xp.mean(a, 0, "float64"),
         lambda xp, a: xp.flip(a, axis=1),
+        lambda xp, a: xp.roll(a, 1),
+        lambda xp, a: xp.roll(a, -5, axis=1),
+        lambda xp, a: xp.roll(a, np.int64(4), axis=-1),
+        lambda xp, a: xp.roll(a, (1, -1), axis=(0, 1)),
+        lambda xp, a: xp.roll(a, 1, axis=(0, 1)),
+        lambda xp, a: xp.roll(a, (2, 3), axis=1),
+        lambda xp, a: xp.roll(a[:0], 2, axis=0),
         lambda xp, a: xp.take(a, np.array([0, 2]), axis=0),
         lambda xp, a: xp.zeros_like(a) + xp.ones_like(a) * xp.full_like(a, 3),
         lambda xp, a: xp.zeros((2, 3)) + xp.ones(3),
@@ -380,3 +387,15 @@ def test_the_dtype_of_several_is_told_beforehand(session: fw.Session) -> None:
 def test_what_cannot_be_raises_a_value_error_at_once(session: fw.Session, wrong: Callable[[fw.Array], object]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the text differs with the case
         wrong(session.array(A))
+
+
+def test_what_is_rolled_by_nothing_is_a_new_array(session: fw.Session) -> None:
+    x = session.array(A)
+    rolled = fw.roll(x, 0, axis=0)
+    rolled[0] = 7.0
+    assert x.numpy().tolist() == A.tolist()
+
+
+def test_shifts_that_do_not_fit_the_axes_are_refused(session: fw.Session) -> None:
+    with pytest.raises(fw.ArgumentError, match="roll by 3 shifts along 2 axes"):
+        fw.roll(session.array(A), (1, 2, 3), axis=(0, 1))

@@ -34,6 +34,7 @@ def session() -> Iterator[fw.Session]:
         lambda x: np.outer(a=x[0], b=x[1]),
         lambda x: np.outer(x[0], b=x[1]),
         lambda x: np.flip(m=x, axis=0),
+        lambda x: np.roll(a=x, shift=1, axis=0),
         lambda x: np.broadcast_to(array=x[0], shape=(2, 4)),
         lambda x: np.stack(arrays=[x, x], axis=1),
         lambda x: np.full_like(a=x, fill_value=2),
