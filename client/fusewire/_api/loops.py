@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusewire._api.array import Array
@@ -36,22 +36,24 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if count > MAX_ITERATIONS:
         raise ArgumentError(f"fori_loop of {count} iterations; the most is {MAX_ITERATIONS}")
     leaves, form = flatten(carry)
-    initial = _arrays(leaves)
+    arrays = _arrays(leaves)
     if count <= 0:
-        return unflatten(form, initial)
-    recorder = initial[0]._recorder.owner.recorder()
+        return unflatten(form, arrays)
+    recorder = arrays[0]._recorder.owner.recorder()
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
         recording.count_by(index, count)
         number = index._handle
-        parameters = [recording.parameter(Array, array._spec) for array in initial]
-        handles = [parameter._handle for parameter in parameters]
+        parameters = [recording.parameter(Array, array._spec) for array in arrays]
+        initial = {parameter._handle: array for parameter, array in zip(parameters, arrays, strict=True)}
         returned, returned_form = flatten(body(index, unflatten(form, parameters)))
-        results = _carried(recording, returned, returned_form, initial, form)
-        del index, parameters
-        is_carried = any(each._handle == number for each in results)
+        carried = _carried(recording, returned, returned_form, initial, form)
+        del index, parameters, returned
+        is_carried = any(each._handle == number for each in carried.values())
         index_steps = is_carried or not recording.drop_unused_first(number)
-        _send_loop(recorder, dict(zip(handles, initial, strict=True)), results, count, index_steps=index_steps)
+        if carried:
+            _send_loop(recorder, initial, carried, count, index_steps=index_steps)
+    results = [carried[each] if each in carried else array.copy() for each, array in initial.items()]
     return unflatten(form, results)
 
 
@@ -63,29 +65,46 @@ def _arrays(leaves: Sequence[Any]) -> list[Array]:
 
 
 def _carried(
-    recording: BodyRecording, returned: list[Any], returned_form: Form, initial: Sequence[Array], form: Form
-) -> list[Array]:
-    """Returns the results that are carried to the next iteration. What the body has not computed is copied."""
+    recording: BodyRecording, returned: list[Any], returned_form: Form, initial: Mapping[int, Array], form: Form
+) -> dict[int, Array]:
+    """Returns the results that are carried to the next iteration, by the handles of the parameters that take them.
+
+    What the body has not computed is copied; but what it returns as it got it is the same in each iteration. `initial`
+    holds for each parameter the array that it is in the first one.
+    """
     if any(leaf is None for leaf in returned):
         raise ArgumentError("the body of fori_loop returns None; it must return the next carry")
     if returned_form != form:
         raise ArgumentError(f"the body of fori_loop gets a carry of the form {form}, but returns {returned_form}")
-    arrays = [leaf if isinstance(leaf, Array) else initial[0]._recorder.owner.array(leaf) for leaf in returned]
-    for position, (array, first) in enumerate(zip(arrays, initial, strict=True)):
+    firsts = [*initial.values()]
+    arrays = [leaf if isinstance(leaf, Array) else firsts[0]._recorder.owner.array(leaf) for leaf in returned]
+    for position, (array, first) in enumerate(zip(arrays, firsts, strict=True)):
         if array.dtype != first.dtype:
             text = f"carry {position} is {first.dtype.name} at first, and {array.dtype.name} after the body"
             raise DtypeError(f"{text}: the counter is int64, and a float in the carry float64; `astype` converts them")
         if array.shape != first.shape:
             raise ShapeError(f"carry {position} is {first.shape} at first, and {array.shape} after the body")
-    return [array if recording.computes(array) else array.copy() for array in arrays]
+    return {
+        parameter: array if recording.computes(array) else array.copy()
+        for parameter, array in zip(initial, arrays, strict=True)
+        if array._handle != parameter
+    }
 
 
 def _send_loop(
-    recorder: Recorder, initial: dict[int, Array], results: Sequence[Array], iterations: int, *, index_steps: bool
+    recorder: Recorder,
+    initial: Mapping[int, Array],
+    carried: Mapping[int, Array],
+    iterations: int,
+    *,
+    index_steps: bool,
 ) -> None:
-    """Sends a recorded loop. `initial` holds for each parameter the array that it is in the first iteration."""
+    """Sends a recorded loop.
+
+    For each parameter, `initial` holds the array that it is in the first iteration, and `carried` the result that it is
+    in the next, if it changes.
+    """
     pins: list[Any] = []  # keep the handles of other threads' arrays alive until the loop is sent
     bound = {parameter: admit(array, recorder, pins) for parameter, array in initial.items()}
-    handles = [array._handle for array in results]
-    carried = dict(zip(bound, handles, strict=True))
-    recorder.owner.send_body(recorder, lambda: recorder.draft_loop(bound, carried, iterations, index_steps=index_steps))
+    handles = {parameter: array._handle for parameter, array in carried.items()}
+    recorder.owner.send_body(recorder, lambda: recorder.draft_loop(bound, handles, iterations, index_steps=index_steps))

@@ -223,3 +223,31 @@ def test_any_body_gives_what_python_gives(nest: Nest) -> None:
         plain = run_nest(nest, np, in_numpy, arrays)
         for mine, theirs in zip(ours, plain, strict=True):
             np.testing.assert_array_equal(mine.numpy(timeout=10), theirs)
+
+
+def test_what_the_body_returns_as_it_got_it_is_an_input_that_is_the_same_in_each_iteration() -> None:
+    peer = connect()
+    with peer.session as session:
+        x, w = session.array(START), session.array(START.T @ START)
+        one, other, same = fw.fori_loop(4, lambda i, c: (fw.tanh(c[0] @ c[1]), c[1], c[2]), (x, w, 3))
+        plain = x
+        for _ in range(4):
+            plain = fw.tanh(plain @ w)
+        assert one.numpy(timeout=10).tobytes() == plain.numpy(timeout=10).tobytes()
+        assert other.numpy(timeout=10).tobytes() == w.numpy(timeout=10).tobytes()
+        assert int(same) == 3
+        other[0] = 0.0  # a new array, whose change does not change `w`
+        assert w.numpy(timeout=10).any(axis=1).all()
+    (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    program = peer.server.programs[loop.program]
+    assert (program.op_count, len(program.carried)) == (2, 1)
+
+
+def test_a_loop_that_changes_nothing_is_not_sent() -> None:
+    peer = connect()
+    with peer.session as session:
+        x, y = session.array(START), session.array(START + 1)
+        results = fw.fori_loop(4, lambda i, c: c, (x, y))
+        assert [each.tolist() for each in results] == [x.tolist(), y.tolist()]
+        assert results[0] is not x
+    assert not [entry for entry in peer.server.entries if isinstance(entry, Loop)]

@@ -54,8 +54,8 @@ def older() -> Program:
 
 
 def keeping(*, carried_twice: bool = False) -> Program:
-    """y[start] = tanh(x), with y carried, and perhaps x too."""
-    ops = [op("tanh", 1), ProgramOp(catalogue.BY_NAME["assign_slice"], (0, 2), ((0,), (4,), (1,), ()))]
+    """y[start::-1] = tanh(x), with y carried, and perhaps x too."""
+    ops = [op("tanh", 1), ProgramOp(catalogue.BY_NAME["assign_slice"], (0, 2), ((0,), (4,), (-1,), ()))]
     return build([VECTOR, VECTOR], [], ops, (1,), [(0, 3), (1, 3)] if carried_twice else [(0, 3)])
 
 
@@ -162,7 +162,7 @@ def test_a_result_that_the_plan_updates_in_place_has_one_value_unless_more_is_ne
     world.take(one, new(KEEPING, keeping(carried_twice=carried_twice)))
     if is_planned:
         with_plan(one, KEEPING)
-    world.take(one, Loop(Segment(KEEPING, 100, (X, STEP), (), (0,), ()), 5, OPS, (kept,)))
+    world.take(one, Loop(Segment(KEEPING, 100, (X, STEP), (), (3,), ()), 5, OPS, (kept,)))
     assert len(named(one)) + len(hidden(one)) == values
     iterations = [row_of(one).at(number) for number in range(5)]
     assert iterations[0].inputs[0].handle == X
