@@ -448,9 +448,19 @@ def _layer_norm(library: Any, rows: Any, epsilon: Any) -> Any:
 
 def _matmul(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     dtype = _dtype_of(operands[0])
+    if dtype.is_floating and all(operand.ndim == 1 for operand in operands):
+        return _product_of_vectors(library, operands, dtype)
     wide = dtypes.float64 if dtype.is_floating else dtype
     a, b = (library.ascontiguousarray(cast(library, operand, dtype, wide)) for operand in operands)
     return cast(library, library.asarray(library.matmul(a, b)), wide, dtype)
+
+
+def _product_of_vectors(library: Any, operands: Sequence[Any], dtype: DType) -> Any:
+    """The sum of the products of elements, which are rounded as the accumulator of the sum is."""
+    wide = dtype.accumulator
+    a, b = (cast(library, operand, dtype, wide) for operand in operands)
+    total = _accumulating(_row_reduction("sum"))(library, [library.asarray(a * b)], ((0,), False), ())
+    return cast(library, total, wide, dtype)
 
 
 def _reshape(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
