@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, Device, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
@@ -46,11 +46,6 @@ class WatchedDevice(NullDevice):
         self.load_fault: Exception | None = None
         self.launch_fault: Exception | None = None
         self.arena_limit_bytes = 1 << 40
-        self.is_host = False
-
-    @property
-    def info(self) -> DeviceInfo:
-        return super().info._replace(is_host=self.is_host)
 
     def allocate(self, size_bytes: int) -> Block:
         block = super().allocate(size_bytes)

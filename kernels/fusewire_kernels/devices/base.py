@@ -24,8 +24,7 @@ class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.
 
     `dialect` is the language of the device's kernels, "c" or "cuda". It is None if nothing is compiled for the device.
-    `is_library_exact` says whether the array library's arithmetic is IEEE 754 to the last bit. `is_host` says whether
-    the device is this processor. Any thread may use such a device, but only one thread at a time.
+    `is_library_exact` says whether the array library's arithmetic is IEEE 754 to the last bit.
     """
 
     backend: str
@@ -35,7 +34,6 @@ class DeviceInfo(NamedTuple):
     memory_bytes: int
     detail: str
     is_library_exact: bool = True
-    is_host: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +47,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Staged:
-    """Host memory in which a client's value is gathered before `Device.put` makes a block of it.
+    """Host memory for a client's value: for the bytes of which `Device.put` makes a block, or those that are read.
 
-    `memory` is writable and uninitialised. `owner` is the device's object that holds the memory.
+    `memory` is writable and uninitialised, and lives as long as any view of it. `owner` is the device's object that
+    holds the memory.
     """
 
     memory: memoryview
@@ -170,7 +169,10 @@ class Device(Protocol):
         """Copies host bytes into a block, after all earlier work. The caller may reuse `data` when this returns."""
 
     def stage(self, size_bytes: int) -> Staged:
-        """Returns host memory in which to gather the bytes for `put`. Takes no device memory. Any thread."""
+        """Returns host memory for the bytes of `put` or `read_part`. Takes no device memory. Any thread.
+
+        Raises MemoryError or OutOfMemory if there is no such memory.
+        """
 
     def put(self, staged: Staged) -> Block:
         """Returns a block with the staged bytes. Raises OutOfMemory.
@@ -181,6 +183,13 @@ class Device(Protocol):
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> Readback:
         """Begins to copy `size_bytes` of a block to the host, from `first_byte` on, after all earlier work.
 
+        Raises MemoryError if the host has no memory for the copy.
+        """
+
+    def read_part(self, block: Block, staged: Staged, part: slice) -> Readback:
+        """Begins to copy the bytes of a part of a block to the same place of staged memory, after all earlier work.
+
+        Call `data` of the result once a later fence is reached: the bytes are in the staged memory when it returns.
         Raises MemoryError if the host has no memory for the copy.
         """
 

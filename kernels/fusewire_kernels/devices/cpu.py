@@ -146,7 +146,6 @@ class CpuDevice:
             architecture=platform.machine(),
             memory_bytes=limit_bytes,
             detail="; ".join(filter(None, (why, _detail(toolchain)))),
-            is_host=True,
         )
 
     @property
@@ -183,6 +182,10 @@ class CpuDevice:
         copied = np.empty(size_bytes, np.uint8)
         _copy(copied, np.frombuffer(block.owner, np.uint8)[first_byte : first_byte + size_bytes])
         return HostCopy(copied.data)
+
+    def read_part(self, block: Block, staged: Staged, part: slice) -> HostCopy:
+        _copy(np.frombuffer(staged.memory[part], np.uint8), np.frombuffer(block.owner[part], np.uint8))
+        return HostCopy(staged.memory[part])
 
     def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:
         return np.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), block.owner)

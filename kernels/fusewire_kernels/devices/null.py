@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.one_op import as_function
+from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import OutOfMemory
@@ -119,6 +120,9 @@ class NullDevice:
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
         return NullReadback(block.owner[first_byte : first_byte + size_bytes])
+
+    def read_part(self, block: Block, staged: Staged, part: slice) -> PartReadback:
+        return PartReadback(self.read(block, part.stop - part.start, part.start), staged.memory[part])
 
     def array(self, block: Block, spec: Spec) -> Any:
         return block.owner[: spec.size_bytes].view(dtypes.to_numpy(spec.dtype)).reshape(spec.shape)

@@ -6,6 +6,7 @@ import logging
 import time
 
 from fusewire_kernels.devices.base import Device
+from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.large_read import LargeRead
 from fusewire_server.device.orders import Brought, Missing, Read, no_room_on_host
@@ -28,7 +29,7 @@ class SlicedRead:
             return
         try:
             self._copy = LargeRead(device, value.block, value.size_bytes)
-        except MemoryError:
+        except (MemoryError, OutOfMemory):
             self._refuse()
 
     @property

@@ -151,6 +151,16 @@ class DeviceConformance:
         device.fence().wait()
         assert bytes(readback.data()) == data[7 : 7 + size_bytes]
 
+    @pytest.mark.parametrize("size_bytes", [1, 5000, (1 << 21) + 7])
+    def test_parts_of_a_block_are_read_to_staged_memory(self, machine: Machine, size_bytes: int) -> None:
+        device, data = machine.device, np.random.default_rng(2).bytes(size_bytes)
+        block, staged, middle = _filled(device, data), device.stage(size_bytes), size_bytes // 3
+        readbacks = [device.read_part(block, staged, part) for part in (slice(middle, size_bytes), slice(0, middle))]
+        device.fence().wait()
+        for readback in readbacks:
+            readback.data()
+        assert bytes(staged.memory) == data
+
     def test_read_bytes_outlive_the_readback(self, machine: Machine) -> None:
         device = machine.device
         views = [device.read(_filled(device, bytes([number]) * 100), 100).data() for number in range(8)]

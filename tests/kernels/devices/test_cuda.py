@@ -134,6 +134,25 @@ def test_a_large_upload_is_gathered_where_the_device_copies_from(device: Device)
     assert bytes(readback.data()) == data
 
 
+def test_a_large_value_is_read_to_where_the_device_copies_by_itself(device: Device) -> None:
+    data = np.random.default_rng(3).bytes(page_locked.LEAST_BYTES)
+    block = device.allocate(len(data))
+    device.write(block, memoryview(data))
+    staged = device.stage(len(data))
+    assert isinstance(staged.owner, page_locked.Lent)
+    readback, memory = device.read_part(block, staged, slice(0, len(data))), staged.memory
+    device.fence().wait()
+    readback.data()
+    assert bytes(memory) == data
+
+
+def test_an_area_is_its_values_as_long_as_there_is_a_view_of_it(device: Device) -> None:
+    views = [device.stage(page_locked.AREA_BYTES).memory for _ in range(2)]
+    assert device.stage(page_locked.AREA_BYTES).owner is None
+    del views
+    assert device.stage(page_locked.AREA_BYTES).owner is not None
+
+
 @pytest.mark.parametrize("size_bytes", ["LEAST_BYTES", "AREA_BYTES"])
 def test_what_is_too_little_or_too_much_for_an_area_is_gathered_in_ordinary_memory(
     device: Device, size_bytes: str

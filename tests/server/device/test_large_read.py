@@ -38,16 +38,21 @@ def test_all_of_a_value_is_read(kind: str, size_bytes: int) -> None:
 
 def test_it_goes_on_when_what_is_on_its_way_has_come() -> None:
     device = NullDevice(completes_by_itself=False)
-    copy = LargeRead(device, block_of(device, bytes(range(10))), 10)
-    assert copy.go_on()
-    assert not copy.go_on()
-    assert device.complete_next()
-    assert copy.go_on()
-    assert not copy.is_over
-    assert device.complete_next()
-    assert copy.go_on()
+    copy = LargeRead(device, block_of(device, bytes(range(20))), 20)
+    for _ in range(3):
+        assert not copy.go_on()
+        assert not copy.is_over
+        assert device.complete_next()
+        assert copy.go_on()
     assert copy.is_over
-    assert bytes(copy.data()) == bytes(range(10))
+    assert bytes(copy.data()) == bytes(range(20))
+
+
+def test_the_device_has_the_next_piece_before_the_first_has_come() -> None:
+    device = NullDevice(completes_by_itself=False)
+    copy = LargeRead(device, block_of(device, bytes(100)), 100)
+    assert not copy.go_on()
+    assert [device.complete_next() for _ in range(3)] == [True, True, False]
 
 
 def test_cut_short_it_is_over_when_what_is_on_its_way_has_come() -> None:
@@ -55,7 +60,8 @@ def test_cut_short_it_is_over_when_what_is_on_its_way_has_come() -> None:
     copy = LargeRead(device, block_of(device, bytes(100)), 100)
     copy.go_on()
     copy.cut_short()
-    assert not copy.is_over
-    assert device.complete_next()
-    assert copy.go_on()
+    for _ in range(2):
+        assert not copy.is_over
+        assert device.complete_next()
+        assert copy.go_on()
     assert copy.is_over

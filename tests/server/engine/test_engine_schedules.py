@@ -149,19 +149,15 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
 @pytest.mark.parametrize(
     "reads", [{}, {"LARGE_BYTES": 8, "PIECE_BYTES": 7}], ids=["read whole", "read in pieces as large values are"]
 )
-@pytest.mark.parametrize("is_host", [False, True], ids=["a device apart", "this processor"])
 @pytest.mark.parametrize("tier", [0, 1])
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int, is_host: bool, reads: dict[str, int], steps: list[tuple[str, int, int]]
+    tier: int, reads: dict[str, int], steps: list[tuple[str, int, int]]
 ) -> None:
-    device = WatchedDevice()
-    device.is_host = is_host
-
     async def test() -> None:
         planner = InstantPlanner() if tier else None
-        async with world(device, planner, credit_segments=1000) as here:
+        async with world(WatchedDevice(), planner, credit_segments=1000) as here:
             models = [model(here, name) for name in "abc"]
             for kind, index, number in steps:
                 if kind == "breathe":

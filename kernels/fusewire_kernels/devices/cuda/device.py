@@ -7,7 +7,7 @@ another in one range of memory, which is reserved at start.
 
 Data from the host pass through a ring of page-locked pages. The device copies from a page asynchronously, and the page
 is used again once its fence is reached. So a write or a slot table waits for the device only if the whole ring is in
-use. A large upload is gathered in page-locked memory from the start.
+use. Large values are gathered in page-locked memory, on their way in and on their way out.
 
 All slot tables are copied to one place in device memory. This is safe, because in a stream no copy can overtake the
 launches that read the previous table. Many launches are made at once by a captured graph, which has a place of its own
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from cupy.cuda import runtime
 
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Readback, Staged
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda import page_locked
 from fusewire_kernels.devices.cuda.driver import Call, CudaFence, Stream, TimedCudaFence
@@ -42,6 +42,7 @@ from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.loop_parts import graphs_of_part, parts_of_loop
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.page_ring import PageRing
+from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -166,8 +167,8 @@ class CudaDevice:
 
     def stage(self, size_bytes: int) -> Staged:
         lent = self._areas.lend(size_bytes)
-        memory = np.empty(size_bytes, np.uint8).data if lent is None else lent.page.view[:size_bytes]
-        return Staged(memory, lent)
+        memory = np.empty(size_bytes, np.uint8) if lent is None else np.asarray(lent)[:size_bytes]
+        return Staged(memory.data, lent)
 
     def put(self, staged: Staged) -> Block:
         size_bytes, lent = len(staged.memory), staged.owner
@@ -185,6 +186,14 @@ class CudaDevice:
         if size_bytes > 0:
             self._stream.copy_to_host(memory.ptr, block.address + first_byte, size_bytes)
         return CudaReadback(memoryview(memory).cast("B")[:size_bytes])
+
+    def read_part(self, block: Block, staged: Staged, part: slice) -> Readback:
+        size_bytes, place = part.stop - part.start, staged.memory[part]
+        if staged.owner is None:
+            return PartReadback(self.read(block, size_bytes, part.start), place)
+        self._enter_thread()
+        self._stream.copy_to_host(staged.owner.page.address + part.start, block.address + part.start, size_bytes)
+        return CudaReadback(place)
 
     def array(self, block: Block, spec: Spec) -> Any:
         self._enter_thread()

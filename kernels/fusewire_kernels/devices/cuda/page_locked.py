@@ -1,8 +1,8 @@
-"""Keeps page-locked host memory for reuse. Writes pass through a ring of pages. Large uploads are gathered in areas.
+"""Keeps page-locked host memory for reuse. Writes pass through a ring of pages. Large values are gathered in areas.
 
-The device copies from page-locked memory by itself while the host goes on. To page-lock memory takes milliseconds, and
-the caller waits meanwhile. So all pages and areas are allocated at start, and an upload that finds no free area uses
-ordinary memory.
+The device copies from and to page-locked memory by itself while the host goes on. To page-lock memory takes
+milliseconds, and the caller waits meanwhile. So all pages and areas are allocated at start, and an upload or a read
+that finds no free area uses ordinary memory.
 """
 
 from __future__ import annotations
@@ -19,19 +19,28 @@ from fusewire_kernels.devices.page_ring import Page
 from fusewire_protos.errors import ConfigurationError
 
 PAGE_BYTES = 1 << 18
-AREA_BYTES = 1 << 26  # the size of an area; a larger upload is gathered in ordinary memory
-LEAST_BYTES = 1 << 20  # a smaller upload is gathered in ordinary memory
+AREA_BYTES = 1 << 26  # the size of an area; a larger value is gathered in ordinary memory
+LEAST_BYTES = 1 << 20  # a smaller value is gathered in ordinary memory
 
 _PAGES = 64
 _AREAS = 2
 
 
 class Lent:
-    """An area that is lent to one upload. The area is free again when this object is deleted."""
+    """An area that is lent to one value. The area is free again when this object is deleted.
+
+    An array that NumPy makes of this object shares the area's memory, and holds the object.
+    """
 
     def __init__(self, page: Page, areas: deque[Page]) -> None:
         self.page = page
         self._areas = areas
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (page.view.nbytes,),
+            "typestr": "|u1",
+            "data": (page.address, False),
+        }
 
     def __del__(self) -> None:
         self._areas.append(self.page)
@@ -51,7 +60,7 @@ class Areas:
                 self._free.append(_page(AREA_BYTES))
 
     def lend(self, size_bytes: int) -> Lent | None:
-        """Lends an area for an upload. Returns None if areas are not for uploads of this size or if all are in use."""
+        """Lends an area for a value. Returns None if areas are not for values of this size or if all are in use."""
         if not LEAST_BYTES <= size_bytes <= AREA_BYTES:
             return None
         for _ in range(_AREAS):
