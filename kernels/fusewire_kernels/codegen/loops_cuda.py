@@ -38,6 +38,7 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
+from fusewire_protos.ops import dtypes
 
 PARAMETERS = (
     "const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, "
@@ -299,17 +300,30 @@ class _RegisterRows(_Rows):
             with self._steps():
                 for value in each.loaded:
                     lines.add(self._declaration(value), f"{self._register(value)} = v{value};")
+        divisors = {divisor for value in each.made if (divisor := self._divisor_of_row(value)) is not None}
+        lines.add(*(f"const fw_divisor_f32 d{divisor} = fw_as_divisor_f32(v{divisor});" for divisor in divisors))
         with self._steps():
             for value in each.held:
                 lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = {self._register(value)};")
             lines.add(*map(self._declaration, each.made))
             lines.add(*(f"{self._register(value)} = v{value};" for value in each.kept), *uses)
 
+    def _divisor_of_row(self, value: int) -> int | None:
+        """Returns the divisor of a quotient, if all elements of the row are divided by it."""
+        node = self._body.node(value)
+        if node is None or node.op != "divide" or node.operand_dtype is not dtypes.float32:
+            return None
+        divisor = node.operands[1]
+        return None if self._body.is_inner(divisor) else divisor
+
     def _register(self, value: int) -> str:
         return f"k{self._rows.array_of[value]}[step]"
 
     def _declaration(self, value: int) -> str:
-        if self._body.node(value) is not None:
+        node, divisor = self._body.node(value), self._divisor_of_row(value)
+        if node is not None and divisor is not None:
+            return f"const float v{value} = fw_divide_by_f32(v{node.operands[0]}, d{divisor});"
+        if node is not None:
             return self._body.declaration(value)
         step = self._step_of(self._body.kernel.inputs[value], f"a{value}s{self._inner}")
         return self._body.declaration(value, f"__ldg(&p{value}[{step}])")

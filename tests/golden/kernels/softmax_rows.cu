@@ -66,11 +66,12 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_who
         if (warps > 1) r4 = fw_tree_of_warps_sum_f32(r4, warps, shared);
         const float v4 = r4.value;
         fw_let_next_kernel_start_if_many();
+        const fw_divisor_f32 d4 = fw_as_divisor_f32(v4);
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
             const int64_t i1 = first + step * FW_LANES;
             const float v3 = k0[step];
-            const float v5 = v3 / v4;
+            const float v5 = fw_divide_by_f32(v3, d4);
             q0[step * FW_LANES] = fw_canonical_f32(v5);
         }
         if (own == 0) {

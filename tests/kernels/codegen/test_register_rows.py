@@ -111,6 +111,13 @@ def test_a_row_in_registers_is_read_in_one_place_of_the_text() -> None:
     assert [source.text.count("__ldg(") for source in (whole, short, narrow, long)] == [1, 1, 1, 0]
 
 
+def test_a_number_that_divides_a_row_has_its_reciprocal_computed_once_a_row() -> None:
+    whole, *_, long = generate(NOTED["softmax_rows"], "cuda")
+    _, _, last_pass = whole.text.partition("const fw_divisor_f32 d4 = fw_as_divisor_f32(v4);")
+    assert "const float v5 = fw_divide_by_f32(v3, d4);" in last_pass
+    assert "fw_divisor" not in long.text
+
+
 def test_rows_of_whole_chunks_are_not_tested_for_their_end() -> None:
     whole, short, *_ = generate(NOTED["softmax_rows"], "cuda")
     assert "count" not in whole.text

@@ -109,6 +109,22 @@ def test_rows_of_every_length_have_the_bits_of_the_cpu(
     assert gpu.results(program, inputs) == cpu.results(program, inputs)
 
 
+@pytest.mark.parametrize("width", [100, 2 * CHUNK, 2 * CHUNK + 5])
+def test_quotients_by_a_value_of_the_row_have_the_bits_of_the_cpu(width: int, gpu: _Side, cpu: _Side) -> None:
+    """Divisors and dividends of all magnitudes, each with zeros, infinities and NaN."""
+    writer = Writer()
+    x = writer.input(512, width)
+    program = writer.program(writer.divide(x, writer.max(x, axes=(1,), keepdims=True)))
+    random = np.random.default_rng(4)
+    with np.errstate(over="ignore"):
+        numbers = np.ldexp(random.uniform(1, 2, (512, width)), random.integers(-160, 130, (512, width)))
+        bounded = np.minimum(numbers, np.ldexp(1.0, np.arange(-160, 352))[:, np.newaxis])
+        dividends = np.where(random.random(bounded.shape) < 0.3, -numbers, bounded).astype(np.float32)
+    dividends[random.random(dividends.shape) < 0.01] = 0
+    dividends[::100, 0] = np.nan
+    assert gpu.results(program, [dividends]) == cpu.results(program, [dividends])
+
+
 @pytest.mark.parametrize("elements", [31, 64 * CHUNK, 64 * CHUNK + 1, 70 * CHUNK, 1 << 20, 10**6])
 @pytest.mark.parametrize("name", ["sum", "max"])
 def test_a_reduction_of_everything_has_the_bits_of_the_cpu(name: str, elements: int, gpu: _Side, cpu: _Side) -> None:

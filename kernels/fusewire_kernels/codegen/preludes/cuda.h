@@ -82,6 +82,32 @@ FW_FN float fw_divide_fraction_f32(float a, float b) {
     return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
 }
 
+/* A divisor of many numbers. The steps of `/` divide exactly between numbers whose magnitudes are neither below `least` nor
+ * above FW_MOST_DIVIDED: no step can underflow or overflow then. An infinite `least` says that no number is divided so. */
+typedef struct {
+    float value, reciprocal, least;
+} fw_divisor_f32;
+
+#define FW_MOST_DIVIDED 0x1p60f
+
+FW_FN fw_divisor_f32 fw_as_divisor_f32(float value) {
+    const bool is_moderate = fabsf(value) >= 0x1p-60f && fabsf(value) <= 0x1p60f;
+    const fw_divisor_f32 divisor = {value, 1.0f / value, is_moderate ? 0x1p-60f : fw_from_bits_f32(0x7f800000u)};
+    return divisor;
+}
+
+static __device__ __noinline__ float fw_divide_any_f32(float a, float b) {
+    return a / b;
+}
+
+/* a / b, in half the time of `/`: the reciprocal is known, rounded correctly, and so is the quotient (Markstein, IBM
+ * Journal of Research and Development 34, 1990). */
+FW_FN float fw_divide_by_f32(float a, fw_divisor_f32 b) {
+    if (!(fabsf(a) >= b.least && fabsf(a) <= FW_MOST_DIVIDED)) return fw_divide_any_f32(a, b.value);
+    const float quotient = a * b.reciprocal;
+    return fw_fma_f32(b.reciprocal, fw_fma_f32(-b.value, quotient, a), quotient);
+}
+
 /* A captured graph starts a kernel while the last blocks of the one ahead still run. Before this call a kernel reads only
  * what no kernel of the graph writes: its parameters and its slots. On devices before compute capability 9.0 a kernel
  * starts once the one ahead has ended. */

@@ -20,6 +20,7 @@
 #define __global__ static
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
