@@ -248,7 +248,7 @@ def test_a_pass_that_breaks_a_rule_is_named_before_the_next_begins(
     function: str, spoil: Callable[[Any], Any], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_by = getattr(build, function)
-    monkeypatch.setattr(build, function, lambda *operands: spoil(made_by(*operands)))
+    monkeypatch.setattr(build, function, lambda *operands, **options: spoil(made_by(*operands, **options)))
     with pytest.raises(ServerFault, match=rf"\(pass: {name}\)"):
         written_in("c", design(_of_products()))
 

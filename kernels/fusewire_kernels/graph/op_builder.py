@@ -9,7 +9,8 @@ reduction      a REDUCTION that keeps its axes at length 1; operands whose reduc
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
-               but an assignment to all elements in order is a view of what is assigned
+               but an assignment to all elements in order is a view of what is assigned; on a GPU, parts that are
+               in memory may be read where they are instead (see `selected_parts`)
 take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
 """
 
@@ -22,6 +23,7 @@ from math import prod
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, PRODUCT, REDUCTION, Gathered, Operand, Value
 from fusewire_kernels.graph.long_reductions import Chunks, chunks
+from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
@@ -37,12 +39,15 @@ _PART_IN_PLACE = 4  # a carried array of which at most one in so many elements c
 class OpBuilder(ValueBuilder):
     """Adds the values of one op of a program.
 
-    `first_start` is the number of the present op's first slice start.
+    `first_start` is the number of the present op's first slice start. `selects_parts` says that joined arrays are read
+    where they are, if that is possible (see `selected_parts`).
     """
 
-    def __init__(self, program: Program, needed: list[bool]) -> None:
+    def __init__(self, program: Program, needed: list[bool], *, selects_parts: bool) -> None:
         super().__init__()
         self.first_start = 0
+        self._selects_parts = selects_parts
+        self._readers = Readers(program, needed)
         self._program, self._needed = program, needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
 
@@ -143,7 +148,10 @@ class OpBuilder(ValueBuilder):
         return Operand(operands[0].value, views.region(operands[0].layout, part, self.first_start))
 
     def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        result = self._joined([self.cast(operand, spec.dtype) for operand in operands], op.attributes[0], spec.dtype)
+        parts, axis = [self.cast(operand, spec.dtype) for operand in operands], op.attributes[0]
+        if self._selects_parts and may_be_selected(self, parts) and self._readers.read_at_points(self.origin):
+            return selected(self, parts, axis, spec)
+        result = self._joined(parts, axis, spec.dtype)
         self._owner[result.value] = self._program.first_result + self.origin
         return result
 
