@@ -268,6 +268,12 @@ def along_rows(data: Data, last: int, step: Any, state: State) -> State:
     return h * 0.9, rows, columns * 1.0
 
 
+def gates_along_rows(data: Data, last: int, step: Any, state: State) -> State:
+    h, rows, columns = state
+    rows[step + 1] = fw.sigmoid(rows[step] @ data.gates) * fw.tanh(rows[step] @ data.weights) + rows[step] * 0.5
+    return h + 0.0, rows, columns + 0.0
+
+
 def along_columns(data: Data, last: int, step: Any, state: State) -> State:
     """Goes from the last to the first, with one column of pointwise values for each iteration."""
     h, rows, columns = state
@@ -287,6 +293,12 @@ def from_two_rows(data: Data, last: int, step: Any, state: State) -> State:
     return h + 0.0, rows, columns + 0.0
 
 
+def of_two_rows(data: Data, last: int, step: Any, state: State) -> State:
+    h, rows, columns = state
+    rows[step + 2] = fw.tanh(rows[step + 1] @ data.weights + rows[step] @ data.gates)
+    return h + 0.0, rows, columns + 0.0
+
+
 def turned_over(data: Data, last: int, step: Any, state: State) -> State:
     """Assigns to the row that it reads, of which each element takes another one."""
     h, rows, columns = state
@@ -294,7 +306,10 @@ def turned_over(data: Data, last: int, step: Any, state: State) -> State:
     return h + 0.0, rows, columns + 0.0
 
 
-KEEPING = (keeping, along_rows, along_columns, from_the_first_row, from_two_rows, turned_over)
+KEEPING = (
+    *(keeping, along_rows, gates_along_rows, along_columns),
+    *(from_the_first_row, from_two_rows, of_two_rows, turned_over),
+)
 
 
 def kept_one_by_one(body: Keeping, data: Data, start: State, count: int) -> list[bytes]:

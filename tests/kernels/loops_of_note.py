@@ -84,6 +84,16 @@ def along_rows(rows: int, width: int, iterations: int) -> Program:
     return writer.program(kept, carried=[(y, kept)])
 
 
+def gates_along_rows(rows: int, width: int, iterations: int) -> Program:
+    """y[i + 1] = sigmoid(y[i] @ w) · tanh(y[i] @ v), with each i from a start of its own."""
+    writer = Writer()
+    y, w, v = writer.input(iterations, rows, width), writer.input(width, width), writer.input(width, width)
+    one, other = [writer.slice(y, (0,), (1,), dropped=(0,)) for _ in range(2)]
+    gate = writer.sigmoid(writer.matmul(one, w))
+    kept = writer.assign(y, writer.multiply(gate, writer.tanh(writer.matmul(other, v))), axis=0)
+    return writer.program(kept, carried=[(y, kept)])
+
+
 def joined(rows: int, width: int) -> Program:
     """Two layers, a of half the width: a = tanh([x, a] @ w · s), b = tanh([a, b] @ v), with x of a third."""
     writer = Writer()

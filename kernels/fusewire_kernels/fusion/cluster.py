@@ -132,10 +132,16 @@ class Cluster:
         is_filled = [part.first for part in parts] + [inner] == [0, *ends]
         require("a product multiplies a computed value in another order", is_met=is_filled)
         known = self._exchanged.setdefault(parts, Exchanged(parts, inner, None, strides))
-        if not is_new and known.initial is None:
-            self._exchanged[parts] = known._replace(initial=self._number(operand), strides=strides)
+        if is_new:
+            return [*self._exchanged].index(parts)
+        # Another read of an array that iterations change may be of another place in the first iteration.
+        first = known.initial
+        is_apart = first is not None and operand.value in self._body.updated and self._operands[first] != operand
+        key = operand if is_apart else parts
+        if is_apart or first is None:
+            self._exchanged[key] = known._replace(initial=self._number(operand), strides=strides)
             self._carried.add(self._number(operand))
-        return [*self._exchanged].index(parts)
+        return [*self._exchanged].index(key)
 
     def _part(self, written: WrittenPart, strides: tuple[int, int]) -> ExchangedPart:
         """Returns a part of a left operand that moves by `strides` along rows and columns."""

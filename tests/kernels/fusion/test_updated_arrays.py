@@ -8,7 +8,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, UpdatedArray, ViewColumn
 from fusewire_kernels.plan.plan_codec import decode_plan, encode_plan
 from fusewire_protos.programs.program import Program
-from tests.kernels.loops_of_note import along_rows, keeping
+from tests.kernels.loops_of_note import along_rows, gates_along_rows, keeping
 from tests.kernels.programs import Writer
 
 
@@ -86,7 +86,9 @@ def test_an_array_may_be_all_that_a_loop_carries() -> None:
     assert (launch.carried, len(launch.updated)) == ((), 1)
 
 
-@pytest.mark.parametrize("program", [along_rows(1, 64, 5), along_rows(40, 33, 9), read_before()])
+@pytest.mark.parametrize(
+    "program", [along_rows(1, 64, 5), along_rows(40, 33, 9), gates_along_rows(2, 64, 5), read_before()]
+)
 def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Program) -> None:
     plan = build_plan(program, "cuda")
     assert plan.persistent is not None

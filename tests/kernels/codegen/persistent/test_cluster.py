@@ -20,6 +20,7 @@ from tests.kernels.loops_of_note import (
     descending,
     driven,
     gated,
+    gates_along_rows,
     joined,
     joined_vectors,
     keeping,
@@ -58,11 +59,11 @@ BODIES = {
 }
 
 
-def in_numpy(program: Program, inputs: list[Array], scalars: list[float]) -> list[list[Array]]:
-    """The live results of each iteration."""
+def in_numpy(program: Program, inputs: list[Array], scalars: list[float], starts: list[list[int]]) -> list[list[Array]]:
+    """The live results of each iteration. `starts` are those of each."""
     results = []
     for iteration in range(COUNT):
-        found = meaning(program, inputs, scalars, starts_side_by_side(program, iteration))
+        found = meaning(program, inputs, scalars, starts[iteration])
         results.append(found)
         carried = {
             number: found[program.live_positions[source - program.first_result]] for number, source in program.carried
@@ -71,24 +72,35 @@ def in_numpy(program: Program, inputs: list[Array], scalars: list[float]) -> lis
     return results
 
 
-def check(program: Program, plan: Plan, folder: Path) -> None:
-    """Fails unless a kernel gives the values of the NumPy twins, and the same bytes when it runs again."""
+def check(program: Program, plan: Plan, folder: Path, starts: list[list[int]] | None = None) -> None:
+    """Fails unless a kernel gives the values of the NumPy twins, and the same bytes when it runs again.
+
+    `starts` are those of each iteration; without them, slices of one value lie side by side.
+    """
     kernel = ClusterKernel(program, plan, folder)
     arrays = random_inputs(program)
     inputs = [np.array(array / max(array.shape, default=1) ** 0.5, array.dtype) for array in arrays]
     scalars = [0.3] * len(program.scalars)
-    starts = [*np.transpose([starts_side_by_side(program, iteration) for iteration in range(COUNT)])]
-    results, expected = kernel.results(inputs, scalars, starts, COUNT), in_numpy(program, inputs, scalars)
+    starts = starts or [starts_side_by_side(program, iteration) for iteration in range(COUNT)]
+    stepped = [*np.transpose(starts)]
+    results, expected = kernel.results(inputs, scalars, stepped, COUNT), in_numpy(program, inputs, scalars, starts)
     for position, result in enumerate(results):
         for found, wanted in zip(result[::-1], expected[::-1], strict=False):
             np.testing.assert_allclose(found, wanted[position], rtol=1e-3, atol=1e-4)
-    again = kernel.results(inputs, scalars, starts, COUNT)
+    again = kernel.results(inputs, scalars, stepped, COUNT)
     assert [result.tobytes() for result in again] == [result.tobytes() for result in results]
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_kernel_gives_the_values_of_its_iterations_and_the_same_bytes_each_time(name: str, tmp_path: Path) -> None:
     check(BODIES[name], build_plan(BODIES[name], "cuda"), tmp_path)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_two_reads_of_the_row_before_may_be_of_other_rows_in_the_first_iteration(first: int, tmp_path: Path) -> None:
+    program = gates_along_rows(3, 64, COUNT + 1)
+    starts = [[iteration, iteration or first, iteration + 1] for iteration in range(COUNT)]
+    check(program, build_plan(program, "cuda"), tmp_path, starts)
 
 
 # Not every drawn body is one that a cluster can run.
