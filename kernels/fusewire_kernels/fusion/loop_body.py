@@ -85,16 +85,20 @@ class LoopBody:
             self._parts.setdefault(operand.value, []).append(WrittenPart(operand.layout, source))
         self.stored = frozenset(graph.outputs)
         self.updated = {part.source: part.written for part in parts}
-        self.follows: list[tuple[Operand, Operand]] = []
+        self.follows: dict[tuple[Operand, Operand], None] = {}  # in their order, once each
 
     def before(self, operand: Operand) -> Source | None:
-        """Returns what wrote, in the iteration before, what an operand is in this one. None if it is not carried."""
+        """Returns what wrote, in the iteration before, what an operand is in this one. None if it is not carried.
+
+        A part of an updated array is added to `follows`, with the part that an iteration writes: only when the loop
+        runs is it known whether these are the same.
+        """
         origin = self._program.origins.get(operand.value)  # the inputs of a program are the first values of its graph
         if origin is None:
             return None
         if operand.value in self.updated:
             written = self.updated[operand.value]
-            self.follows.append((operand, written))
+            self.follows[operand, written] = None
             return self._parts[written.value][0].source
         require("a value is carried over more than one iteration", is_met=len(origin.initial) == 1)
         is_computed = origin.source >= self._program.first_result

@@ -19,11 +19,15 @@ from fusewire_protos.programs.program import Program
 
 
 class UpdatedPart(NamedTuple):
-    """The part of an updated array that an iteration writes; `source` is the input that the array is."""
+    """The part of an updated array that an iteration writes."""
 
     update: Donation
-    source: int
     written: Operand
+
+    @property
+    def source(self) -> int:
+        """Returns the value of the graph that the array is at first: the inputs are the first values."""
+        return self.update.input
 
     def is_like(self, read: Operand) -> bool:
         """Returns whether a part of the array differs from the written one in nothing but where it begins."""
@@ -41,13 +45,12 @@ def parts_of_updates(
     """Returns the parts of those of `updates` that may be copied ahead."""
     found = []
     for update in updates:
-        value = graph.outputs[update.position]
-        source, changes = update.input, [*_changes(graph, value)]  # the inputs are the first values
+        changes = [*_changes(graph, graph.outputs[update.position])]
         if len(changes) != 1 or not _is_of_one_iteration(program, graph.values[changes[0]].origin):
             continue
         target = graph.values[changes[0]].target
         assert target is not None, "it is a store"
-        part = UpdatedPart(update, source, target)
+        part = UpdatedPart(update, target)
         if _may_be_copied_ahead(groups, part):
             found.append(part)
     return found

@@ -99,6 +99,7 @@ def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Pro
         assert [part.base_column for part in parts if isinstance(part, ViewColumn)] == [*base.values()]
         assert read in plan.persistent.carried
     assert plan.persistent.follows
+    assert len({*plan.persistent.follows}) == len(plan.persistent.follows)
 
 
 @pytest.mark.parametrize("program", [of_several_rows(), of_two_rows(), read_across(), read_after()])
