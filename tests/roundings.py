@@ -23,7 +23,7 @@ from tests.tolerances import epsilon, least_number
 Array = npt.NDArray[Any]
 
 # The longest chain of additions in one reduction: a lane's share of a chunk, the tree, and the same over chunks.
-_LONGEST_CHAIN = 2 * (512 + 5)
+_LONGEST_CHAIN = 2 * (32 + 5)
 _FUNCTION_ULPS = 8  # of exp and log, as a part of what is computed
 _FEW_STEPS = 4  # of a formula, each rounded once
 
