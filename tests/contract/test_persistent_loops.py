@@ -1,7 +1,7 @@
 """Through a real server: loops that one kernel can run give the bits of their iterations one by one.
 
 On a CUDA device these loops run as persistent kernels: pointwise bodies, and bodies of products, reductions and
-pointwise ops on matrices of one shape.
+pointwise ops on matrices of the same rows.
 """
 
 from __future__ import annotations
