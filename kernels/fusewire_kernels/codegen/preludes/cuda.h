@@ -82,17 +82,19 @@ FW_FN float fw_divide_fraction_f32(float a, float b) {
     return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
 }
 
-/* A divisor of many numbers. The steps of `/` divide exactly between numbers whose magnitudes are neither below `least` nor
- * above FW_MOST_DIVIDED: no step can underflow or overflow then. An infinite `least` says that no number is divided so. */
+/* A divisor of many numbers. No step of a division of moderate numbers can underflow or overflow. Numbers are divided by
+ * such steps if their magnitudes are from `least` to FW_MOST_MODERATE; `least` is infinite if the divisor is not moderate. */
 typedef struct {
     float value, reciprocal, least;
 } fw_divisor_f32;
 
-#define FW_MOST_DIVIDED 0x1p60f
+#define FW_LEAST_MODERATE 0x1p-60f
+#define FW_MOST_MODERATE 0x1p60f
 
 FW_FN fw_divisor_f32 fw_as_divisor_f32(float value) {
-    const bool is_moderate = fabsf(value) >= 0x1p-60f && fabsf(value) <= 0x1p60f;
-    const fw_divisor_f32 divisor = {value, 1.0f / value, is_moderate ? 0x1p-60f : fw_from_bits_f32(0x7f800000u)};
+    const bool is_moderate = fabsf(value) >= FW_LEAST_MODERATE && fabsf(value) <= FW_MOST_MODERATE;
+    const float least = is_moderate ? FW_LEAST_MODERATE : fw_from_bits_f32(0x7f800000u);
+    const fw_divisor_f32 divisor = {value, 1.0f / value, least};
     return divisor;
 }
 
@@ -103,7 +105,7 @@ static __device__ __noinline__ float fw_divide_any_f32(float a, float b) {
 /* a / b, in half the time of `/`: the reciprocal is known, rounded correctly, and so is the quotient (Markstein, IBM
  * Journal of Research and Development 34, 1990). */
 FW_FN float fw_divide_by_f32(float a, fw_divisor_f32 b) {
-    if (!(fabsf(a) >= b.least && fabsf(a) <= FW_MOST_DIVIDED)) return fw_divide_any_f32(a, b.value);
+    if (!(fabsf(a) >= b.least && fabsf(a) <= FW_MOST_MODERATE)) return fw_divide_any_f32(a, b.value);
     const float quotient = a * b.reciprocal;
     return fw_fma_f32(b.reciprocal, fw_fma_f32(-b.value, quotient, a), quotient);
 }
