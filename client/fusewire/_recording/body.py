@@ -58,7 +58,7 @@ def recording_body(recorder: Recorder) -> Iterator[BodyRecording]:
     Raises RequestError within the body of another loop or function.
     """
     if recorder.is_in_body:
-        raise RequestError("a loop or function cannot be recorded within the body of a loop or function")
+        raise RequestError("fori_loop cannot be recorded within the body of a loop or function; a loop in Python can")
     recorder.owner.flush_all(recorder)
     recorder.begin_body()
     try:

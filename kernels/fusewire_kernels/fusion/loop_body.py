@@ -71,7 +71,7 @@ class LoopBody:
         # Threads do not wait for what others have stored.
         updated = {part.written.value for part in parts}
         is_written_once = all(target.value in updated for target in changes)
-        require("it writes to a part of what it has written", is_met=is_written_once)
+        require("it changes a part of an array that it also writes or reads elsewhere", is_met=is_written_once)
         self._program = program
         self._graph = graph
         written = [
