@@ -39,8 +39,8 @@ class MemoryTransport:
     def run_once(self) -> float:
         """Calls the peer's `on_tick` and sends all frames that wait. Returns the seconds until the next tick."""
         delay_s = self._peer.on_tick()
-        while (frame := self._peer.next_frame()) is not None:
-            self._exchange(lambda frame=frame: self._server.receive(frame))  # type: ignore[misc]  # bound at once
+        while self._exchange_next():
+            pass
         return delay_s
 
     def complete(self, segments: int | None = None) -> None:
@@ -80,6 +80,14 @@ class MemoryTransport:
         except Exception as reason:
             self._peer.on_lost(SessionLost(f"the server in memory failed: {reason!r}"))
             raise
+
+    def _exchange_next(self) -> bool:
+        """Sends the next frame, if one waits. No other thread sends a later frame before it."""
+        with self._exchanging:
+            frame = self._peer.next_frame()
+            if frame is not None:
+                self._exchange(lambda: self._server.receive(frame))
+            return frame is not None
 
     def _exchange(self, ask: Callable[[], list[bytes]]) -> None:
         with self._exchanging:
