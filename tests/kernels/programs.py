@@ -73,7 +73,8 @@ def meaning(
 def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
     """Starts of the slices along one axis of each value: each begins where the one before ends, or where it fits.
 
-    A slice of what is assigned to begins one element further in each iteration, and again at the first.
+    Slices of what is assigned to begin at one place, and the assignment behind them. All of these begin one element
+    further in each iteration, and again at the first.
     """
     ends: dict[int, int] = {}
     starts = []
@@ -83,7 +84,8 @@ def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
             (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
             value = op.operands[0]
             last = subject.specs[value].shape[axis] - 1 - (length - 1) * step
-            starts.append(min(ends.get(value, 0), last))
+            is_read_before = value in changed and op.op.name == "slice"
+            starts.append(0 if is_read_before else min(ends.get(value, 0), last))
             ends[value] = starts[-1] + length
             if value in changed:
                 starts[-1] = (starts[-1] + iteration) % (last + 1)
