@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, PRODUCT, REDUCTION, Gathered, Operand, Value
+from fusewire_kernels.graph.graph import ASSEMBLY, PRODUCT, REDUCTION, Gathered, Operand, Value
 from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
@@ -189,12 +189,7 @@ class OpBuilder(ValueBuilder):
         if self.is_slot(data):
             return walked
         position = Operand(indices.value, views.before_axes(indices.layout, spec.shape, len(shape) - axis - 1))
-        position = self.cast(position, dtypes.int64)
-        picked = Gathered(shape[axis], strides[axis])
-        picks = (walked, position)
-        return self.add(
-            Value(GATHER, spec.dtype, spec.shape, self.origin, picks, "gather", spec.dtype, gathered=picked)
-        )
+        return self.gather(walked, self.cast(position, dtypes.int64), Gathered(shape[axis], strides[axis]))
 
     def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         (indices,) = operands

@@ -11,7 +11,7 @@ from functools import cached_property
 from math import prod
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, LEAVES, Gathered, Operand, Value
+from fusewire_kernels.graph.graph import ASSEMBLY, LEAVES, Gathered, Operand, Value
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.ops import dtypes
@@ -91,18 +91,7 @@ def _element(builder: ValueBuilder, part: Operand, index: Operand, axis: int, be
         return Operand(part.value, _repeated(layout, axis, spec.shape))
     position = _with_number(builder, "subtract", index, begin, dtypes.int64) if begin else index
     walked = Operand(part.value, _repeated(layout, axis, spec.shape))
-    return builder.add(
-        Value(
-            GATHER,
-            spec.dtype,
-            spec.shape,
-            builder.origin,
-            (walked, position),
-            "gather",
-            spec.dtype,
-            gathered=Gathered(layout.shape[axis], layout.strides[axis]),
-        )
-    )
+    return builder.gather(walked, position, Gathered(layout.shape[axis], layout.strides[axis]))
 
 
 def _repeated(layout: Layout, axis: int, shape: Shape) -> Layout:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from math import prod
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, INDEX, POINTWISE, SLOTS, STORE, Form, Operand, Value
+from fusewire_kernels.graph.graph import (
+    ASSEMBLY,
+    CONSTANT,
+    GATHER,
+    INDEX,
+    POINTWISE,
+    SLOTS,
+    STORE,
+    Form,
+    Gathered,
+    Operand,
+    Value,
+)
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
@@ -35,6 +47,12 @@ class ValueBuilder:
     ) -> Operand:
         """Appends a POINTWISE value. Its operands have its shape and `operand_dtype`; "where" takes a bool first."""
         return self.add(Value(POINTWISE, dtype, shape, self.origin, operands, body, operand_dtype))
+
+    def gather(self, walked: Operand, position: Operand, picked: Gathered) -> Operand:
+        """Appends a GATHER of the elements at positions, int64, along an axis that `walked` leaves out."""
+        dtype, shape = self.values[walked.value].dtype, walked.layout.shape
+        picks = (walked, position)
+        return self.add(Value(GATHER, dtype, shape, self.origin, picks, "gather", dtype, gathered=picked))
 
     def cast(self, operand: Operand, dtype: DType) -> Operand:
         """Returns the operand cast to `dtype`. An operand that has this dtype is returned as it is."""
