@@ -27,16 +27,15 @@ from contextlib import ExitStack
 
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import LoopKernel, Node
-from fusewire_kernels.codegen.sections import Section, Sections, sections_of
-from fusewire_kernels.codegen.statements import (
-    AnalysedKernel,
+from fusewire_kernels.codegen.reductions import (
     accumulator_type,
-    analyse,
-    argument_lines,
     is_positional,
+    reduction_definitions,
     reduction_name,
     result_of_reduction,
 )
+from fusewire_kernels.codegen.sections import Section, Sections, sections_of
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.ops.order import LANES
 
@@ -59,6 +58,7 @@ def loop_function(kernel: LoopKernel, signature: str) -> str:
     """Returns the C function of a loop kernel under another signature with the same parameters."""
     body = analyse(kernel)
     lines = Lines()
+    lines.add(*reduction_definitions([body]))
     with lines.block(signature):
         lines.add(*argument_lines(body))
         if not kernel.has_inner:

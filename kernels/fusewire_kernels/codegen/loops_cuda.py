@@ -27,16 +27,14 @@ from contextlib import contextmanager
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
 from fusewire_kernels.codegen.loops import UNLESS_IN_PLACE
-from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
-from fusewire_kernels.codegen.statements import (
-    AnalysedKernel,
-    analyse,
-    argument_lines,
-    count_sizes,
+from fusewire_kernels.codegen.reductions import (
     is_positional,
+    reduction_definitions,
     reduction_name,
     result_of_reduction,
 )
+from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines, count_sizes
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops import dtypes
 
@@ -54,6 +52,7 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
     """Returns the CUDA kernel of a loop kernel under a name. `rows` says how it keeps its rows in registers, if so."""
     body = analyse(kernel)
     lines = Lines()
+    lines.add(*reduction_definitions([body]))
     bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
     with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
         lines.add(*instance_lines(count_sizes(body), len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))

@@ -22,14 +22,13 @@ the dtype keeps the compiler from defining the functions twice.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
-from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, canonical, loaded, storable
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.loops import SIGNATURE, loop_function
+from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
@@ -173,8 +172,7 @@ def _write_blocks(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> 
 
 def _machinery(dtype: DType) -> str:
     text_type, accumulator = TYPES[dtype], accumulator_of(dtype)
-    template = Template(files(templates).joinpath("product.c").read_text(encoding="utf-8"))
-    return template.substitute(
+    return Template(template("product.c")).substitute(
         t=text_type.suffix,
         S=text_type.stored,
         A=accumulator.name,

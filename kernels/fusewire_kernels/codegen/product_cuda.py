@@ -10,10 +10,8 @@ are stored, or the epilogue is computed from them.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from string import Template
 
-from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
 from fusewire_kernels.codegen.geometry import LOADING_THREADS, Tile
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
@@ -26,6 +24,7 @@ from fusewire_kernels.codegen.product import (
     product_size_names,
 )
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
+from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops.dtypes import DType
 
@@ -183,8 +182,7 @@ def _write_epilogue(lines: Lines, dtype: DType, body: AnalysedKernel) -> None:
 
 def _machinery(dtype: DType) -> str:
     text_type, accumulator = TYPES[dtype], accumulator_of(dtype)
-    template = Template(files(templates).joinpath("product.cu").read_text(encoding="utf-8"))
-    return template.substitute(
+    return template("copies.cu") + Template(template("product.cu")).substitute(
         t=text_type.suffix,
         S=text_type.stored,
         A=accumulator.name,

@@ -219,20 +219,6 @@ def _size_names(name: str, argument: Argument) -> list[str]:
     return [*names, f"{name}n", f"{name}g"] if argument.kind is ArgumentKind.GATHERED else names
 
 
-def reduction_name(node: Node) -> str:
-    """Returns the prelude's name for a reduction: `sum_f32`."""
-    return f"{node.detail}_{TYPES[node.operand_dtype].compute_suffix}"
-
-
-def is_positional(node: Node) -> bool:
-    """Returns whether a reduction gives a position. Such a reduction keeps a position beside each partial value."""
-    return node.detail in ("argmin", "argmax")
-
-
-def accumulator_type(node: Node) -> str:
-    return TYPES[node.operand_dtype].value
-
-
 def _named_arguments(kernel: LoopKernel) -> list[tuple[str, Argument]]:
     inputs = [(f"a{number}", argument) for number, argument in enumerate(kernel.inputs)]
     return inputs + [(f"o{number}", store.argument) for number, store in enumerate(kernel.stores)]
@@ -275,11 +261,3 @@ def _place(name: str, argument: Argument, along_axis: str | None = None) -> str:
         elif stride is Stride.ANY:
             terms.append(f"i{dim} * {name}s{dim}")
     return f"{name}[{' + '.join(terms) or '0'}]"
-
-
-def result_of_reduction(node: Node, values: str, positions: str) -> str:
-    """Returns the expression of a finished reduction. `values` and `positions` are expressions of its final state."""
-    if is_positional(node):
-        return positions
-    is_arithmetic = node.detail in ("sum", "prod")
-    return f"fw_round_{TYPES[node.dtype].suffix}({values})" if is_arithmetic and node.dtype.is_half else values

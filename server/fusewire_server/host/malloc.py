@@ -2,7 +2,7 @@
 
 By default glibc maps fresh pages for each large chunk, and gives the end of the heap back to the system as soon as that
 end is free. Then every chunk that gRPC receives or sends would need fresh pages. Fresh pages cost more than all copies
-of the chunk's bytes together.
+of the chunk's bytes together. A compiler in the process would need fresh pages for each kernel.
 """
 
 from __future__ import annotations

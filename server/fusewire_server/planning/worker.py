@@ -43,6 +43,7 @@ from fusewire_protos.programs import program
 from fusewire_protos.programs.codec import decode, digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import ProgramOp
+from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         end_with_parent()
         guard_group(_make_temporary_folder())
     lower_priority(NICENESS)
+    keep_freed_memory()
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # so that a stray print does not look like an answer

@@ -26,6 +26,40 @@ FW_FN bool fw_in_register(bool value) {
 }
 #endif
 #if __CUDA_ARCH__ >= 900
+#ifndef FW_COPIES
+#define FW_COPIES
+
+/* Begins to copy bytes from global to shared memory: 4, 8, or a multiple of 16. */
+template <int bytes>
+FW_FN void fw_begin_copy(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const uint64_t source = __cvta_generic_to_global(from);
+    if (bytes < 16) asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(source), "n"(bytes));
+#pragma unroll
+    for (int n = 0; n < bytes / 16; n++)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + 16 * n), "l"(source + 16 * n));
+#else
+#pragma unroll
+    for (int n = 0; n < bytes / 4; n++) ((int32_t *)to)[n] = ((const int32_t *)from)[n];
+#endif
+}
+
+/* Ends a list of copies, of those that this thread has begun since the last list. */
+FW_FN void fw_end_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits for the copies of this thread, except those of the last `lists` lists. */
+template <int lists>
+FW_FN void fw_wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(lists) : "memory");
+#endif
+}
+#endif
 #ifndef FW_CLUSTER
 #define FW_CLUSTER
 
@@ -192,19 +226,27 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
     const int64_t column_256 = has_column_256 ? (int)rank * 32 + place : 0;
     const int count = (int)loop.counts[blockIdx.z];
     const int64_t *slots = fw_slots_of(loop, count, 0);
-    #pragma unroll 16
+    const float *right_0 = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
+    #pragma unroll 1
     for (int i = threadIdx.x; i < 8192; i += 128) {
-        const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
         const int c = i % 32, k = i / 32;
         const int of_all = (int)rank * 32 + c;
-        columns[0 + c * 260 + k] = k < 256 && of_all < 256 ? right[k * (int64_t)256 + of_all * (int64_t)1] : 0.0f;
+        float *to = columns + 0 + c * 260 + k;
+        if (k < 256 && of_all < 256) fw_begin_copy<4>(to, right_0 + k * (int64_t)256 + of_all * (int64_t)1);
+        else *to = 0.0f;
     }
+    const float *left_0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+    #pragma unroll 1
     for (int i = threadIdx.x; i < 1536; i += 128) {
         const int r = i / 256, k = i % 256;
-        const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
-        const float element = r < rows && k < 256 ? left[(first_row + r) * 256 + k * 1] : -0.0f;
-        exchanged[0 + 0 * 1560 + r * 260 + k] = element;
-        exchanged[0 + 1 * 1560 + r * 260 + k] = element;
+        float *to_0 = exchanged + 0 + 0 * 1560 + r * 260 + k;
+        float *to_1 = exchanged + 0 + 1 * 1560 + r * 260 + k;
+        if (r < rows && k < 256) {
+            fw_begin_copy<4>(to_0, left_0 + (first_row + r) * 256 + k * 1);
+            fw_begin_copy<4>(to_1, left_0 + (first_row + r) * 256 + k * 1);
+            continue;
+        }
+        *to_0 = *to_1 = -0.0f;
     }
     if (threadIdx.x == 0) {
         fw_make_barrier(barriers_at + 0);
@@ -260,6 +302,8 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(128, 4) f
         p2 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
         p4 = (const float *)(next_slots + operands[4].column);
     }
+    fw_end_copies();
+    fw_wait_for_copies<0>();
     __syncwarp();
     fw_meet_in_cluster();
     const int warp_place = place / 32 * 32;

@@ -1,3 +1,15 @@
+#ifndef FW_HAS_argmax_f32
+#define FW_HAS_argmax_f32
+FW_POSITIONAL_REDUCTION(argmax_f32, float)
+#endif
+#ifndef FW_HAS_max_f32
+#define FW_HAS_max_f32
+FW_PLAIN_REDUCTION(max_f32, float)
+#endif
+#ifndef FW_HAS_sum_f32
+#define FW_HAS_sum_f32
+FW_PLAIN_REDUCTION(sum_f32, float)
+#endif
 void fw_26da41ad46b3ebb50a54(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];

@@ -1,4 +1,16 @@
 // schedule: columns 1
+#ifndef FW_HAS_argmax_f32
+#define FW_HAS_argmax_f32
+FW_POSITIONAL_REDUCTION(argmax_f32, float)
+#endif
+#ifndef FW_HAS_max_f32
+#define FW_HAS_max_f32
+FW_PLAIN_REDUCTION(max_f32, float)
+#endif
+#ifndef FW_HAS_sum_f32
+#define FW_HAS_sum_f32
+FW_PLAIN_REDUCTION(sum_f32, float)
+#endif
 extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
     const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;

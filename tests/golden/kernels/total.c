@@ -1,3 +1,7 @@
+#ifndef FW_HAS_sum_f32
+#define FW_HAS_sum_f32
+FW_PLAIN_REDUCTION(sum_f32, float)
+#endif
 void fw_3549e768ce47a9dfc09d(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);

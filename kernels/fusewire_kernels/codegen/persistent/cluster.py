@@ -38,10 +38,11 @@ from fusewire_kernels.codegen.persistent.common_text import (
     output_address,
     place,
     stored_type,
-    template,
 )
 from fusewire_kernels.codegen.product import finished
-from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, reduction_name, result_of_reduction
+from fusewire_kernels.codegen.reductions import reduction_definitions, reduction_name, result_of_reduction
+from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
+from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops import dtypes
 
@@ -56,7 +57,8 @@ def cluster_text(kernel: PersistentCluster) -> str:
     """Returns the text of a persistent kernel that runs in clusters."""
     writer = _Writer(kernel, shape_of(kernel))
     writer.write()
-    parts = (template("persistent.cu"), "#if __CUDA_ARCH__ >= 900\n", template("cluster.cu"), writer.text(), "#endif\n")
+    templates = (template("copies.cu"), template("cluster.cu"))
+    parts = (template("persistent.cu"), "#if __CUDA_ARCH__ >= 900\n", *templates, writer.text(), "#endif\n")
     return "".join(parts)
 
 
@@ -101,6 +103,7 @@ class _Writer:
 
     def write(self) -> None:
         lines, shape = self._lines, self._shape
+        lines.add(*reduction_definitions(self._bodies))
         head = f"__cluster_dims__({shape.blocks}, 1, 1) __launch_bounds__({THREADS}, {_BLOCKS_AT_ONCE})"
         with lines.block(f'extern "C" __global__ void {head} {self._kernel.key}({PARAMETERS})'):
             self._write_places()
@@ -110,7 +113,7 @@ class _Writer:
             self._write_bringing_in_rows()
             self._write_barriers()
             self._write_inputs()
-            lines.add("__syncwarp();", "fw_meet_in_cluster();")
+            lines.add("fw_end_copies();", "fw_wait_for_copies<0>();", "__syncwarp();", "fw_meet_in_cluster();")
             self._write_exit()
             with lines.block("for (int t = 0; t < count; t++)"):
                 self._write_iteration()
@@ -150,31 +153,44 @@ class _Writer:
         lines, columns, inner = self._lines, self._kernel.stages[number].columns, self._inner_of(product)
         along, across = product.right_strides
         width = self._shape.width(columns)
-        lines.add("#pragma unroll 16")
-        with lines.block(f"for (int i = threadIdx.x; i < {width * depth(inner)}; i += {THREADS})"):
-            lines.add(f"const float *right = (const float *)({address(product.right, 'slots')});")
+        right = f"right_{number}"
+        lines.add(f"const float *{right} = (const float *)({address(product.right, 'slots')});")
+        with self._filling(width * depth(inner)):
             lines.add(f"const int c = i % {width}, k = i / {width};")
             lines.add(f"const int of_all = (int)rank * {width} + c;")
-            element = f"right[k * (int64_t){along} + of_all * (int64_t){across}]"
-            to = f"columns[{self._columns_at[number]} + c * {pitch(inner)} + k]"
-            lines.add(f"{to} = k < {inner} && of_all < {columns} ? {element} : 0.0f;")
+            lines.add(f"float *to = columns + {self._columns_at[number]} + c * {pitch(inner)} + k;")
+            element = f"{right} + k * (int64_t){along} + of_all * (int64_t){across}"
+            lines.add(f"if (k < {inner} && of_all < {columns}) fw_begin_copy<4>(to, {element});")
+            lines.add("else *to = 0.0f;")
 
     def _write_bringing_in_rows(self) -> None:
         """Writes the loops that fill the shared memory with rows. Beyond the last k they are -0, in every product."""
         lines, height = self._lines, self._shape.height
         for number, (_, columns, initial, (along_rows, along_columns)) in enumerate(self._kernel.exchanged):
             steps = depth(columns)
-            with lines.block(f"for (int i = threadIdx.x; i < {height * steps}; i += {THREADS})"):
+            if initial is not None:
+                lines.add(f"const float *left_{number} = (const float *)({address(initial, 'slots')});")
+            with self._filling(height * steps):
                 lines.add(f"const int r = i / {steps}, k = i % {steps};")
-                element = "-0.0f"
-                if initial is not None:
-                    lines.add(f"const float *left = (const float *)({address(initial, 'slots')});")
-                    there = f"left[(first_row + r) * {along_rows} + k * {along_columns}]"
-                    element = f"r < rows && k < {columns} ? {there} : -0.0f"
-                lines.add(f"const float element = {element};")
                 for copy in ("0", "1"):
-                    to = f"exchanged[{self._rows_of(number, copy)} + r * {pitch(columns)} + k]"
-                    lines.add(f"{to} = element;")
+                    to = f"exchanged + {self._rows_of(number, copy)} + r * {pitch(columns)} + k"
+                    lines.add(f"float *to_{copy} = {to};")
+                if initial is not None:
+                    element = f"left_{number} + (first_row + r) * {along_rows} + k * {along_columns}"
+                    with lines.block(f"if (r < rows && k < {columns})"):
+                        lines.add(f"fw_begin_copy<4>(to_0, {element});", f"fw_begin_copy<4>(to_1, {element});")
+                        lines.add("continue;")
+                lines.add("*to_0 = *to_1 = -0.0f;")
+
+    @contextmanager
+    def _filling(self, elements: int) -> Iterator[None]:
+        """Writes a loop over elements of shared memory around the lines that bring element `i`.
+
+        The loop is not unrolled, because the copies of all elements are under way at once anyway.
+        """
+        self._lines.add("#pragma unroll 1")
+        with self._lines.block(f"for (int i = threadIdx.x; i < {elements}; i += {THREADS})"):
+            yield
 
     def _write_barriers(self) -> None:
         lines, shape = self._lines, self._shape

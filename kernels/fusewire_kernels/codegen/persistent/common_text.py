@@ -1,19 +1,12 @@
-"""What the texts of all persistent kernels have in common: parameters, templates and the places of operands. Pure."""
+"""What the texts of all persistent kernels have in common: parameters and the places of operands. Pure."""
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.codegen.statements import AnalysedKernel
 
 PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop"
-
-
-def template(name: str) -> str:
-    return files(templates).joinpath(name).read_text(encoding="utf-8")
 
 
 def stored_type(body: AnalysedKernel, number: int) -> str:

@@ -18,9 +18,9 @@ from fusewire_kernels.codegen.persistent.common_text import (
     output_address,
     place,
     stored_type,
-    template,
 )
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
+from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
 
 POINT_THREADS = 256

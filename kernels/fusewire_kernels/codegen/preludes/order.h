@@ -3,7 +3,10 @@
  * A length is cut into chunks of FW_CHUNK elements. In a chunk, lane l of FW_LANES takes elements l, l + FW_LANES, ...
  * from the identity on; then the lanes are combined by a tree, lane l with lane l + offset for offsets 16, 8, 4, 2, 1.
  * The results of the chunks are reduced by the same rule, in chunks of FW_CHUNK results. The third level, which takes
- * the results of those, is one chunk of any length.
+ * the results of those, is one chunk of any length. Every integer is summed in int64.
+ *
+ * The macros FW_PLAIN_REDUCTION and FW_POSITIONAL_REDUCTION of a dialect define the functions of a reduction. A kernel
+ * uses them for the reductions that it has.
  */
 
 #define FW_LANES 32
@@ -51,26 +54,3 @@ FW_EXTREMA(i32, int32_t, INT32_MIN, INT32_MAX)
 FW_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
 FW_EXTREMA(f32, float, -FW_INFINITY_F32, FW_INFINITY_F32)
 FW_EXTREMA(f64, double, -FW_INFINITY_F64, FW_INFINITY_F64)
-
-/* What a dialect makes of each, by its macros FW_PLAIN_REDUCTION and FW_POSITIONAL_REDUCTION. Every integer is summed
- * in int64. */
-#define FW_ARITHMETIC_REDUCTIONS(t, T) \
-    FW_PLAIN_REDUCTION(sum_##t, T) \
-    FW_PLAIN_REDUCTION(prod_##t, T)
-#define FW_EXTREMAL_REDUCTIONS(t, T) \
-    FW_PLAIN_REDUCTION(min_##t, T) \
-    FW_PLAIN_REDUCTION(max_##t, T) \
-    FW_POSITIONAL_REDUCTION(argmin_##t, T) \
-    FW_POSITIONAL_REDUCTION(argmax_##t, T)
-#define FW_ALL_REDUCTIONS \
-    FW_PLAIN_REDUCTION(any_b8, uint8_t) \
-    FW_PLAIN_REDUCTION(all_b8, uint8_t) \
-    FW_EXTREMAL_REDUCTIONS(b8, uint8_t) \
-    FW_EXTREMAL_REDUCTIONS(u8, uint8_t) \
-    FW_EXTREMAL_REDUCTIONS(i32, int32_t) \
-    FW_ARITHMETIC_REDUCTIONS(i64, int64_t) \
-    FW_EXTREMAL_REDUCTIONS(i64, int64_t) \
-    FW_ARITHMETIC_REDUCTIONS(f32, float) \
-    FW_EXTREMAL_REDUCTIONS(f32, float) \
-    FW_ARITHMETIC_REDUCTIONS(f64, double) \
-    FW_EXTREMAL_REDUCTIONS(f64, double)

@@ -88,5 +88,3 @@
         to.position[i] = from.position[j]; \
     } \
     FW_REDUCTION(X)
-
-FW_ALL_REDUCTIONS

@@ -126,5 +126,3 @@ FW_FN int fw_warps_of_row(int64_t extent) {
         return r; \
     } \
     FW_REDUCTION(X)
-
-FW_ALL_REDUCTIONS

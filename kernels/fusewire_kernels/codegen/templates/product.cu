@@ -16,37 +16,6 @@ struct __align__(count * sizeof(T) < 16 ? count * sizeof(T) : 16) fw_pack {
     T values[count];
 };
 
-/* Begins to copy bytes from global to shared memory: 4, 8, or a multiple of 16. */
-template <int bytes>
-FW_FN void fw_begin_copy(void *to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
-    const uint64_t source = __cvta_generic_to_global(from);
-    if (bytes < 16) asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(source), "n"(bytes));
-#pragma unroll
-    for (int n = 0; n < bytes / 16; n++)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + 16 * n), "l"(source + 16 * n));
-#else
-#pragma unroll
-    for (int n = 0; n < bytes / 4; n++) ((int32_t *)to)[n] = ((const int32_t *)from)[n];
-#endif
-}
-
-/* Ends the list of the copies that belong to one slice. */
-FW_FN void fw_end_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* Waits for the copies of this thread, except those of the last `slices` slices. */
-template <int slices>
-FW_FN void fw_wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(slices) : "memory");
-#endif
-}
-
 /* Waits for all threads of a block of so many. Its warps may wait in different places of the code, which
  * `__syncthreads` does not allow. */
 template <int threads>
@@ -318,7 +287,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
      * computing warp waited at the branches for loads. Both copies pass as many barriers. */
     const auto run_slices = [&](bool loads, bool computes) __attribute__((always_inline)) {
         if (loads)
-#pragma unroll
+#pragma unroll 1 /* written out, these copies take an eighth of the compiling time */
             for (int n = 0; n < ring - 1; n++) bring(n * size);
         int64_t k = 0;
         unsigned place = 0, free = (ring - 1) * size;
