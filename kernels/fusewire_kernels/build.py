@@ -92,7 +92,7 @@ def build_plan(program: Program, dialect: str, most_rows: int = ROWS_THAT_CHOOSE
 
     It is for launches of one to `most_rows` rows. With `ROWS_THAT_CHOOSE` it is for launches of any number of rows.
     """
-    return written_in(dialect, design(program, selects_parts=dialect == "cuda"), most_rows)
+    return written_in(dialect, design(program, for_gpu=dialect == "cuda"), most_rows)
 
 
 def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) -> Plan:
@@ -103,9 +103,9 @@ def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) ->
     return _with_persistent(plan, write(plan, _launched(plan, sources, most_rows)))
 
 
-def design(program: Program, *, selects_parts: bool = False) -> Design:
-    """Returns the design of a program by all passes up to the arena. `selects_parts` is as in `OpBuilder`."""
-    return design_of(program, build_graph(program, selects_parts=selects_parts))
+def design(program: Program, *, for_gpu: bool = False) -> Design:
+    """Returns the design of a program by all passes up to the arena. `for_gpu` is as in `OpBuilder`."""
+    return design_of(program, build_graph(program, for_gpu=for_gpu))
 
 
 def design_of(program: Program, graph: Graph) -> Design:

@@ -41,11 +41,11 @@ def run_program(
     starts: Sequence[int] = (),
     *,
     fuse: bool = True,
-    selects_parts: bool = False,
+    for_gpu: bool = False,
     donated: Sequence[Donation] = (),
 ) -> list[Array]:
     """The live results of a program, by its plan. `donated` results are written over their inputs."""
-    made = design(program, selects_parts=selects_parts) if fuse else design_separately(program)
+    made = design(program, for_gpu=for_gpu) if fuse else design_separately(program)
     return run_plan(made, plan_without_text(made), inputs, scalars, starts, donated)
 
 

@@ -75,7 +75,7 @@ def _assert_means_the_same(
     wanted = meaning(program, inputs, scalars, starts)
     _assert_same(run_program(program, inputs, scalars, starts, fuse=True), wanted)
     _assert_same(run_program(program, inputs, scalars, starts, fuse=False), wanted)
-    _assert_same(run_program(program, inputs, scalars, starts, selects_parts=True), wanted)
+    _assert_same(run_program(program, inputs, scalars, starts, for_gpu=True), wanted)
     for donation in plan_without_text(design(program)).donations:
         _assert_same(run_program(program, inputs, scalars, starts, donated=[donation]), wanted)
 

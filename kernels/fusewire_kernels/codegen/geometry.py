@@ -87,6 +87,9 @@ _ONE_ROW = Tile(1, 16, 1, 1, 128, 8, 5, 1)
 _ONE_WIDE_ROW = Tile(1, 32, 1, 1, 64, 8, 5, 1)
 _LEAST_WIDE_ROW = 64 * _ONE_WIDE_ROW.width
 
+# Of a narrow result the loads of the left operand take the time, and most columns of any other tile would be empty.
+_NARROW = Tile(16, 8, 8, 2, 16, 4, 3, 96)
+
 # A larger tile reads less memory for each product, but gives fewer blocks. A device is used well only if most of its
 # multiprocessors (132 on an H200) have a block. With most tiles a thread loads 24 elements of each slice. Computing on
 # these takes at least as long as loading the next 24.
@@ -97,7 +100,7 @@ _LARGER = (
     Tile(8, 16, 8, 4, 16, 4, 3, 96),
     Tile(8, 16, 8, 8, 16, 4, 3, 96),
 )
-TILES = (_ONE_ROW, _ONE_WIDE_ROW, _SMALLEST, *_LARGER)
+TILES = (_ONE_ROW, _ONE_WIDE_ROW, _SMALLEST, *_LARGER, _NARROW)
 
 
 # The entry points of a kernel that keeps its rows in registers, if they are not too long for them. Rows of whole chunks
@@ -221,6 +224,8 @@ def _fitting(rows: int, columns: int) -> list[Tile]:
     """
     if rows == 1:
         return [_ONE_WIDE_ROW if columns >= _LEAST_WIDE_ROW else _ONE_ROW]
+    if columns <= _NARROW.width and rows > _NARROW.height // 2:
+        return [_NARROW, _SMALLEST]
     larger = {tile.height: tile for tile in _LARGER if rows > tile.height // 2 and columns > tile.width // 2}
     return [*reversed(larger.values()), _SMALLEST]
 

@@ -7,7 +7,7 @@ The statements and the order of summation are those of the C dialect. An outer p
 A chunk is up to 1,024 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
 chunk. The work is spread over threads in one of three ways:
 
-- Pointwise: a thread takes every n-th point, where n is the number of threads.
+- Pointwise: a thread takes every n-th point, where n is the number of threads (`points_cuda`).
 - Rows: an outer point, with its row of inner elements, takes a warp for each chunk, at most 32. Warp w takes the chunks
   w, w + 32, …, and each thread of the warp computes one lane. The warps of a row are a block. If a row has one chunk, a
   block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so. Then 8
@@ -25,8 +25,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.entry_cuda import PARAMETERS, WAIT, instance_lines
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
-from fusewire_kernels.codegen.loops import UNLESS_IN_PLACE
+from fusewire_kernels.codegen.points_cuda import product_of, write_pointwise, write_positions
 from fusewire_kernels.codegen.reductions import (
     is_positional,
     reduction_definitions,
@@ -38,13 +39,7 @@ from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argumen
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.ops import dtypes
 
-PARAMETERS = (
-    "const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, "
-    "const int64_t *slots, int64_t columns"
-)
-WAIT, LET_NEXT_START = "fw_wait_for_kernels_before();", "fw_let_next_kernel_start();"
 _LET_NEXT_START_IF_MANY = "fw_let_next_kernel_start_if_many();"
-MOST_SIZES, MOST_OPERANDS = 48, 12  # of a launch, passed as parameters: the numbers in the prelude
 _MOST_THREADS = 1024
 
 
@@ -58,7 +53,7 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
         lines.add(*instance_lines(count_sizes(body), len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         lines.add(WAIT)
         if not kernel.has_inner:
-            _write_pointwise(lines, body)
+            write_pointwise(lines, body)
         elif kernel.runs_along_columns:
             _Columns(lines, body).write()
         elif rows is not None:
@@ -66,45 +61,6 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
         else:
             _Rows(lines, body).write()
     return lines.text()
-
-
-def instance_lines(sizes: int, arity: int) -> list[str]:
-    """Returns the statements that turn the parameters of a launch into the parameters of one instance of one row.
-
-    The last of the `arity` operands is a result.
-    """
-    of_instance = f"blockIdx.y * (int64_t){arity}"
-    # A captured graph may have more rows than a submission. The address of a result is zero in the others alone.
-    skip = f"if (blockIdx.z > 0 && slots[operands[{arity - 1}].column] == 0) return;"
-    lines = [
-        f"const int64_t *sizes = {'values.sizes' if sizes <= MOST_SIZES else 'all_sizes'};",
-        "slots += blockIdx.z * columns;",
-    ]
-    if arity > MOST_OPERANDS:
-        return [*lines, f"const fw_operand *operands = all_operands + {of_instance};", skip]
-    return [
-        *lines,
-        f"fw_operand operands[{arity}];",
-        "#pragma unroll",
-        f"for (int n = 0; n < {arity}; n++) operands[n] = values.operands[n];",
-        "if (blockIdx.y > 0) {",
-        "#pragma unroll",
-        f"for (int n = 0; n < {arity}; n++) operands[n] = all_operands[{of_instance} + n];",
-        "}",
-        skip,
-    ]
-
-
-def _write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
-    lines.add(f"const int64_t points = {product_of(range(body.dims))};", LET_NEXT_START)
-    if body.kernel.is_copy:
-        lines.add(UNLESS_IN_PLACE)
-    first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
-    lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
-    with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
-        write_positions(lines, range(body.dims), "point")
-        lines.add(*(body.declaration(value) for value in body.all_needed))
-        lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
 class _Reducing(ABC):
@@ -423,20 +379,3 @@ class _Columns(_Reducing):
     def _write_inner_stores(self) -> None:
         with self._lines.block("if (is_inside)"):
             super()._write_inner_stores()
-
-
-def product_of(dims: Iterable[int]) -> str:
-    return " * ".join([f"n{dim}" for dim in dims]) or "(int64_t)1"
-
-
-def write_positions(lines: Lines, dims: range, point: str) -> None:
-    """Writes the statements that turn the number of a point, in row-major order, into its positions along `dims`."""
-    if not dims:
-        return
-    if len(dims) == 1:
-        lines.add(f"const int64_t i{dims[0]} = {point};")
-        return
-    lines.add(f"int64_t rest = {point};")
-    for dim in reversed(dims[1:]):
-        lines.add(f"const int64_t i{dim} = fw_split_index(&rest, n{dim});")
-    lines.add(f"const int64_t i{dims[0]} = rest;")

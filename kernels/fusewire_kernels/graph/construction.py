@@ -15,9 +15,9 @@ from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program, ProgramOp
 
 
-def build_graph(program: Program, *, selects_parts: bool = False) -> Graph:
-    """The graph of a program. `selects_parts` is as in `OpBuilder`."""
-    construction = _Construction(program, needed_ops(program), selects_parts=selects_parts)
+def build_graph(program: Program, *, for_gpu: bool = False) -> Graph:
+    """The graph of a program. `for_gpu` is as in `OpBuilder`."""
+    construction = _Construction(program, needed_ops(program), for_gpu=for_gpu)
     construction.add_ops()
     outputs = construction.outputs()
     return Graph(tuple(construction.values), outputs, *needs_and_uses(construction.values, outputs))
@@ -59,9 +59,9 @@ class _Construction:
     over operands of equal types. The value that such an op becomes is copied from a template.
     """
 
-    def __init__(self, program: Program, needed: list[bool], *, selects_parts: bool) -> None:
+    def __init__(self, program: Program, needed: list[bool], *, for_gpu: bool) -> None:
         self._program, self._needed = program, needed
-        self._ops = OpBuilder(program, needed, selects_parts=selects_parts)
+        self._ops = OpBuilder(program, needed, for_gpu=for_gpu)
         self.values = self._ops.values
         self._operand_types: dict[tuple[DType, Layout, bool], int] = {}
         self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and the types of operands

@@ -3,7 +3,8 @@
 One worker reduces a row of elements to one result. If the rows are few and long, most of a device would wait for a few
 workers. So such a reduction first reduces each chunk of a row, and then the results of the chunks. The order of
 summation is that of the reduction in one step (see `ops.order`). The decision depends only on the lengths, so an op has
-the same bits wherever it is computed.
+the same bits wherever it is computed. A reduction to a position finds each chunk's best element and its position. Then
+it takes the first of the positions in the chunks whose best element is the best of all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fusewire_protos.ops.shapes import Shape
 
 LONG = 1 << 16  # elements; one block of threads takes longer for them than a second launch takes
 _FEW = 16  # results
-_IN_TWO_STEPS = frozenset(("sum", "prod", "min", "max", "any", "all"))  # the others give positions, not elements
+BETTER = {"argmin": "min", "argmax": "max"}  # the reduction to the element whose position another one gives
 
 
 class Chunks(NamedTuple):
@@ -32,14 +33,14 @@ class Chunks(NamedTuple):
     rest: Layout | None
 
 
-def chunks(name: str, layout: Layout, axes: Shape) -> Chunks | None:
+def chunks(layout: Layout, axes: Shape) -> Chunks | None:
     """Returns the chunks of a reduction, or None if it is done in one step.
 
     The reduced axes are one strided dimension, both in `layout` and in its row-major order.
     """
     extent = prod(layout.shape[axis] for axis in axes)
     results = prod(layout.shape) // max(extent, 1)
-    if name not in _IN_TWO_STEPS or extent <= LONG or results >= _FEW:
+    if extent <= LONG or results >= _FEW:
         return None
     long_axes = [axis for axis in axes if layout.shape[axis] > 1]
     first, last = long_axes[0], long_axes[-1]

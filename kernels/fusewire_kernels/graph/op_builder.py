@@ -6,7 +6,9 @@ composite      its expansion
 reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
                dimension are first copied, so the order of elements is row-major whatever the view; a long reduction
                is a REDUCTION of the results of others (see `long_reductions`)
-product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION
+product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION;
+               on a GPU a matrix by a vector is the vector by the transposed matrix, because kernels are fast for few
+               rows, and a loop of such products can be one kernel
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
                but an assignment to all elements in order is a view of what is assigned; on a GPU, parts that are
@@ -22,31 +24,35 @@ from math import prod
 
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import ASSEMBLY, PRODUCT, REDUCTION, Gathered, Operand, Value
-from fusewire_kernels.graph.long_reductions import Chunks, chunks
+from fusewire_kernels.graph.long_reductions import BETTER, Chunks, chunks
 from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
+from fusewire_kernels.ops.order import CHUNK
 from fusewire_protos.ops import catalogue, dtypes, shapes
 from fusewire_protos.ops.catalogue import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.programs.program import Program, ProgramOp
 
+# Of a matrix that is multiplied by a vector. With more rows there is work for the whole device anyway.
+_MOST_ROWS_BY_A_VECTOR = 1 << 14
 _PART_IN_PLACE = 4  # a carried array of which at most one in so many elements changes is changed in place
 
 
 class OpBuilder(ValueBuilder):
     """Adds the values of one op of a program.
 
-    `first_start` is the number of the present op's first slice start. `selects_parts` says that joined arrays are read
-    where they are, if that is possible (see `selected_parts`).
+    `first_start` is the number of the present op's first slice start. `for_gpu` tells whether a GPU runs the program:
+    there, joined arrays are read where they are, if that is possible (see `selected_parts`), and a matrix is multiplied
+    by a vector as the vector by the transposed matrix.
     """
 
-    def __init__(self, program: Program, needed: list[bool], *, selects_parts: bool) -> None:
+    def __init__(self, program: Program, needed: list[bool], *, for_gpu: bool) -> None:
         super().__init__()
         self.first_start = 0
-        self._selects_parts = selects_parts
+        self._for_gpu = for_gpu
         self._readers = Readers(program, needed)
         self._program, self._needed = program, needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
@@ -96,21 +102,43 @@ class OpBuilder(ValueBuilder):
 
     def _reduced(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
         """An operand reduced along axes that are one strided dimension, in two steps if they are long."""
-        parts = chunks(name, operand.layout, axes)
+        parts = chunks(operand.layout, axes)
         if parts is None:
             return self._reduced_in_one_step(name, operand, axes, dtype)
-        return self._reduced(name, self._results_of_chunks(name, operand.value, parts), (parts.axis,), dtype)
+        given = self.values[operand.value].dtype
+        if name in BETTER:
+            best = self._results_of_chunks(BETTER[name], operand.value, parts, given)
+            places = self._results_of_chunks(name, operand.value, parts, dtype)
+            return self._first_of_best(BETTER[name], best, places, parts.axis)
+        return self._reduced(
+            name, self._results_of_chunks(name, operand.value, parts, given.accumulator), (parts.axis,), dtype
+        )
 
-    def _results_of_chunks(self, name: str, value: int, parts: Chunks) -> Operand:
-        """The result of each chunk of a reduction, not yet rounded. The axis `parts.axis` counts the chunks."""
+    def _first_of_best(self, name: str, best: Operand, places: Operand, axis: int) -> Operand:
+        """The position of the best of all elements, from the best of each chunk and its place in the chunk.
+
+        If the best is NaN, it is in the chunks whose best is NaN; else no chunk's best is.
+        """
+        given, shape, of_all = self.values[best.value].dtype, best.layout.shape, dtypes.int64
+        best_of_all = self.fit(self._reduced(name, best, (axis,), given), given, shape)
+        is_best = self.point("equal", (best, best_of_all), given, dtypes.bool_, shape)
+        is_nan = self.point("not_equal", (best, best), given, dtypes.bool_, shape)
+        is_first = self.point("logical_or", (is_best, is_nan), dtypes.bool_, dtypes.bool_, shape)
+        length, beyond = (self.fit(self.constant(n, of_all), of_all, shape) for n in (CHUNK, CHUNK * shape[axis]))
+        begin = self.point("multiply", (self.index(shape, axis), length), of_all, of_all, shape)
+        position = self.point("add", (begin, places), of_all, of_all, shape)
+        candidates = self.point("where", (is_first, position, beyond), of_all, of_all, shape)
+        return self._reduced("min", candidates, (axis,), of_all)
+
+    def _results_of_chunks(self, name: str, value: int, parts: Chunks, dtype: DType) -> Operand:
+        """The result of each chunk of a reduction. The axis `parts.axis` counts the chunks."""
         operands = [Operand(value, part) for part in (parts.whole, parts.rest) if part is not None]
-        unrounded = self.values[value].dtype.accumulator
         results = []
         for operand in operands:
-            reduced = self._reduced_in_one_step(name, operand, (parts.axis + 1,), unrounded)
+            reduced = self._reduced_in_one_step(name, operand, (parts.axis + 1,), dtype)
             shape = reduced.layout.shape
             results.append(self.viewed(reduced, (*shape[: parts.axis + 1], *shape[parts.axis + 2 :])))
-        return results[0] if len(results) == 1 else self._joined(results, parts.axis, unrounded)
+        return results[0] if len(results) == 1 else self._joined(results, parts.axis, dtype)
 
     def _reduced_in_one_step(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
         shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
@@ -126,6 +154,8 @@ class OpBuilder(ValueBuilder):
         if walked_a.shape[-1] == 0:
             return self.fit(self.constant(0, result), result, spec.shape)
         matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
+        if self._for_gpu and a.value != b.value and _is_by_a_vector(walked_a, walked_b):
+            matrices = (Operand(b.value, _transposed(walked_b)), Operand(a.value, _transposed(walked_a)))
         return self.add(Value(PRODUCT, result, spec.shape, self.origin, matrices, "matmul", result))
 
     def _product_of_vectors(self, operands: list[Operand], dtype: DType) -> Operand:
@@ -149,7 +179,7 @@ class OpBuilder(ValueBuilder):
 
     def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         parts, axis = [self.cast(operand, spec.dtype) for operand in operands], op.attributes[0]
-        if self._selects_parts and may_be_selected(self, parts) and self._readers.read_at_points(self.origin):
+        if self._for_gpu and may_be_selected(self, parts) and self._readers.read_at_points(self.origin):
             return selected(self, parts, axis, spec)
         result = self._joined(parts, axis, spec.dtype)
         self._owner[result.value] = self._program.first_result + self.origin
@@ -293,6 +323,15 @@ def _as_matrices(a: Layout, b: Layout) -> tuple[Layout, Layout]:
     columns = b if len(b.shape) > 1 else Layout((*b.shape, 1), (*b.strides, 0), b.offset, b.moves)
     batch = shapes.broadcast(rows.shape[:-2], columns.shape[:-2])
     return views.broadcast_to(rows, batch + rows.shape[-2:]), views.broadcast_to(columns, batch + columns.shape[-2:])
+
+
+def _is_by_a_vector(rows: Layout, columns: Layout) -> bool:
+    """Whether a product is that of one matrix of several rows, but not very many, by one column."""
+    return len(rows.shape) == 2 and columns.shape[1] == 1 < rows.shape[0] <= _MOST_ROWS_BY_A_VECTOR
+
+
+def _transposed(matrix: Layout) -> Layout:
+    return views.transpose(matrix, (1, 0))
 
 
 _IDENTITIES: dict[str, int] = {"sum": 0, "prod": 1, "any": 0, "all": 1}

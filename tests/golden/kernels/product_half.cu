@@ -322,7 +322,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
      * computing warp waited at the branches for loads. Both copies pass as many barriers. */
     const auto run_slices = [&](bool loads, bool computes) __attribute__((always_inline)) {
         if (loads)
-#pragma unroll 1 /* written out, these copies take an eighth of the compiling time */
+#pragma unroll(has_own_warp ? 1 : ring) /* unrolled they are faster in large tiles, and compile slower */
             for (int n = 0; n < ring - 1; n++) bring(n * size);
         int64_t k = 0;
         unsigned place = 0, free = (ring - 1) * size;

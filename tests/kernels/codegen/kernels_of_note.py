@@ -35,6 +35,17 @@ def _pointwise() -> LoopKernel:
     return LoopKernel(2, False, inputs, nodes, (Store(5, _array(f32, S, U)), Store(6, _array(bool_, S, U))))
 
 
+def _points_at_once() -> LoopKernel:
+    """x · scale + y, over one dimension, and where x is positive."""
+    nodes = (
+        node("multiply", (0, 2), f32),
+        node("add", (3, 1), f32),
+        node("greater", (0, 2), bool_, operand_dtype=f32),
+    )
+    inputs = (_array(f32, U), _array(f32, U), Argument(ArgumentKind.SCALAR, f32, ()))
+    return LoopKernel(1, False, inputs, nodes, (Store(4, _array(f32, U)), Store(5, _array(bool_, U))))
+
+
 def _long_pointwise() -> LoopKernel:
     """tanh(x + bias) three times over and where it began positive: longer than one loop."""
     nodes = (
@@ -96,6 +107,7 @@ def _layer() -> LoopKernel:
 
 NOTED: dict[str, Kernel] = {
     "pointwise": _pointwise(),
+    "points_at_once": _points_at_once(),
     "long_pointwise": _long_pointwise(),
     "softmax_rows": _softmax(S, U),
     "softmax_columns": _softmax(U, S),

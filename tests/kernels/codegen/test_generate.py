@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from fusewire_kernels.codegen.entry_cuda import WAIT
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import ProductKernel
-from fusewire_kernels.codegen.loops_cuda import WAIT
 from tests.golden_files import check_text
 from tests.kernels.codegen.kernels_of_note import NOTED
 

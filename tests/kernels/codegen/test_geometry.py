@@ -101,6 +101,9 @@ def test_many_narrow_rows_share_warps_in_one_instance_or_in_many(rows: int, inst
         (64, 256, 16, "_32x64"),
         (1024, 1024, 1, "_64x128"),
         (65536, 64, 1, "_64x64"),
+        (65536, 16, 1, "_128x16"),
+        (65536, 1, 1, "_128x16"),
+        (4096, 16, 1, "_8x16"),
     ],
 )
 def test_a_product_takes_the_largest_tile_that_fills_the_device(
@@ -135,6 +138,7 @@ def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> Non
         (64, 1024, {"_16x32", "_32x64", "_64x128"}),
         (4096, 4096, {"_64x128"}),
         (65536, 64, {"_64x64"}),
+        (4096, 9, {"_8x16", "_128x16"}),
     ],
 )
 def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_rows(

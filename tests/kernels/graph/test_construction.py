@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.construction import build_graph, needed_ops
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 from fusewire_protos.programs.program import Program
+from tests.kernels.plan_runner import run_program
 from tests.kernels.programs import Writer, random_program
 
 
@@ -25,6 +30,10 @@ def _computed(program: Program) -> list[Value]:
 
 def _bodies(program: Program) -> list[str]:
     return [value.body or value.form.value for value in _computed(program)]
+
+
+def _products(program: Program) -> list[Value]:
+    return [value for value in build_graph(program, for_gpu=True).values if value.form is Form.PRODUCT]
 
 
 def _output(graph: Graph) -> Value:
@@ -186,3 +195,48 @@ def test_ops_are_needed_if_something_live_depends_on_them() -> None:
     writer.exp(a)
     b = writer.exp(a)
     assert needed_ops(writer.program(b)) == [True, False, True]
+
+
+@given(
+    st.tuples(st.integers(2, 70), st.integers(1, 70)),
+    st.sampled_from([dtypes.float32, dtypes.float64, dtypes.float16, dtypes.int32]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_a_matrix_by_a_vector_has_the_same_bits_on_a_gpu(
+    shape: tuple[int, int], dtype: DType, is_column: bool, is_transposed: bool, seed: int
+) -> None:
+    rows, inner = shape
+    writer = Writer()
+    matrix = writer.input(*(shape[::-1] if is_transposed else shape), dtype=dtype)
+    vector = writer.input(*((inner, 1) if is_column else (inner,)), dtype=dtype)
+    bias = writer.input(rows, 1, dtype=dtype)
+    read = writer.op("transpose", matrix, attributes=((1, 0),)) if is_transposed else matrix
+    program = writer.program(writer.add(writer.matmul(read, vector), bias))
+    draw = np.random.default_rng(seed)
+    inputs = [(draw.integers(-9, 9, spec.shape) / 2).astype(dtypes.to_numpy(dtype)) for spec in program.inputs]
+    (product,) = _products(program)
+    assert [operand.layout.shape for operand in product.operands] == [(1, inner), (inner, rows)]
+    (here,), (there,) = run_program(program, inputs), run_program(program, inputs, for_gpu=True)
+    assert here.tobytes() == there.tobytes()
+
+
+def test_a_product_of_two_views_of_one_array_is_no_template_for_others() -> None:
+    writer = Writer()
+    x, y, z = writer.input(4, 1), writer.input(4, 1), writer.input(4, 1)
+    products = [writer.matmul(writer.op("broadcast_to", a, attributes=((4, 4),)), b) for a, b in ((x, x), (y, z))]
+    program = writer.program(*products)
+    inputs = [np.random.default_rng(number).standard_normal((4, 1)).astype(np.float32) for number in range(3)]
+    here, there = run_program(program, inputs), run_program(program, inputs, for_gpu=True)
+    assert [result.tobytes() for result in here] == [result.tobytes() for result in there]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"), [((3, 5, 4), (4,)), ((1, 4), (4,)), ((20_000, 4), (4,)), ((5, 4), (4, 2))]
+)
+def test_other_products_are_as_they_are_written(rows: Shape, columns: Shape) -> None:
+    writer = Writer()
+    program = writer.program(writer.matmul(writer.input(*rows), writer.input(*columns)))
+    (product,) = _products(program)
+    assert product.operands[0].value == 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.long_reductions import LONG, chunks
 from fusewire_kernels.ops.order import CHUNK
+from fusewire_protos.ops import dtypes
 from tests.kernels.codegen.order_of_summation import reduced
 from tests.kernels.plan_runner import run_program
 from tests.kernels.programs import Writer
@@ -26,7 +27,7 @@ def _elements(layout: views.Layout, memory: npt.NDArray[Any]) -> npt.NDArray[Any
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(LONG + 1, LONG + 3 * CHUNK))
 def test_the_chunks_hold_all_elements_in_order(before: int, behind: int, extent: int) -> None:
     memory = np.arange(before * extent * behind)
-    parts = chunks("sum", views.dense((before, extent, behind)), (1,))
+    parts = chunks(views.dense((before, extent, behind)), (1,))
     assert parts is not None
     assert parts.axis == 1
     found = [_elements(part, memory) for part in (parts.whole, parts.rest) if part is not None]
@@ -36,27 +37,46 @@ def test_the_chunks_hold_all_elements_in_order(before: int, behind: int, extent:
 
 
 def test_axes_that_are_one_dimension_count_as_one() -> None:
-    parts = chunks("max", views.dense((1, 32, 1, 64, 64)), (0, 1, 2, 3, 4))
+    parts = chunks(views.dense((1, 32, 1, 64, 64)), (0, 1, 2, 3, 4))
     assert parts is not None
     assert (parts.whole.shape, parts.rest) == ((1, 128, CHUNK), None)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("sum", (LONG,)), ("sum", (LONG + 1, 16)), ("argmax", (1 << 20,)), ("sum", (0,)), ("sum", ())],
-)
-def test_short_reductions_those_to_many_results_and_positions_are_one_step(name: str, shape: tuple[int, ...]) -> None:
-    assert chunks(name, views.dense(shape), (0,) if shape else ()) is None
+@pytest.mark.parametrize("shape", [(LONG,), (LONG + 1, 16), (0,), ()])
+def test_short_reductions_and_those_to_many_results_are_one_step(shape: tuple[int, ...]) -> None:
+    assert chunks(views.dense(shape), (0,) if shape else ()) is None
 
 
-@pytest.mark.parametrize("name", ["sum", "max"])
+@pytest.mark.parametrize("name", ["sum", "max", "argmin", "argmax"])
 @pytest.mark.parametrize("extent", [LONG + 1, 70 * CHUNK, 70 * CHUNK + 5])
 def test_two_steps_mean_what_one_means(name: str, extent: int) -> None:
     x = np.random.default_rng(0).integers(-9, 9, (3, extent)).astype(np.float32)
+    assert np.array_equal(_reduce(name, x, 1), getattr(x, name)(axis=1))
+
+
+@given(
+    st.sampled_from(["argmin", "argmax"]),
+    st.sampled_from([np.float32, np.float64, np.float16, np.int32, np.int64, np.uint8, np.bool_]),
+    st.integers(LONG + 1, LONG + 3 * CHUNK),
+    st.integers(0, 1),
+    st.lists(st.tuples(st.integers(0, LONG), st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -0.0])), max_size=4),
+    st.integers(0, 2**32),
+)
+def test_a_position_is_that_of_the_first_of_the_best(
+    name: str, dtype: Any, extent: int, axis: int, specials: list[tuple[int, float]], seed: int
+) -> None:
+    x = np.random.default_rng(seed).integers(0, 3, (extent, 2) if axis == 0 else (2, extent)).astype(dtype)
+    if np.issubdtype(dtype, np.floating):
+        for place, special in specials:
+            x.swapaxes(0, axis)[place, place % 2] = special
+    assert np.array_equal(_reduce(name, x, axis), getattr(x, name)(axis=axis))
+
+
+def _reduce(name: str, x: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
     writer = Writer()
-    program = writer.program(writer.op(name, writer.input(3, extent), attributes=((1,), False)))
-    (result,) = run_program(program, [x])
-    assert np.array_equal(result, x.sum(axis=1) if name == "sum" else x.max(axis=1))
+    array = writer.input(*x.shape, dtype=dtypes.from_numpy(x.dtype))
+    (result,) = run_program(writer.program(writer.op(name, array, attributes=((axis,), False))), [x])
+    return result
 
 
 def test_the_results_of_chunks_are_combined_as_in_one_step() -> None:

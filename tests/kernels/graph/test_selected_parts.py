@@ -24,7 +24,7 @@ def _rolled(writer: Writer, x: int, axis: int, extent: int, places: int) -> int:
 
 
 def _has_buffers(program: Program) -> bool:
-    return any(value.form is Form.ASSEMBLY for value in build_graph(program, selects_parts=True).values)
+    return any(value.form is Form.ASSEMBLY for value in build_graph(program, for_gpu=True).values)
 
 
 def test_a_stencil_of_rolled_arrays_is_one_kernel() -> None:
@@ -33,10 +33,10 @@ def test_a_stencil_of_rolled_arrays_is_one_kernel() -> None:
     around = [_rolled(writer, x, *of) for of in ((0, 6, 1), (0, 6, 5), (1, 9, 1), (1, 9, 8))]
     total = writer.add(writer.add(around[0], around[1]), writer.add(around[2], around[3]))
     program = writer.program(writer.add(x, writer.multiply(total, s)))
-    assert len(design(program, selects_parts=True).launches) == 1
+    assert len(design(program, for_gpu=True).launches) == 1
     starts = [5, 0, 1, 0, 8, 0, 1, 0]
     inputs = random_inputs(program)
-    (result,) = run_program(program, inputs, [0.5], starts, selects_parts=True)
+    (result,) = run_program(program, inputs, [0.5], starts, for_gpu=True)
     (wanted,) = meaning(program, inputs, [0.5], starts)
     assert_same_numbers(result, wanted)
 
@@ -45,7 +45,7 @@ def test_what_is_rolled_along_two_axes_is_two_kernels() -> None:
     writer = Writer()
     x = writer.input(6, 9)
     program = writer.program(writer.exp(_rolled(writer, _rolled(writer, x, 0, 6, 2), 1, 9, 3)))
-    assert len(design(program, selects_parts=True).launches) == 2
+    assert len(design(program, for_gpu=True).launches) == 2
 
 
 @given(st.data())
@@ -69,7 +69,7 @@ def test_any_parts_have_the_elements_of_what_they_join(data: st.DataObject) -> N
     joined = writer.concat(*parts, axis=axis)
     program = writer.program(writer.multiply(joined, number))
     inputs = random_inputs(program)
-    (result,) = run_program(program, inputs, [1.5], starts, selects_parts=True)
+    (result,) = run_program(program, inputs, [1.5], starts, for_gpu=True)
     (wanted,) = meaning(program, inputs, [1.5], starts)
     assert_same_numbers(result, wanted)
 
