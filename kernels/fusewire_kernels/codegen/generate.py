@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fusewire_kernels.codegen.geometry import (
+    FEW_ELEMENTS,
     LONG_ROWS,
     NARROW_ROWS,
     SHORT_ROWS,
@@ -30,8 +31,8 @@ def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
     """Returns the sources of a kernel in `dialect`. A source has to be compiled after the prelude of the dialect.
 
     In CUDA a product has a source for each size of tile, because they compile sooner side by side. A kernel that keeps
-    its rows in registers has a source for each class of lengths of rows. Any other kernel has one source. Raises
-    ValueError for an unknown dialect.
+    its rows in registers has a source for each class of lengths of rows, and one that reduces columns has two. Any
+    other kernel has one source. Raises ValueError for an unknown dialect.
     """
     match dialect:
         case "c":
@@ -50,14 +51,23 @@ def _cuda_product(kernel: ProductKernel) -> tuple[KernelSource, ...]:
 
 
 def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
+    plain = layout(kernel)
     rows = register_rows(analyse(kernel))
     if rows is None:
-        return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_loop_text(kernel, kernel.key)),)
-    head = head_line(Layout(Schedule.REGISTER_ROWS, kernel.rank))
+        source = KernelSource(kernel.key, head_line(plain) + cuda_loop_text(kernel, kernel.key))
+        return (source, _few_elements(kernel, plain)) if plain.schedule is Schedule.COLUMNS else (source,)
+    in_registers = Layout(Schedule.REGISTER_ROWS, kernel.rank)
+    head = head_line(in_registers)
     whole, short, narrow, long = (f"{kernel.key}_{entry}" for entry in (WHOLE_ROWS, SHORT_ROWS, NARROW_ROWS, LONG_ROWS))
     return (
         KernelSource(whole, head + cuda_loop_text(kernel, whole, rows._replace(are_whole=True))),
         KernelSource(short, head + cuda_loop_text(kernel, short, rows)),
         KernelSource(narrow, head + cuda_loop_text(kernel, narrow, rows._replace(are_narrow=True))),
         KernelSource(long, head + cuda_loop_text(kernel, long)),
+        _few_elements(kernel, in_registers),
     )
+
+
+def _few_elements(kernel: LoopKernel, layout: Layout) -> KernelSource:
+    key = f"{kernel.key}_{FEW_ELEMENTS}"
+    return KernelSource(key, head_line(layout) + cuda_loop_text(kernel, key, has_few_elements=True))

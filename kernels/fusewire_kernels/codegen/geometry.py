@@ -113,6 +113,13 @@ THREADS_A_NARROW_ROW = 8
 LONGEST_NARROW_ROW = THREADS_A_NARROW_ROW * CHUNK // LANES
 _MANY_ROWS = 1 << 13
 
+# The entry point in which a thread reduces all elements of a row or column. It needs many threads with few elements
+# each, because a thread has one load under way at a time. Neighbouring threads read neighbouring columns at once, but
+# neighbouring rows only if a row is hardly longer than what a load brings.
+FEW_ELEMENTS = "few"
+_FEW_IN_A_COLUMN, _FEW_IN_A_ROW = LANES, 8
+_VERY_MANY_POINTS = 1 << 15
+
 
 class Grid(NamedTuple):
     """The x dimension of a launch. The name of the function ends with `entry`: a tile, a length of rows, or nothing."""
@@ -159,6 +166,8 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
         return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
     if schedule is Schedule.ROWS:
         return _grid_of_rows(outer, sizes[rank], "")
+    if _has_few_elements(schedule, outer * instances, sizes[rank]):
+        return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS, FEW_ELEMENTS)
     if schedule is Schedule.REGISTER_ROWS:
         return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer * instances, sizes[rank]))
     if schedule is Schedule.COLUMNS:
@@ -191,6 +200,12 @@ def source_of_entry(keys: Sequence[str], first: int, entry: str) -> int:
     """
     kernel = "_".join(keys[first].split("_")[:_PARTS_OF_A_KEY])
     return keys.index(kernel + entry, first)
+
+
+def _has_few_elements(schedule: Schedule, points: int, extent: int) -> bool:
+    if schedule not in (Schedule.COLUMNS, Schedule.REGISTER_ROWS) or points <= _VERY_MANY_POINTS:
+        return False
+    return extent <= (_FEW_IN_A_COLUMN if schedule is Schedule.COLUMNS else _FEW_IN_A_ROW)
 
 
 def _entry_of_rows(rows: int, extent: int) -> str:

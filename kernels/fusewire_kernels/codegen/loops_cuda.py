@@ -13,8 +13,9 @@ chunk. The work is spread over threads in one of three ways:
   block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so. Then 8
   threads share a row of up to 256 elements, and each of them computes 4 lanes.
 - Columns: a block of 32 by 32 threads takes 32 outer points that are neighbours in memory.
+- Few elements: if there are very many points with few inner elements, a thread takes a whole point.
 
-Several threads work on the same outer point. Each of these threads computes the point's outer values, and one of the
+Where several threads work on the same outer point, each of them computes the point's outer values, and one of the
 threads stores the outer values.
 """
 
@@ -27,7 +28,7 @@ from contextlib import contextmanager
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.entry_cuda import PARAMETERS, WAIT, instance_lines
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
-from fusewire_kernels.codegen.points_cuda import product_of, write_pointwise, write_positions
+from fusewire_kernels.codegen.points_cuda import THREAD, THREADS, product_of, write_pointwise, write_positions
 from fusewire_kernels.codegen.reductions import (
     is_positional,
     reduction_definitions,
@@ -37,14 +38,20 @@ from fusewire_kernels.codegen.reductions import (
 from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines, count_sizes
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ops.order import LANES
 from fusewire_protos.ops import dtypes
 
 _LET_NEXT_START_IF_MANY = "fw_let_next_kernel_start_if_many();"
 _MOST_THREADS = 1024
 
 
-def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = None) -> str:
-    """Returns the CUDA kernel of a loop kernel under a name. `rows` says how it keeps its rows in registers, if so."""
+def cuda_loop_text(
+    kernel: LoopKernel, name: str, rows: RegisterRows | None = None, *, has_few_elements: bool = False
+) -> str:
+    """Returns the CUDA kernel of a loop kernel under a name.
+
+    `rows` says how it keeps its rows in registers, if so. `has_few_elements`: a thread takes a whole point.
+    """
     body = analyse(kernel)
     lines = Lines()
     lines.add(*reduction_definitions([body]))
@@ -54,6 +61,8 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
         lines.add(WAIT)
         if not kernel.has_inner:
             write_pointwise(lines, body)
+        elif has_few_elements:
+            _FewElements(lines, body).write()
         elif kernel.runs_along_columns:
             _Columns(lines, body).write()
         elif rows is not None:
@@ -67,7 +76,7 @@ class _Reducing(ABC):
     """The parts that the schedules `_Rows` and `_Columns` share. The subclasses assign elements to threads.
 
     The class attributes are expressions of the generated text. A thread stores the inner elements `own`,
-    `own + stride`, `own + 2 * stride`, …. A thread stores outer values if `is_storing` is true.
+    `own + stride`, `own + 2 * stride`, …. A thread stores outer values if `is_storing` is true or empty.
     """
 
     own = "lane"
@@ -118,8 +127,12 @@ class _Reducing(ABC):
         lines.add(f"const int64_t end = fw_lesser(begin + FW_CHUNK, {self._extent});")
         with lines.block(f"for (int64_t {position} = begin + lane; {position} < end; {position} += FW_LANES)"):
             self._write_inner_values(node.operands)
-            element = f"v{node.operands[0]}, {position}" if is_positional(node) else f"v{node.operands[0]}"
-            lines.add(f"fw_take_{name}(&r, {element});")
+            lines.add(f"fw_take_{name}(&r, {self._element(node)});")
+
+    def _element(self, node: Node) -> str:
+        """Returns the arguments by which a partial result takes the element at the present position."""
+        operand = f"v{node.operands[0]}"
+        return f"{operand}, i{self._inner}" if is_positional(node) else operand
 
     def _write_result(self, value: int) -> None:
         node = self._node(value)
@@ -149,7 +162,7 @@ class _Reducing(ABC):
         outputs = body.outer_stores
         if not outputs:
             return
-        with self._lines.block(f"if ({self.is_storing})"):
+        with self._lines.block(f"if ({self.is_storing})" if self.is_storing else ""):
             self._lines.add(*(body.storing(output) for output in outputs))
 
 
@@ -379,3 +392,47 @@ class _Columns(_Reducing):
     def _write_inner_stores(self) -> None:
         with self._lines.block("if (is_inside)"):
             super()._write_inner_stores()
+
+
+class _FewElements(_Reducing):
+    """A thread takes a whole outer point, of at most `FW_LANES` inner elements, so each is a lane of its own.
+
+    The tree combines lanes whose numbers differ by 16 first, and those whose numbers differ by 1 last. So the lanes
+    that are combined last are the outermost loop, whose body computes one half of the tree. Lanes without an element
+    are left out, because they would change nothing. In the generated text, `l1` is the last bit of the lane, `l2` are
+    the last two bits, and so on, and `q1` is the partial result of all lanes with the last bit `l1`. The loops are not
+    unrolled, because the body would then be there 32 times.
+    """
+
+    own = "0"
+    stride = "1"
+    is_storing = ""
+
+    def write(self) -> None:
+        lines, rank = self._lines, self._body.kernel.rank
+        lines.add(f"const int64_t points = {product_of(range(rank))};")
+        with lines.block(f"for (int64_t point = {THREAD}; point < points; point += {THREADS})"):
+            write_positions(lines, range(rank), "point")
+            self._write_point()
+
+    def _write_reduction(self, value: int) -> None:
+        name = self._name(value)
+        self._lines.add(f"fw_partial_{name} r{value} = fw_start_{name}();")
+        self._write_lanes(value, f"r{value}", "0", 1)
+        self._write_result(value)
+
+    def _write_lanes(self, value: int, result: str, first: str, apart: int) -> None:
+        """Writes the loop that combines the lanes from `first` on that are multiples of `apart` from it."""
+        lines, name, node = self._lines, self._name(value), self._node(value)
+        is_innermost = 2 * apart == LANES
+        lane = f"i{self._inner}" if is_innermost else f"l{apart}"
+        lines.add("#pragma unroll 1")
+        is_lane = f"{lane} < {2 * apart} && {lane} < {self._extent}"
+        with lines.block(f"for (int64_t {lane} = {first}; {is_lane}; {lane} += {apart})"):
+            if is_innermost:
+                self._write_inner_values(node.operands)
+                lines.add(f"fw_take_{name}(&{result}, {self._element(node)});")
+            else:
+                lines.add(f"fw_partial_{name} q{apart} = fw_start_{name}();")
+                self._write_lanes(value, f"q{apart}", lane, 2 * apart)
+                lines.add(f"fw_merge_{name}(&{result}, q{apart});")

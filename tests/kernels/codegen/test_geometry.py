@@ -162,6 +162,29 @@ def test_a_kernel_of_rows_has_the_one_entry_for_their_length() -> None:
     assert entries(Layout(Schedule.POINTS, 1), (100,), 1) == {""}
 
 
+@pytest.mark.parametrize(
+    ("schedule", "points", "extent", "entry"),
+    [
+        (Schedule.COLUMNS, 32769, 32, "_few"),
+        (Schedule.COLUMNS, 32769, 33, ""),
+        (Schedule.COLUMNS, 32768, 4, ""),
+        (Schedule.REGISTER_ROWS, 32769, 8, "_few"),
+        (Schedule.REGISTER_ROWS, 32769, 9, "_narrow"),
+        (Schedule.ROWS, 32769, 4, ""),
+    ],
+)
+def test_a_thread_takes_a_whole_point_if_very_many_have_few_elements(
+    schedule: Schedule, points: int, extent: int, entry: str
+) -> None:
+    assert grid(Layout(schedule, 1), (points, extent), 1, 1).entry == entry
+    assert entries(Layout(schedule, 1), (points, extent), 1) == {entry}
+
+
+def test_a_thread_takes_one_point_until_the_device_is_full() -> None:
+    assert grid(Layout(Schedule.COLUMNS, 1), (256 * 200 + 1, 4), 1, 1) == ("_few", 201, 256)
+    assert grid(Layout(Schedule.COLUMNS, 1), (1 << 22, 4), 1, 1) == ("_few", 2048, 256)
+
+
 def _product_grid(rows: int, columns: int, copies: int) -> Grid:
     return grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), 1, copies)
 

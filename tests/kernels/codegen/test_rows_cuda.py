@@ -27,8 +27,10 @@ pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 _MEMORY_BYTES, _ARENA_BYTES = 1 << 30, 1 << 24
 _NARROW = ((8193, 1), (8194, 33), (8203, 256), (9000, 8))
+_FEW = ((40_000, 1), (40_000, 3), (32_769, 8), (40_000, 9))
 _ROWS = (
     *_NARROW,
+    *_FEW,
     (9, 1),
     (9, 33),
     (9, 257),
@@ -109,6 +111,21 @@ def test_rows_of_every_length_have_the_bits_of_the_cpu(
     assert gpu.results(program, inputs) == cpu.results(program, inputs)
 
 
+@pytest.mark.parametrize("columns", [100, 40_000])
+@pytest.mark.parametrize("extent", [1, 2, 3, 7, 16, 31, 32, 33, 100])
+def test_columns_of_every_length_have_the_bits_of_the_cpu(extent: int, columns: int, gpu: _Side, cpu: _Side) -> None:
+    writer = Writer()
+    x = writer.input(extent, columns)
+    found = (
+        writer.softmax(x, axes=(0,)),
+        writer.argmin(x, axes=(0,), keepdims=False),
+        writer.sum(x, axes=(0,), keepdims=True),
+    )
+    program = writer.program(*found)
+    inputs = random_inputs(program)
+    assert gpu.results(program, inputs) == cpu.results(program, inputs)
+
+
 @pytest.mark.parametrize("width", [100, 2 * CHUNK, 2 * CHUNK + 5])
 def test_quotients_by_a_value_of_the_row_have_the_bits_of_the_cpu(width: int, gpu: _Side, cpu: _Side) -> None:
     """Divisors and dividends of all magnitudes, each with zeros, infinities and NaN."""
@@ -126,7 +143,7 @@ def test_quotients_by_a_value_of_the_row_have_the_bits_of_the_cpu(width: int, gp
 
 
 @pytest.mark.parametrize("elements", [31, 64 * CHUNK, 64 * CHUNK + 1, 70 * CHUNK, 1 << 20, 10**6])
-@pytest.mark.parametrize("name", ["sum", "max"])
+@pytest.mark.parametrize("name", ["sum", "max", "argmax"])
 def test_a_reduction_of_everything_has_the_bits_of_the_cpu(name: str, elements: int, gpu: _Side, cpu: _Side) -> None:
     writer = Writer()
     x = writer.tanh(writer.input(elements))
