@@ -22,7 +22,7 @@ threads stores the outer values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
@@ -224,6 +224,7 @@ class _RegisterRows(_Rows):
     def __init__(self, lines: Lines, body: AnalysedKernel, rows: RegisterRows) -> None:
         super().__init__(lines, body)
         self._rows = rows
+        self._declared_divisors: set[int] = set()
 
     def _write_point(self) -> None:
         lines, body, position = self._lines, self._body, f"i{self._inner}"
@@ -251,10 +252,10 @@ class _RegisterRows(_Rows):
     def _write_phase(self, each: Pass, reductions: list[int]) -> None:
         lines = self._lines
         takings = []
-        for value, operand in zip(reductions, each.targets, strict=True):
+        for value in reductions:
             name = self._name(value)
             lines.add(*(partial.format(name=name, value=value) for partial in self.partials))
-            element = f"v{operand}, i{self._inner}" if is_positional(self._node(value)) else f"v{operand}"
+            element = self._element(self._node(value))
             takings.append(f"fw_take_{name}({self.taker.format(value=value)}, {element});")
         self._write_pass(each, takings)
         for value in reductions:
@@ -268,13 +269,20 @@ class _RegisterRows(_Rows):
             with self._steps():
                 for value in each.loaded:
                     lines.add(self._declaration(value), f"{self._register(value)} = v{value};")
-        divisors = {divisor for value in each.made if (divisor := self._divisor_of_row(value)) is not None}
-        lines.add(*(f"const fw_divisor_f32 d{divisor} = fw_as_divisor_f32(v{divisor});" for divisor in divisors))
+        self._write_divisors(each.made)
         with self._steps():
             for value in each.held:
                 lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = {self._register(value)};")
             lines.add(*map(self._declaration, each.made))
             lines.add(*(f"{self._register(value)} = v{value};" for value in each.kept), *uses)
+
+    def _write_divisors(self, values: Sequence[int]) -> None:
+        """Declares what quotients of a pass are divided by, unless a pass before has declared it."""
+        for value in values:
+            divisor = self._divisor_of_row(value)
+            if divisor is not None and divisor not in self._declared_divisors:
+                self._declared_divisors.add(divisor)
+                self._lines.add(f"const fw_divisor_f32 d{divisor} = fw_as_divisor_f32(v{divisor});")
 
     def _divisor_of_row(self, value: int) -> int | None:
         """Returns the divisor of a quotient, if all elements of the row are divided by it."""

@@ -75,6 +75,20 @@ def _softmax(*strides: Stride) -> LoopKernel:
     return LoopKernel(1, True, (_array(f32, *strides),), nodes, stores)
 
 
+def _softmax_of_quotients() -> LoopKernel:
+    """Softmax of x / temperature along rows: several passes divide by one number."""
+    nodes = (
+        node("divide", (0, 1), f32),
+        node("reduce", (2,), f32, detail="max"),
+        node("subtract", (2, 3), f32),
+        node("exp", (4,), f32),
+        node("reduce", (5,), f32, detail="sum"),
+        node("divide", (5, 6), f32),
+    )
+    inputs = (_array(f32, S, U), Argument(ArgumentKind.SCALAR, f32, ()))
+    return LoopKernel(1, True, inputs, nodes, (Store(7, _array(f32, S, U)),))
+
+
 def _gather() -> LoopKernel:
     """Rows of a table of halves, chosen by an index, plus the position along them."""
     table = Argument(ArgumentKind.GATHERED, f16, (Z, U))
@@ -111,6 +125,7 @@ NOTED: dict[str, Kernel] = {
     "long_pointwise": _long_pointwise(),
     "softmax_rows": _softmax(S, U),
     "softmax_columns": _softmax(U, S),
+    "softmax_of_quotients": _softmax_of_quotients(),
     "gather": _gather(),
     "total": _total(),
     "product": ProductKernel(f32, 1, True, is_in_fours=True),

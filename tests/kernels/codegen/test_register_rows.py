@@ -112,6 +112,12 @@ def test_a_row_in_registers_is_read_in_one_place_of_the_text() -> None:
     assert [source.text.count("__ldg(") for source in sources] == [1, 1, 1, 0, 0]
 
 
+def test_a_number_by_which_several_passes_divide_is_declared_once() -> None:
+    whole, short, narrow, *_ = generate(NOTED["softmax_of_quotients"], "cuda")
+    assert [source.text.count("fw_divisor_f32 d1 =") for source in (whole, short, narrow)] == [1, 1, 1]
+    assert all(source.text.count("fw_divide_by_f32(v0, d1)") > 1 for source in (whole, short, narrow))
+
+
 def test_a_number_that_divides_a_row_has_its_reciprocal_computed_once_a_row() -> None:
     whole, *_, long, _ = generate(NOTED["softmax_rows"], "cuda")
     _, _, last_pass = whole.text.partition("const fw_divisor_f32 d4 = fw_as_divisor_f32(v4);")

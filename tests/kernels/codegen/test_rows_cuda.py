@@ -99,8 +99,12 @@ def _scaled(w: Writer, x: int, epsilon: int) -> tuple[int, ...]:
     return (w.multiply(x, w.rsqrt(w.add(w.mean(w.square(x), axes=(1,), keepdims=True), epsilon))),)
 
 
+def _of_quotients(w: Writer, x: int, divisor: int) -> tuple[int, ...]:
+    return (w.softmax(w.divide(x, divisor), axes=(1,)),)
+
+
 @pytest.mark.parametrize("shape", _ROWS)
-@pytest.mark.parametrize("make", [_normalised, _several, _scaled])
+@pytest.mark.parametrize("make", [_normalised, _several, _scaled, _of_quotients])
 def test_rows_of_every_length_have_the_bits_of_the_cpu(
     make: Callable[[Writer, int, int], tuple[int, ...]], shape: tuple[int, int], gpu: _Side, cpu: _Side
 ) -> None:

@@ -1,0 +1,90 @@
+// schedule: register_rows 1
+#ifndef FW_HAS_max_f32
+#define FW_HAS_max_f32
+FW_PLAIN_REDUCTION(max_f32, float)
+#endif
+#ifndef FW_HAS_sum_f32
+#define FW_HAS_sum_f32
+FW_PLAIN_REDUCTION(sum_f32, float)
+#endif
+extern "C" __global__ void __launch_bounds__(512, 2) fw_fa09124275abc3207846_short(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
+    slots += blockIdx.z * columns;
+    fw_operand operands[3];
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
+    }
+    if (blockIdx.z > 0 && slots[operands[2].column] == 0) return;
+    const int64_t n0 = sizes[0];
+    const int64_t n1 = sizes[1];
+    const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+    const int64_t a0s0 = sizes[2];
+    const float *a1 = (const float *)(slots + operands[1].column);
+    float *o0 = (float *)(slots[operands[2].column] + operands[2].byte_offset);
+    const int64_t o0s0 = sizes[3];
+    fw_wait_for_kernels_before();
+    FW_SHARED(shared, FW_LANES);
+    const int warps = fw_warps_of_row(n1);
+    const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
+    const int own = warp * FW_LANES + lane;
+    const int64_t groups = blockDim.x / (FW_LANES * warps);
+    const int64_t points = n0;
+    for (int64_t point = blockIdx.x * groups + threadIdx.x / (FW_LANES * warps); point < points; point += gridDim.x * groups) {
+        const int64_t i0 = point;
+        const int64_t first = warp * FW_CHUNK + lane;
+        const int64_t i1 = first;
+        const int count = first < n1 ? fw_lesser((n1 - first - 1) / FW_LANES + 1, FW_STEPS) : 0;
+        const float *p0 = &a0[i0 * a0s0 + i1];
+        float *q0 = &o0[i0 * o0s0 + i1];
+        const float v1 = *a1;
+        float k0[FW_STEPS];
+        fw_partial_max_f32 r3 = fw_start_max_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = __ldg(&p0[step * FW_LANES]);
+            k0[step] = v0;
+        }
+        const fw_divisor_f32 d1 = fw_as_divisor_f32(v1);
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = k0[step];
+            const float v2 = fw_divide_by_f32(v0, d1);
+            fw_take_max_f32(&r3, v2);
+        }
+        r3 = fw_tree_in_warp_max_f32(r3);
+        if (warps > 1) r3 = fw_tree_of_warps_max_f32(r3, warps, shared);
+        const float v3 = r3.value;
+        fw_partial_sum_f32 r6 = fw_start_sum_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = k0[step];
+            const float v2 = fw_divide_by_f32(v0, d1);
+            const float v4 = v2 - v3;
+            const float v5 = fw_exp_f32(v4);
+            k0[step] = v5;
+            fw_take_sum_f32(&r6, v5);
+        }
+        r6 = fw_tree_in_warp_sum_f32(r6);
+        if (warps > 1) r6 = fw_tree_of_warps_sum_f32(r6, warps, shared);
+        const float v6 = r6.value;
+        fw_let_next_kernel_start_if_many();
+        const fw_divisor_f32 d6 = fw_as_divisor_f32(v6);
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v5 = k0[step];
+            const float v7 = fw_divide_by_f32(v5, d6);
+            q0[step * FW_LANES] = fw_canonical_f32(v7);
+        }
+    }
+}
