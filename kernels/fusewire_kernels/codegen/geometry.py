@@ -171,7 +171,7 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     if schedule is Schedule.REGISTER_ROWS:
         return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer * instances, sizes[rank]))
     if schedule is Schedule.COLUMNS:
-        return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
+        return _grid(-(-outer // LANES), _BLOCK_THREADS)
     height, width = sizes[rank : rank + 2]
     return _grid_of_product(outer, height, width, instances * min(rows, ROWS_THAT_CHOOSE))
 

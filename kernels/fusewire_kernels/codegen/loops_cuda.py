@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.entry_cuda import PARAMETERS, WAIT, instance_lines
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
-from fusewire_kernels.codegen.points_cuda import THREAD, THREADS, product_of, write_pointwise, write_positions
+from fusewire_kernels.codegen.points_cuda import THREAD, THREADS, is_short, product_of, write_pointwise, write_positions
 from fusewire_kernels.codegen.reductions import (
     is_positional,
     reduction_definitions,
@@ -362,23 +362,25 @@ class _NarrowRows(_RegisterRows):
 
 
 class _Columns(_Reducing):
-    """A block takes 32 neighbouring outer points. Each thread computes one lane of one of these points."""
+    """A block takes 32 neighbouring outer points. Each thread computes one lane of one of these points.
+
+    All threads of a block meet in its trees. So those that have no point of their own compute the last point once more,
+    and store nothing.
+    """
 
     is_storing = "lane == 0 && is_inside"
 
     def write(self) -> None:
-        lines, column = self._lines, self._body.kernel.rank - 1
+        lines, rank = self._lines, self._body.kernel.rank
         lines.add("FW_SHARED(shared, FW_LANES * FW_LANES);")
         lines.add("const int warps = FW_LANES, lane = threadIdx.x / FW_LANES;")
-        lines.add(f"const int64_t column_blocks = (n{column} + FW_LANES - 1) / FW_LANES;")
-        lines.add(f"const int64_t points = {product_of(range(column))} * column_blocks;")
-        with lines.block("for (int64_t point = blockIdx.x; point < points; point += gridDim.x)"):
-            lines.add("int64_t before = point;")
-            block = "fw_split_index(&before, column_blocks)"
-            lines.add(f"const int64_t wanted = {block} * FW_LANES + threadIdx.x % FW_LANES;")
-            lines.add(f"const bool is_inside = wanted < n{column};")
-            lines.add(f"const int64_t i{column} = fw_lesser(wanted, n{column} - 1);")
-            write_positions(lines, range(column), "before")
+        lines.add(f"const int64_t points = {product_of(range(rank))}, apart = gridDim.x * (int64_t)FW_LANES;")
+        first = "blockIdx.x * (int64_t)FW_LANES"
+        with lines.block(f"for (int64_t of_block = {first}; of_block < points; of_block += apart)"):
+            lines.add("const int64_t wanted = of_block + threadIdx.x % FW_LANES;")
+            lines.add("const bool is_inside = wanted < points;")
+            lines.add("const int64_t point = fw_lesser(wanted, points - 1);")
+            write_positions(lines, range(rank), "point")
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:
@@ -408,8 +410,8 @@ class _FewElements(_Reducing):
     The tree combines lanes whose numbers differ by 16 first, and those whose numbers differ by 1 last. So the lanes
     that are combined last are the outermost loop, whose body computes one half of the tree. Lanes without an element
     are left out, because they would change nothing. In the generated text, `l1` is the last bit of the lane, `l2` are
-    the last two bits, and so on, and `q1` is the partial result of all lanes with the last bit `l1`. The loops are not
-    unrolled, because the body would then be there 32 times.
+    the last two bits, and so on, and `q1` is the partial result of all lanes with the last bit `l1`. A short body is
+    there four times, so that a thread has four loads under way; unrolled all the way it would be there 32 times.
     """
 
     own = "0"
@@ -434,7 +436,7 @@ class _FewElements(_Reducing):
         lines, name, node = self._lines, self._name(value), self._node(value)
         is_innermost = 2 * apart == LANES
         lane = f"i{self._inner}" if is_innermost else f"l{apart}"
-        lines.add("#pragma unroll 1")
+        lines.add("#pragma unroll" if apart < 4 and is_short(self._body) else "#pragma unroll 1")
         is_lane = f"{lane} < {2 * apart} && {lane} < {self._extent}"
         with lines.block(f"for (int64_t {lane} = {first}; {is_lane}; {lane} += {apart})"):
             if is_innermost:

@@ -18,7 +18,7 @@ from fusewire_kernels.codegen.statements import AnalysedKernel
 from fusewire_kernels.codegen.text import Lines
 
 _AT_ONCE = 4  # points of a thread
-_MOST_INPUTS, _MOST_WEIGHT = 4, 24  # of a body that is written out for several points
+_MOST_INPUTS, _MOST_WEIGHT = 4, 24  # of a short body
 THREAD = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
 THREADS = "gridDim.x * (int64_t)blockDim.x"
 
@@ -39,12 +39,17 @@ def write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
+def is_short(body: AnalysedKernel) -> bool:
+    """Returns whether a body may be written out for several points, because it takes longer to load than to compute."""
+    return sum(body.weight(value) for value in body.all_needed if not body.is_reduction(value)) <= _MOST_WEIGHT
+
+
 def _inputs_at_once(body: AnalysedKernel) -> list[int]:
     """Returns the inputs that a thread loads for several points at once. There are none if it takes one at a time."""
     arrays = [value for value in body.all_needed if body.node(value) is None and body.levels[value] > 0]
-    is_short = sum(map(body.weight, body.all_needed)) <= _MOST_WEIGHT and len(arrays) <= _MOST_INPUTS
     gathers = any(argument.kind is ArgumentKind.GATHERED for argument in body.kernel.inputs)
-    return arrays if body.dims == 1 and is_short and not gathers else []
+    is_wide = body.dims != 1 or len(arrays) > _MOST_INPUTS
+    return arrays if is_short(body) and not is_wide and not gathers else []
 
 
 def _write_several_points(lines: Lines, body: AnalysedKernel, inputs: list[int]) -> None:

@@ -32,13 +32,12 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
     fw_wait_for_kernels_before();
     FW_SHARED(shared, FW_LANES * FW_LANES);
     const int warps = FW_LANES, lane = threadIdx.x / FW_LANES;
-    const int64_t column_blocks = (n0 + FW_LANES - 1) / FW_LANES;
-    const int64_t points = (int64_t)1 * column_blocks;
-    for (int64_t point = blockIdx.x; point < points; point += gridDim.x) {
-        int64_t before = point;
-        const int64_t wanted = fw_split_index(&before, column_blocks) * FW_LANES + threadIdx.x % FW_LANES;
-        const bool is_inside = wanted < n0;
-        const int64_t i0 = fw_lesser(wanted, n0 - 1);
+    const int64_t points = n0, apart = gridDim.x * (int64_t)FW_LANES;
+    for (int64_t of_block = blockIdx.x * (int64_t)FW_LANES; of_block < points; of_block += apart) {
+        const int64_t wanted = of_block + threadIdx.x % FW_LANES;
+        const bool is_inside = wanted < points;
+        const int64_t point = fw_lesser(wanted, points - 1);
+        const int64_t i0 = point;
         fw_partial_max_f32 r1 = fw_start_max_f32();
         for (int64_t segment = 0; segment == 0 || segment < n1; segment += FW_SEGMENT) {
             fw_partial_max_f32 u = fw_start_max_f32();

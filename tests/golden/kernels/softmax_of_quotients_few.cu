@@ -31,10 +31,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_fa09124275abc3207846_few(c
         const int64_t i0 = point;
         const float v1 = *a1;
         fw_partial_max_f32 r3 = fw_start_max_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n1; l1 += 1) {
             fw_partial_max_f32 q1 = fw_start_max_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n1; l2 += 2) {
                 fw_partial_max_f32 q2 = fw_start_max_f32();
                 #pragma unroll 1
@@ -59,10 +59,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_fa09124275abc3207846_few(c
         }
         const float v3 = r3.value;
         fw_partial_sum_f32 r6 = fw_start_sum_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n1; l1 += 1) {
             fw_partial_sum_f32 q1 = fw_start_sum_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n1; l2 += 2) {
                 fw_partial_sum_f32 q2 = fw_start_sum_f32();
                 #pragma unroll 1

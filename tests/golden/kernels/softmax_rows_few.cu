@@ -34,10 +34,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_few(c
     for (int64_t point = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; point < points; point += gridDim.x * (int64_t)blockDim.x) {
         const int64_t i0 = point;
         fw_partial_max_f32 r1 = fw_start_max_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n1; l1 += 1) {
             fw_partial_max_f32 q1 = fw_start_max_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n1; l2 += 2) {
                 fw_partial_max_f32 q2 = fw_start_max_f32();
                 #pragma unroll 1
@@ -61,10 +61,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_few(c
         }
         const float v1 = r1.value;
         fw_partial_argmax_f32 r6 = fw_start_argmax_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n1; l1 += 1) {
             fw_partial_argmax_f32 q1 = fw_start_argmax_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n1; l2 += 2) {
                 fw_partial_argmax_f32 q2 = fw_start_argmax_f32();
                 #pragma unroll 1
@@ -88,10 +88,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_few(c
         }
         const int64_t v6 = r6.position;
         fw_partial_sum_f32 r4 = fw_start_sum_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n1; l1 += 1) {
             fw_partial_sum_f32 q1 = fw_start_sum_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n1; l2 += 2) {
                 fw_partial_sum_f32 q2 = fw_start_sum_f32();
                 #pragma unroll 1

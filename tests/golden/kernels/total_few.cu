@@ -23,10 +23,10 @@ extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d_few(c
     for (int64_t point = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; point < points; point += gridDim.x * (int64_t)blockDim.x) {
         const float v1 = fw_load_f16(*a1);
         fw_partial_sum_f32 r3 = fw_start_sum_f32();
-        #pragma unroll 1
+        #pragma unroll
         for (int64_t l1 = 0; l1 < 2 && l1 < n0; l1 += 1) {
             fw_partial_sum_f32 q1 = fw_start_sum_f32();
-            #pragma unroll 1
+            #pragma unroll
             for (int64_t l2 = l1; l2 < 4 && l2 < n0; l2 += 2) {
                 fw_partial_sum_f32 q2 = fw_start_sum_f32();
                 #pragma unroll 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,13 @@ def test_rows_of_every_length_have_the_bits_of_the_cpu(
     assert gpu.results(program, inputs) == cpu.results(program, inputs)
 
 
-@pytest.mark.parametrize("columns", [100, 40_000])
-@pytest.mark.parametrize("extent", [1, 2, 3, 7, 16, 31, 32, 33, 100])
+@pytest.mark.parametrize(
+    ("extent", "columns"),
+    [
+        *product([1, 2, 3, 7, 16, 31, 32, 33, 100], [100, 40_000]),
+        *product([CHUNK + 1, 70_000], [1, 3, 17]),
+    ],
+)
 def test_columns_of_every_length_have_the_bits_of_the_cpu(extent: int, columns: int, gpu: _Side, cpu: _Side) -> None:
     writer = Writer()
     x = writer.input(extent, columns)
