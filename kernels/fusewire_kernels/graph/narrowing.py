@@ -128,9 +128,12 @@ def _operands(value: Value, part: _Slice | None) -> tuple[Operand, ...]:
 
 
 def _is_along_columns(product: Value, axis: int) -> bool:
-    """Returns whether an axis of a product is that of its columns. The product with a vector has one axis."""
+    """Returns whether an axis along which a product is cut is that of its columns.
+
+    A product of one row has no other, whatever its shape: that of a matrix by a vector may have the vector as its row.
+    """
     left, _ = product.operands
-    return axis == 1 or (len(product.shape) == 1 and left.layout.shape[0] == 1)
+    return axis == 1 or left.layout.shape[0] == 1
 
 
 def _with_parts(graph: Graph, parts: list[_Parts]) -> Graph:

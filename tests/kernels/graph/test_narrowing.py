@@ -27,7 +27,7 @@ def computed(graph: Graph) -> list[tuple[str, Shape]]:
 
 def check(program: Program, starts: tuple[int, ...], scalars: tuple[float, ...] = ()) -> Graph:
     """Returns the narrowed graph of a program. Fails unless it gives the program's numbers."""
-    graph = narrowed(build_graph(program))
+    graph = narrowed(build_graph(program, for_gpu=True))
     assert graph is not None
     made = design_of(program, graph)
     verify(made)
@@ -53,6 +53,18 @@ def test_a_product_and_what_is_added_to_it_are_computed_a_slice_at_a_time() -> N
         ("exp", (3, 2)),
     ]
     assert computed(check(program, (0, 6))) == found
+
+
+@pytest.mark.parametrize("shape", [(8,), (8, 1)])
+def test_elements_of_a_matrix_by_a_vector_are_products_of_rows_of_the_matrix(shape: Shape) -> None:
+    writer = Writer()
+    w, h = writer.input(6, 8), writer.input(*shape)
+    product = writer.matmul(w, h)
+    first, second = writer.slice(product, (0,), (2,)), writer.slice(product, (0,), (3,))
+    program = writer.program(writer.tanh(first), writer.exp(second))
+    graph = check(program, (0, 3))
+    products = [value.operands for value in graph.values if value.form is Form.PRODUCT]
+    assert [right.layout.shape for _, right in products] == [(8, 3), (8, 2)]
 
 
 def test_rows_of_a_product_are_products_of_rows() -> None:
@@ -110,7 +122,7 @@ def nothing_cut(writer: Writer, value: int) -> Program:
 def test_a_value_that_is_read_in_another_way_stays_whole(read: Callable[[Writer, int], Program]) -> None:
     writer = Writer()
     value = writer.multiply(*[writer.input(4, 8) for _ in range(2)])
-    assert narrowed(build_graph(read(writer, value))) is None
+    assert narrowed(build_graph(read(writer, value), for_gpu=True)) is None
 
 
 @pytest.mark.parametrize(("ops", "slices"), [(4, 64), (64, 16), (1500, 2)])
@@ -120,7 +132,7 @@ def test_a_graph_that_would_become_much_larger_stays_as_it_is(ops: int, slices: 
     for _ in range(ops):
         value = writer.tanh(value)
     parts = [writer.slice(value, (1,), (1,)) for _ in range(slices)]
-    assert narrowed(build_graph(writer.program(*map(writer.exp, parts)))) is None
+    assert narrowed(build_graph(writer.program(*map(writer.exp, parts)), for_gpu=True)) is None
 
 
 # One drawn program in fifteen has something to narrow.
@@ -128,5 +140,5 @@ def test_a_graph_that_would_become_much_larger_stays_as_it_is(ops: int, slices: 
 @given(seed=st.integers(0, 1 << 32), most_ops=st.integers(10, 30))
 def test_a_narrowed_program_gives_the_numbers_of_the_twins(seed: int, most_ops: int) -> None:
     program, scalars, starts = random_program(seed, most_ops)
-    assume(narrowed(build_graph(program)) is not None)
+    assume(narrowed(build_graph(program, for_gpu=True)) is not None)
     check(program, starts, scalars)
