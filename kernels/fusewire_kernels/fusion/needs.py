@@ -23,7 +23,6 @@ MOST_NODES = 200  # nodes of a kernel; longer kernels gain little and compile sl
 MOST_ARGUMENTS = 30  # arrays that a kernel reads or stores
 MOST_BESIDE_PRODUCT = 24  # nodes of an epilogue, whose text is compiled for each size of tile
 MOST_REDUCTIONS = 8  # reductions of a kernel, which holds the partial results of all of them at the same time
-LONG_WALK, FEW_WALKS = 1 << 16, 16  # a kernel with fewer and longer walks uses a small part of a device
 
 
 class Needs(NamedTuple):
@@ -102,15 +101,6 @@ def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
             return "the elements of an array are not evenly apart along the reduced axes"
     return None
-
-
-def is_crowded(walk: Walk | None, elements: int) -> bool:
-    """Returns whether a kernel with few and long walks would use only a small part of the device.
-
-    The reason is that one worker computes one walk. Pointwise work in such a kernel would be slow. Only searches for
-    positions have such walks: other reductions of this length are done in two steps.
-    """
-    return walk is not None and walk.extent > LONG_WALK and elements < FEW_WALKS * walk.extent
 
 
 def _is_part(axis: Walk, walk: Walk | None) -> bool:

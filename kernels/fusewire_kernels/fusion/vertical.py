@@ -29,7 +29,6 @@ from fusewire_kernels.fusion.needs import (
     NOT_BESIDE_PRODUCT,
     Needs,
     add_needs,
-    is_crowded,
     misfit,
     needs_of,
     positions_of,
@@ -59,7 +58,6 @@ MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 _TWO_PRODUCTS = "a kernel computes at most one product"
 _BESIDE_PRODUCT = (POINTWISE, STORE)
 _OTHER_POINTS = "the two are computed at different points"
-_CROWDED = "a search for few positions among so many elements has a kernel to itself"
 _REPEATED = "their kernel would repeat too much work for each reduction"
 _CIRCLE = "the consumer needs a third kernel, which waits for the producer"
 
@@ -246,8 +244,6 @@ class _Fuser:
         needs = self._needs(group, value, placement)
         if isinstance(needs, str):
             return needs
-        if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
-            return _CROWDED
         return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
@@ -408,7 +404,7 @@ class _Fuser:
         if group.is_product or other.is_product:
             return self._reason_not_to_merge_product(group, other)
         needs = needs_of(group, other)
-        return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
+        return misfit(group, needs)
 
     def _reason_not_to_merge_product(self, group: Group, other: Group) -> str | None:
         """The reason why two groups, of which one computes a product, cannot become one; or None."""
