@@ -114,7 +114,7 @@ LONGEST_NARROW_ROW = THREADS_A_NARROW_ROW * CHUNK // LANES
 _MANY_ROWS = 1 << 13
 
 # The entry point in which a thread reduces all elements of a row or column. It needs many threads with few elements
-# each, because a thread has one load under way at a time. Neighbouring threads read neighbouring columns at once, but
+# each, because a thread has at most four loads under way. Neighbouring threads read neighbouring columns at once, but
 # neighbouring rows only if a row is hardly longer than what a load brings.
 FEW_ELEMENTS = "few"
 _FEW_IN_A_COLUMN, _FEW_IN_A_ROW = LANES, 8
@@ -122,7 +122,7 @@ _VERY_MANY_POINTS = 1 << 15
 
 
 class Grid(NamedTuple):
-    """The x dimension of a launch. The name of the function ends with `entry`: a tile, a length of rows, or nothing."""
+    """The x dimension of a launch. The name of the function ends with `entry`: a tile, a kind of length, or nothing."""
 
     entry: str
     blocks: int
@@ -163,11 +163,11 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     schedule, rank = layout
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
-        return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
+        return _grid_of_points(outer)
     if schedule is Schedule.ROWS:
         return _grid_of_rows(outer, sizes[rank], "")
     if _has_few_elements(schedule, outer * instances, sizes[rank]):
-        return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS, FEW_ELEMENTS)
+        return _grid_of_points(outer, FEW_ELEMENTS)
     if schedule is Schedule.REGISTER_ROWS:
         return _grid_of_rows(outer, sizes[rank], _entry_of_rows(outer * instances, sizes[rank]))
     if schedule is Schedule.COLUMNS:
@@ -200,6 +200,10 @@ def source_of_entry(keys: Sequence[str], first: int, entry: str) -> int:
     """
     kernel = "_".join(keys[first].split("_")[:_PARTS_OF_A_KEY])
     return keys.index(kernel + entry, first)
+
+
+def _grid_of_points(points: int, entry: str = "") -> Grid:
+    return _grid(min(-(-points // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS, entry)
 
 
 def _has_few_elements(schedule: Schedule, points: int, extent: int) -> bool:

@@ -7,8 +7,8 @@ reduction      a REDUCTION that keeps its axes at length 1; operands whose reduc
                dimension are first copied, so the order of elements is row-major whatever the view; a long reduction
                is a REDUCTION of the results of others (see `long_reductions`)
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION;
-               on a GPU a matrix by a vector is the vector by the transposed matrix, because kernels are fast for few
-               rows, and a loop of such products can be one kernel
+               on a GPU a matrix by a vector is the vector by the transposed matrix, because there are kernels for
+               one row
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
                but an assignment to all elements in order is a view of what is assigned; on a GPU, parts that are
