@@ -6,8 +6,11 @@ import argparse
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -45,16 +48,29 @@ def record(parsed: argparse.Namespace) -> int:
 
 def _status_of(command: list[str], environment: dict[str, str]) -> int:
     """Runs a program; returns its exit status, or 128 and the number of the signal that ended it, as shells do."""
-    try:
-        process = subprocess.Popen(command, env=environment)
-    except OSError as reason:
-        raise ConfigurationError(f"cannot run {command[0]}: {reason.strerror}") from None
-    while True:
+    with _ctrl_c_left_to_the_program():
         try:
-            status = process.wait()
-        except KeyboardInterrupt:  # the program gets Ctrl-C too, and needs a moment to end its recording
-            continue
-        return status if status >= 0 else 128 - status
+            status = subprocess.Popen(command, env=environment).wait()
+        except OSError as reason:
+            raise ConfigurationError(f"cannot run {command[0]}: {reason.strerror}") from None
+    return status if status >= 0 else 128 - status
+
+
+@contextmanager
+def _ctrl_c_left_to_the_program() -> Iterator[None]:
+    """Lets Ctrl-C, which the program gets too, do nothing here: the program needs a moment to end its recording.
+
+    A KeyboardInterrupt would not do: raised just after the system told the program's status, it would lose the status.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:  # the program is to ignore it as well
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, the program does not inherit it
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _recordings_at(path: Path) -> dict[int, Path]:

@@ -46,9 +46,10 @@ def test_each_session_gets_a_file_and_the_program_its_status(tmp_path: Path, cap
 def test_a_program_that_is_interrupted_ends_its_recording_first(tmp_path: Path) -> None:
     program = (
         "import signal, sys\n"
-        "signal.signal(signal.SIGINT, lambda *_: sys.exit(5))\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
         "print('ready', flush=True)\n"
-        "signal.pause()\n"
+        "signal.sigwait([signal.SIGINT])\n"
+        "sys.exit(5)\n"
     )
     command = [sys.executable, "-m", "fusewire_cli", "record", str(tmp_path / "r"), "--", sys.executable, "-c", program]
     with subprocess.Popen(
@@ -59,6 +60,29 @@ def test_a_program_that_is_interrupted_ends_its_recording_first(tmp_path: Path) 
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does at Ctrl-C
         assert process.communicate(timeout=30)[1] == "fusewire: recorded nothing: no session was opened\n"
         assert process.returncode == 5
+
+
+def test_ctrl_c_as_the_program_ends_does_not_lose_its_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waitpid = os.waitpid
+
+    def interrupted(pid: int, options: int) -> tuple[int, int]:
+        told = waitpid(pid, options)
+        signal.raise_signal(signal.SIGINT)
+        return told
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(os, "waitpid", interrupted)
+    assert record(tmp_path / "r", "3") == 3
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_program_that_is_to_ignore_ctrl_c_still_ignores_it(tmp_path: Path) -> None:
+    program = "import signal, sys; sys.exit(3 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else 4)"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert main(["record", str(tmp_path / "r"), "--", sys.executable, "-c", program]) == 3
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_files_are_told_as_json_beside_what_the_program_prints(
