@@ -106,7 +106,7 @@ endef
 
 # Padding stands between blocks of memory, so that the sanitizer sees what is written behind one.
 sanitize-gpu: cuda-device $(INSTALLED_GPU)
-	$(call sanitize,racecheck,tests/kernels/devices/test_random_waits.py tests/kernels/codegen/test_product_cuda.py)
+	$(call sanitize,racecheck,tests/kernels/devices/test_random_waits.py tests/kernels/codegen/cuda/test_product.py)
 	$(call sanitize,memcheck --padding 512,tests/kernels/devices/test_random_waits.py \
 		tests/contract/test_persistent_loops.py tests/contract/test_slices_of_loops.py)
 

@@ -19,8 +19,8 @@ from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE, entries, layout_of
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE, entries, layout_of
 from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
-from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
+from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fusewire_kernels.codegen.geometry import (
+from fusewire_kernels.codegen.c.loops import loop_text
+from fusewire_kernels.codegen.c.product import product_text
+from fusewire_kernels.codegen.cuda.geometry import (
     FEW_ELEMENTS,
     LONG_ROWS,
     NARROW_ROWS,
@@ -16,12 +18,10 @@ from fusewire_kernels.codegen.geometry import (
     layout,
     tiles_of,
 )
+from fusewire_kernels.codegen.cuda.loops import cuda_loop_text
+from fusewire_kernels.codegen.cuda.product import cuda_product_text
+from fusewire_kernels.codegen.cuda.register_rows import register_rows
 from fusewire_kernels.codegen.kernel import Kernel, LoopKernel, ProductKernel
-from fusewire_kernels.codegen.loops import loop_text
-from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
-from fusewire_kernels.codegen.product import product_text
-from fusewire_kernels.codegen.product_cuda import cuda_product_text
-from fusewire_kernels.codegen.register_rows import register_rows
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.plan.plan import KernelSource
 

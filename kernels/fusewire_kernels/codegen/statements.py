@@ -32,6 +32,8 @@ from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, 
 from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.dtypes import DType
 
+UNLESS_IN_PLACE = "if (a0 == o0) return; /* an array that is copied to itself */"
+
 _SELECTING = frozenset(op.name for op in catalogue.OPS if op.selects)
 
 

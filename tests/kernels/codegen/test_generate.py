@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fusewire_kernels.codegen.entry_cuda import WAIT
+from fusewire_kernels.codegen.cuda.entry import WAIT
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import ProductKernel
 from tests.golden_files import check_text

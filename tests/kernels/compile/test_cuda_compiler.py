@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fusewire_kernels.codegen.cuda.geometry import tiles_of
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import tiles_of
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile import cuda_compiler as compile_cuda
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.codegen.geometry import ROWS_THAT_CHOOSE
+from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusewire_kernels.codegen.bodies import TYPES, weight
+from fusewire_kernels.codegen.cuda.points import product_of, write_positions
 from fusewire_kernels.codegen.kernel import CarriedInput, PersistentPoints
 from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
@@ -18,7 +19,6 @@ from fusewire_kernels.codegen.persistent.common_text import (
     place,
     stored_type,
 )
-from fusewire_kernels.codegen.points_cuda import product_of, write_positions
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines

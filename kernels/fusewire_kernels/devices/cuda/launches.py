@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.codegen.entry_cuda import MOST_OPERANDS, MOST_SIZES
-from fusewire_kernels.codegen.geometry import grid, layout_of, source_of_entry
+from fusewire_kernels.codegen.cuda.entry import MOST_OPERANDS, MOST_SIZES
+from fusewire_kernels.codegen.cuda.geometry import grid, layout_of, source_of_entry
 from fusewire_kernels.devices.cuda.driver import Call, Stream
 from fusewire_kernels.devices.cuda.graphs import CallsAt
 from fusewire_kernels.devices.cuda.modules import kernel_in

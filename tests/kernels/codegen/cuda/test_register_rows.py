@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fusewire_kernels.codegen.cuda.geometry import LONGEST_SHORT_ROW
+from fusewire_kernels.codegen.cuda.register_rows import ELEMENTS, MOST_THREADS, Pass, RegisterRows, register_rows
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.kernel import (
     Argument,
     ArgumentKind,
@@ -13,7 +14,6 @@ from fusewire_kernels.codegen.kernel import (
     Store,
     Stride,
 )
-from fusewire_kernels.codegen.register_rows import ELEMENTS, MOST_THREADS, Pass, RegisterRows, register_rows
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen.arrays import Arrays
 from fusewire_kernels.codegen.bodies import HEAVY_WEIGHT
-from fusewire_kernels.codegen.geometry import LONGEST_SHORT_ROW
+from fusewire_kernels.codegen.cuda.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.statements import AnalysedKernel
 from fusewire_kernels.ops.order import CHUNK, LANES
 

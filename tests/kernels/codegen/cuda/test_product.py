@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_kernels.codegen import geometry
+from fusewire_kernels.codegen.cuda import geometry
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile.c_compiler import Toolchain

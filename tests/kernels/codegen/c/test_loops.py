@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from fusewire_kernels.codegen.c.loops import columns_at_once, loop_text
 from fusewire_kernels.codegen.kernel import LoopKernel
-from fusewire_kernels.codegen.loops import columns_at_once, loop_text
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import c_compiler as compiling

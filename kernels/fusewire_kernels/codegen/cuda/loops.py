@@ -7,7 +7,7 @@ The statements and the order of summation are those of the C dialect. An outer p
 A chunk is up to 1,024 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
 chunk. The work is spread over threads in one of three ways:
 
-- Pointwise: a thread takes every n-th point, where n is the number of threads (`points_cuda`).
+- Pointwise: a thread takes every n-th point, where n is the number of threads (`points`).
 - Rows: an outer point, with its row of inner elements, takes a warp for each chunk, at most 32. Warp w takes the chunks
   w, w + 32, …, and each thread of the warp computes one lane. The warps of a row are a block. If a row has one chunk, a
   block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so. Then 8
@@ -26,16 +26,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.entry_cuda import PARAMETERS, WAIT, instance_lines
+from fusewire_kernels.codegen.cuda.entry import PARAMETERS, WAIT, instance_lines
+from fusewire_kernels.codegen.cuda.points import THREAD, THREADS, is_short, product_of, write_pointwise, write_positions
+from fusewire_kernels.codegen.cuda.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
-from fusewire_kernels.codegen.points_cuda import THREAD, THREADS, is_short, product_of, write_pointwise, write_positions
 from fusewire_kernels.codegen.reductions import (
     is_positional,
     reduction_definitions,
     reduction_name,
     result_of_reduction,
 )
-from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines, count_sizes
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.ops.order import LANES

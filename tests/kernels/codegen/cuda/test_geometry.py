@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import (
+from fusewire_kernels.codegen.cuda.geometry import (
     LONGEST_SHORT_ROW,
     TILES,
     Grid,
@@ -20,6 +19,7 @@ from fusewire_kernels.codegen.geometry import (
     layout_of,
     source_of_entry,
 )
+from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.ops.order import CHUNK, LANES
 from tests.kernels.codegen.kernels_of_note import NOTED

@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.c.sections import Section, Sections, sections_of
 from fusewire_kernels.codegen.kernel import LoopKernel, Node
 from fusewire_kernels.codegen.reductions import (
     accumulator_type,
@@ -34,14 +35,12 @@ from fusewire_kernels.codegen.reductions import (
     reduction_name,
     result_of_reduction,
 )
-from fusewire_kernels.codegen.sections import Section, Sections, sections_of
-from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
+from fusewire_kernels.codegen.statements import UNLESS_IN_PLACE, AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.ops.order import LANES
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"
-UNLESS_IN_PLACE = "if (a0 == o0) return; /* an array that is copied to itself */"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
 _LEVELS = 3  # levels of partial results: one for a chunk (FW_CHUNK elements), and two that combine chunks

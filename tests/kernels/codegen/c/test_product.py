@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from fusewire_kernels.codegen.c.product import product_text
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.codegen.product import product_text
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType

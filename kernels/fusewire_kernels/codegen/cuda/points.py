@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.entry_cuda import LET_NEXT_START
+from fusewire_kernels.codegen.cuda.entry import LET_NEXT_START
 from fusewire_kernels.codegen.kernel import ArgumentKind
-from fusewire_kernels.codegen.loops import UNLESS_IN_PLACE
-from fusewire_kernels.codegen.statements import AnalysedKernel
+from fusewire_kernels.codegen.statements import UNLESS_IN_PLACE, AnalysedKernel
 from fusewire_kernels.codegen.text import Lines
 
 _AT_ONCE = 4  # points of a thread

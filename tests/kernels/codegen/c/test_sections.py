@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusewire_kernels.codegen.c.sections import Sections, sections_of
 from fusewire_kernels.codegen.kernel import LoopKernel, Node
-from fusewire_kernels.codegen.sections import Sections, sections_of
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_protos.ops import dtypes

@@ -13,8 +13,8 @@ from __future__ import annotations
 from string import Template
 
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.entry_cuda import LET_NEXT_START, PARAMETERS, WAIT, instance_lines
-from fusewire_kernels.codegen.geometry import LOADING_THREADS, Tile
+from fusewire_kernels.codegen.cuda.entry import LET_NEXT_START, PARAMETERS, WAIT, instance_lines
+from fusewire_kernels.codegen.cuda.geometry import LOADING_THREADS, Tile
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.product import (
     accumulator_of,
