@@ -30,9 +30,16 @@ from tests.client.loops import (
     operands,
     whole_bodies,
 )
-from tests.client.peer import connect
+from tests.client.peer import Peer, connect
 
 UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
+
+
+def read(peer: Peer, array: fw.Array) -> None:
+    """Waits for the value, on a transport that is stepped."""
+    future = array.future()
+    peer.transport.run_once()
+    future.result(0)
 
 
 @pytest.mark.parametrize("loop", [loop_of_calls, inline_loop, inline_loop_that_prints])
@@ -57,7 +64,7 @@ def test_inline_or_in_a_function_a_loop_is_the_same_programs_with_one_live_resul
 
 
 def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_programs() -> None:
-    peer = connect()
+    peer = connect(is_manual=True)  # else ops that have waited are cut wherever this thread is held up
     h, w, b, r = operands(peer.session)
     odd = peer.session.array(np.ones((3, 8), np.float32))
     counts = []
@@ -65,7 +72,7 @@ def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_program
         for _ in range(44):
             h = cell(h, w, b, r)
         tail = cell(odd, w, b, r[:1])
-        float((tail.sum() + h.sum()) * 2)
+        read(peer, (tail.sum() + h.sum()) * 2)
         counts.append(len(peer.session.stats.programs))
     assert counts[-1] <= 10
     assert len(peer.session.stats.fragment_programs) <= 6
@@ -419,23 +426,23 @@ def test_a_moving_window_and_a_changing_factor_make_no_new_program() -> None:
 
 
 def test_a_value_dropped_before_it_was_sent_never_becomes_a_buffer() -> None:
-    peer = connect()
+    peer = connect(is_manual=True)
     x = peer.session.array(H)
     y = (x + 1) * 2
-    y.numpy()
+    read(peer, y)
     (segment,) = peer.server.segments
     assert peer.server.program_of(segment).live == (1,)
 
 
 def test_a_value_dropped_later_is_freed_and_one_taken_last_dies_with_its_op() -> None:
-    peer = connect()
+    peer = connect(is_manual=True)
     x = peer.session.array(H)
     y = x + 1
-    y.numpy()
+    read(peer, y)
     z = y * 2
     handle = y._handle
     del y
-    z.numpy()
+    read(peer, z)
     assert peer.server.segments[-1].inputs == (handle,)
     assert peer.server.segments[-1].dying == (0,)
     assert handle not in peer.server.values

@@ -17,9 +17,9 @@ _STEPS = 300
 _BODY = ("matmul", "add", "tanh")
 _COUNTED_OPS = 10
 _PAUSE_S = 0.3  # in which nobody asks the server anything
-_OLDEST_MS = 100.0
 _SLOW_S = 0.02  # more than the least time of a segment in the slow log
 _ROUNDING_S = 1e-9
+_WITHIN_S = 60.0
 
 
 def _run_loop(service: Service) -> None:
@@ -101,11 +101,13 @@ def test_statistics_that_are_asked_for_once_after_a_pause_are_fresh(service: Ser
         x.numpy()
         ends_s = time.monotonic() + _PAUSE_S
         service.wait_until(lambda: time.monotonic() >= ends_s, "the end of the pause")
+        asked_s = time.monotonic()
         stats, age_ms = service.stats_and_age_ms()
+        took_ms = (time.monotonic() - asked_s) * 1000
     assert stats["sessions"] == 1
     assert stats["totals"]["ops"] - before["ops"] == _COUNTED_OPS
     assert stats["totals"]["segments"] > before["segments"]
-    assert 0 <= age_ms <= _OLDEST_MS
+    assert 0 <= age_ms <= took_ms, "what is told was seen before it was asked for"
 
 
 def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> None:
@@ -115,9 +117,11 @@ def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> Non
             x = x + 1
             x = fw.tanh(x)
             first = _line_of_the_caller() - 2
+            future = x.future()  # else the second op may wait for what the device holds
             service.wait_until_in_flight(2)
-            service.wait_until_queued_for(_SLOW_S)
-        x.numpy()
+            ends_s = time.monotonic() + _SLOW_S  # for both, though they may have been sent apart
+            service.wait_until(lambda: time.monotonic() >= ends_s, "the end of the wait")
+        future.result(_WITHIN_S)
         lines = [session.line_of(handle) for told in service.slow_segments(session.id) for handle in _handles_of(told)]
     assert sorted(lines) == [f"recorded at {__file__}:{line}" for line in (first, first + 1)]
 

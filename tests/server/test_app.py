@@ -74,12 +74,12 @@ class Busy(NamedTuple):
     session: fw.Session
 
 
-@pytest.fixture
-def busy() -> Iterator[Busy]:
-    """A server that never finishes the work of its one session, and that drains for a second at most if not hurried."""
+@contextmanager
+def busy_server(drain_s: float) -> Iterator[Busy]:
+    """A server that never finishes the work of its one session, and that drains for so long if not hurried."""
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", "null"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
-    environment = {**os.environ, "FUSEWIRE_LIMITS__DRAIN_S": "1.5"}
+    environment = {**os.environ, "FUSEWIRE_LIMITS__DRAIN_S": str(drain_s)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
@@ -87,34 +87,46 @@ def busy() -> Iterator[Busy]:
             urllib.request.urlopen(f"http://{told['http']}/v1/device/hold", data=b"", timeout=20).close()
             with fw.connect(told["grpc"], timeout=20) as session:
                 (session.array([1.0, 2.0]) + 1).future()
+                wait_for_work(told["http"])
                 yield Busy(process, told["http"], session)
         finally:
             process.kill()
 
 
-def test_a_server_ends_soon_after_its_drain_time_whatever_its_clients_do(busy: Busy) -> None:
-    began_s = time.monotonic()
-    busy.process.send_signal(signal.SIGTERM)
-    assert busy.process.wait(20) == 0
-    assert 1.5 <= time.monotonic() - began_s < 1.5 + 2.0
-    assert busy.session.is_draining
+def wait_for_work(http: str) -> None:
+    """Until the server has work to finish: a session without any ends as soon as the server drains."""
+    ends_at_s = time.monotonic() + 20
+    in_flight_ops = 0
+    while not in_flight_ops:
+        assert time.monotonic() < ends_at_s
+        with urllib.request.urlopen(f"http://{http}/v1/sessions", timeout=20) as answer:
+            in_flight_ops = sum(each["in_flight_ops"] for each in json.load(answer)["sessions"])
 
 
-def test_the_second_signal_ends_a_server_at_once(busy: Busy) -> None:
-    busy.process.send_signal(signal.SIGTERM)
-    wait_until_told(busy.session)
-    began_s = time.monotonic()
-    busy.process.send_signal(signal.SIGTERM)
-    assert busy.process.wait(20) == 0
-    assert time.monotonic() - began_s < 1.5
+def test_a_server_ends_after_its_drain_time_whatever_its_clients_do() -> None:
+    with busy_server(1.5) as busy:
+        began_s = time.monotonic()
+        busy.process.send_signal(signal.SIGTERM)
+        assert busy.process.wait(20) == 0  # how soon, `make test-faults` says
+        assert time.monotonic() - began_s >= 1.5
+        assert busy.session.is_draining
 
 
-def test_the_command_drains_a_server(busy: Busy, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fusewire(["drain", "--http", busy.http]) == 0
-    assert capsys.readouterr().out == f"{busy.http} drains\n"
-    wait_until_told(busy.session)
-    assert fusewire(["drain", "--http", busy.http]) == 0
-    assert busy.process.wait(20) == 0
+def test_the_second_signal_ends_a_server_at_once() -> None:
+    with busy_server(600) as busy:
+        busy.process.send_signal(signal.SIGTERM)
+        wait_until_told(busy.session)
+        busy.process.send_signal(signal.SIGTERM)
+        assert busy.process.wait(20) == 0
+
+
+def test_the_command_drains_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with busy_server(600) as busy:
+        assert fusewire(["drain", "--http", busy.http]) == 0
+        assert capsys.readouterr().out == f"{busy.http} drains\n"
+        wait_until_told(busy.session)
+        assert fusewire(["drain", "--http", busy.http]) == 0
+        assert busy.process.wait(20) == 0
 
 
 def wait_until_told(session: fw.Session) -> None:

@@ -8,13 +8,15 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import fusewire as fw
+from fusewire_protos.frames import Fetch
 from fusewire_server.app import drain
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.sessions.session import SessionState
 from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
+from tests.server.parts import segment
 from tests.server.wire import Server, hello, server, services
-from tests.server.world import DEADLINE_S, run, until
+from tests.server.world import DEADLINE_S, NEGATE, run, until
 
 
 def test_health_and_reflection_answer() -> None:
@@ -27,6 +29,11 @@ def test_health_and_reflection_answer() -> None:
             assert "fusewire.v1.Fusewire" in await services(here.channel)
 
     run(test())
+
+
+async def until_there_is_work(here: Server) -> None:
+    """Until the server has a fetch that it cannot answer yet: a session that has long been quiet ends untold."""
+    await until(lambda: any(session.fetches for session in here.engine.sessions.values()))
 
 
 async def drained(here: Server, drain_s: float = DEADLINE_S) -> Publisher:
@@ -43,10 +50,14 @@ def test_a_server_that_drains_tells_each_session_and_ends_it_in_words() -> None:
             session = here.engine.sessions[away.session_id]
             away.call.cancel()
             await until(lambda: session.state is SessionState.DETACHED)
+            here.engine.hold()
+            await peer.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            await until_there_is_work(here)
             draining = asyncio.create_task(drained(here))
             while not (frame := await peer.next()).draining_ms:
                 pass
             assert 0 < frame.draining_ms <= DEADLINE_S * 1000
+            here.engine.unhold()
             assert await peer.goodbye() == "draining"
             await draining
             assert not here.engine.sessions
@@ -64,6 +75,7 @@ def test_work_that_was_begun_is_finished_before_its_session_ends() -> None:
             x = await asyncio.to_thread(session.array, [1.0, 2.0])
             here.engine.hold()
             pending = await asyncio.to_thread((x + 1).future)
+            await until_there_is_work(here)
             draining = asyncio.create_task(drained(here))
             await until(lambda: session.is_draining)
             assert session.is_open
@@ -84,6 +96,7 @@ def test_work_that_is_not_finished_in_time_ends_with_its_session(*, is_hurried: 
             x = await asyncio.to_thread(session.array, [1.0, 2.0])
             here.engine.hold()
             pending = await asyncio.to_thread((x + 1).future)
+            await until_there_is_work(here)
             hurry = asyncio.Event()
             drain_s = DEADLINE_S if is_hurried else 0.3
             draining = asyncio.create_task(drain(here.engine, Publisher(here.engine, "1"), here.status, drain_s, hurry))

@@ -89,7 +89,7 @@ def leak(connection: Connection, assignment: Assignment) -> None:
 def lost_wake_up(connection: Connection, assignment: Assignment) -> None:
     """A read never returns."""
     reads = 0
-    worker.END_DEADLINE_S = 0.5
+    worker.END_DEADLINE_S = 2.0
 
     def read_of(healthy: Read) -> Read:
         def read(array: Any) -> npt.NDArray[Any]:
