@@ -2,8 +2,8 @@
 
 A slice such as `x[1:]` is a value, not a view: `y = x[1:]; y += 1` does not change `x`, nor does `x[1:][0] = v`.
 `x[i] = v` gives the array object `x` a new value, and all names of that object see the new value. `x += v` binds the
-name `x` to a new object. Shapes and dtypes are known at once, so an op with operands that do not fit raises an error
-at its own line.
+name `x` to a new object of the same shape and dtype. Shapes and dtypes are known at once, so an op with operands that
+do not fit raises an error at its own line.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from fusewire import _conversions as conversions
 from fusewire._api import numpy_protocols, operations
 from fusewire._api.assignment import with_item
+from fusewire._api.in_place import in_place
 from fusewire._api.operations import Axis
 from fusewire._api.selection import get_item
 from fusewire._errors import ArgumentError
@@ -162,6 +163,11 @@ class Array(Recorded):
     __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
     __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
     __ne__ = _comparison("not_equal")  # type: ignore[assignment]
+    __iadd__, __isub__, __imul__ = in_place(__add__), in_place(__sub__), in_place(__mul__)
+    __itruediv__, __ifloordiv__, __imod__ = in_place(__truediv__), in_place(__floordiv__), in_place(__mod__)
+    __ipow__, __imatmul__ = in_place(__pow__), in_place(__matmul__)
+    __iand__, __ior__, __ixor__ = in_place(__and__), in_place(__or__), in_place(__xor__)
+    __ilshift__, __irshift__ = in_place(__lshift__), in_place(__rshift__)
     __divmod__, __rdivmod__ = _divmod, _reflected_divmod
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__
@@ -281,10 +287,12 @@ class Array(Recorded):
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
             value = self._recorder.owner.array(value)
         check_may_assign(self)
-        changed = with_item(self, key, value, self._recorder.owner.array)
-        # The two objects exchange handles: `self` gets the new value, and `changed` dies here with the old value.
-        self._handle, changed._handle = changed._handle, self._handle
-        self._recorder, changed._recorder = changed._recorder, self._recorder
+        self._exchange(with_item(self, key, value, self._recorder.owner.array))
+
+    def _exchange(self, other: Array) -> None:
+        """Gives this object the value of another one of the same spec, which then has the value of this one."""
+        self._handle, other._handle = other._handle, self._handle
+        self._recorder, other._recorder = other._recorder, self._recorder
 
     def __iter__(self) -> Iterator[Array]:
         return (self[row] for row in range(len(self)))

@@ -149,8 +149,11 @@ class _Reader:
         self._axis += 1
 
     def _counted(self, item: CountedIndex) -> None:
-        if not item.integer.is_within(0, self._dim() - 1):  # a gather counts from the back, and keeps within the axis
-            self._indices(item.array)
+        dim = self._dim()
+        if not item.integer.is_within(0, dim - 1):
+            if not item.integer.is_within(-dim, dim - 1):
+                raise IndexError(f"an index in the body of fori_loop leaves axis {self._axis} of length {dim}")
+            self._indices(item.array)  # because a gather counts from the back
             return
         self._dropped.append(self._axis)
         self._region(item.integer, 1, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ import numpy as np
 from fusewire._api.array import Array
 from fusewire._api.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
-from fusewire._recording.body import recording_body
+from fusewire._recording.body import BodyRecording, recording_body
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.default_session import default_session
 from fusewire._recording.pinned_handles import HandlePin
@@ -34,16 +34,24 @@ class _Result(NamedTuple):
     spec: ArraySpec
 
 
+class _Argument(NamedTuple):
+    """An array that a recorded function returns: an argument to whose elements it has assigned."""
+
+    place: int
+
+
 class _Recording(NamedTuple):
     """The ops of a function for arguments of one form.
 
     `places` holds for each input of the draft the index of an argument, or None for an array that the function took
-    from its surroundings. `returned` holds the leaves of what the function returns, with a `_Result` for each array.
+    from its surroundings. `assigned` holds the new values of the arguments to whose elements the function assigns, by
+    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array.
     """
 
     draft: Draft
     places: tuple[int | None, ...]
     pins: Sequence[HandlePin]  # keep the handles of the surroundings' arrays alive
+    assigned: Mapping[int, _Result]
     returned: Sequence[Any]
     form: Form
 
@@ -54,7 +62,8 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
     A later call costs the client one small message, however many ops the function has. The function is recorded anew
     for arguments of another form, dtype or shape, for other values of arguments that are no arrays, and in another
     session. Of each session, 64 recordings are kept. Arguments and results are arrays, other values, or nested tuples,
-    lists and dicts of these; arguments that are neither must be hashable. NumPy arrays are uploaded at each call.
+    lists and dicts of these; arguments that are neither must be hashable. NumPy arrays are uploaded at each call. An
+    argument to whose elements the function assigns has its new value after each call, but a NumPy array stays as it is.
 
     What the function does beside ops happens only when it is recorded. An array that it takes from its surroundings is
     the one of that time. It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold a
@@ -103,32 +112,49 @@ def _record(
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
         args, kwargs = unflatten(form, parameters)
         results, returned_form = flatten(call(*args, **kwargs))
-        results = [
-            each.copy() if isinstance(each, Array) and not recording.computes(each) else each for each in results
-        ]
+        changed = {index: each for index, each in enumerate(parameters) if _is_result(each, recording)}
+        results = [_returned(each, changed, recording) for each in results]
         del parameters, args, kwargs
-        if not any(isinstance(each, Array) for each in results):
+        arrays = [*changed.values(), *(each for each in results if isinstance(each, Array))]
+        if not arrays:
             raise ArgumentError("a recorded function returns no array, so that there is nothing to run")
         inputs = recorder.inputs_of_body()
         pinned = [recorder.owner.pin(handle) for handle in inputs if handle not in places]
-        handles = [each._handle for each in results if isinstance(each, Array)]
+        handles = [each._handle for each in arrays]
         with recorder.lock:
             draft = recorder.draft_body(handles)
+
+        def as_result(each: Any) -> Any:
+            return _Result(each._handle - recording.first, each._spec) if isinstance(each, Array) else each
+
         known = _Recording(
             draft,
             tuple([places.get(handle) for handle in inputs]),
             pinned,
-            [
-                _Result(each._handle - recording.first, each._spec) if isinstance(each, Array) else each
-                for each in results
-            ],
+            {index: as_result(each) for index, each in changed.items()},
+            [as_result(each) for each in results],
             returned_form,
         )
         pins, bound = _bound(recorder, known, leaves)
         structure = draft.structure._replace(inputs=bound)
         recorder.owner.send_body(recorder, lambda: recorder.draft_body(handles)._replace(structure=structure))
         del pins
-    return known, results
+    for index, array in changed.items():
+        leaves[index]._exchange(array)
+    return known, [leaves[each.place] if isinstance(each, _Argument) else each for each in results]
+
+
+def _is_result(parameter: Any, recording: BodyRecording) -> bool:
+    """Returns whether the function has assigned to elements of a parameter."""
+    return isinstance(parameter, Array) and recording.computes(parameter)
+
+
+def _returned(each: Any, changed: Mapping[int, Array], recording: BodyRecording) -> Any:
+    """Returns what stands for a leaf that the function returns. An array that it has not computed is copied."""
+    index = next((index for index, array in changed.items() if array is each), None)
+    if index is not None:
+        return _Argument(index)
+    return each.copy() if isinstance(each, Array) and not recording.computes(each) else each
 
 
 def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> list[Any]:
@@ -138,8 +164,15 @@ def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> lis
     first = recorder.reserve(known.draft.piece.ops)
     recorder.owner.send_body(recorder, lambda: recorder.draft_again(known.draft, first, bound))
     del pins
-    results = {each: adopt(Array, recorder, first + each.op_index, each.spec) for each in _results_of(known.returned)}
-    return [results[each] if isinstance(each, _Result) else each for each in known.returned]
+
+    def result(each: _Result) -> Array:
+        return adopt(Array, recorder, first + each.op_index, each.spec)
+
+    for index, value in known.assigned.items():
+        leaves[index]._exchange(result(value))
+    results: dict[Any, Array] = {each: result(each) for each in _results_of(known.returned)}
+    results |= {_Argument(index): leaves[index] for index in known.assigned}
+    return [results[each] if isinstance(each, _Result | _Argument) else each for each in known.returned]
 
 
 def _results_of(returned: Sequence[Any]) -> set[_Result]:

@@ -97,9 +97,11 @@ def test_an_assignment_changes_the_elements_that_it_changes_in_numpy(name: str, 
         (lambda i: slice(i, 2.0), TypeError, "as an integer"),
         (lambda i: slice(i + 2, i, -1), fw.ArgumentError, "a step of 1 or more"),
         (lambda i: (0, 0, i), IndexError, "too many indices"),
+        (lambda i: i + 8, IndexError, "an index in the body of fori_loop leaves axis 0 of length 12"),
+        (lambda i: (0, i - 7), IndexError, "an index in the body of fori_loop leaves axis 1 of length 6"),
     ],
 )
-def test_a_slice_that_has_no_known_length_or_leaves_the_array_is_refused(
+def test_a_key_that_has_no_known_length_or_leaves_the_array_is_refused(
     key: Key, error: type[Exception], message: str
 ) -> None:
     with connect().session as session:

@@ -218,12 +218,99 @@ def test_a_value_cannot_be_read_in_the_function() -> None:
 
 
 def test_results_of_calls_die_as_others_do() -> None:
-    peer = connect()
+    peer = connect(is_manual=True)
     work = fw.function(lambda x: x * 2)
     x = peer.session.array(START)
-    for _ in range(30):
+    for _ in range(5):
         x = work(x)
-    x.numpy(timeout=10)
-    x = work(x)
-    x.numpy(timeout=10)
-    assert len(peer.server.values) < 40
+        peer.session._sender.send_frees()
+        peer.transport.run_once()
+        assert peer.server.values.keys() == {x._handle}
+
+
+def test_an_argument_to_which_it_assigns_has_its_new_value_after_each_call() -> None:
+    @fw.function
+    def shift(x: fw.Array, y: fw.Array) -> fw.Array:
+        x[0] = x[1] + y[0]
+        return x * 2
+
+    with connect().session as session:
+        x, y, expected = session.array(START), session.array(START), START.copy()
+        same = x
+        for _ in range(3):
+            doubled = shift(x, y)
+            expected[0] = expected[1] + START[0]
+            np.testing.assert_array_equal(same.numpy(timeout=10), expected)
+            np.testing.assert_array_equal(doubled.numpy(timeout=10), expected * 2)
+        np.testing.assert_array_equal(y.numpy(timeout=10), START)
+
+
+def test_a_function_that_only_assigns_needs_no_result() -> None:
+    @fw.function
+    def reset(state: dict[str, fw.Array]) -> None:
+        state["x"][:, 1] = 0
+
+    with connect().session as session:
+        expected = START.copy()
+        expected[:, 1] = 0
+        for _ in range(2):
+            state = {"x": session.array(START)}
+            assert reset(state) is None
+            np.testing.assert_array_equal(state["x"].numpy(timeout=10), expected)
+
+
+def test_an_argument_that_it_changes_and_returns_is_the_array_of_the_caller() -> None:
+    @fw.function
+    def clear(x: fw.Array) -> tuple[fw.Array, fw.Array]:
+        x[0] = 0
+        return x, x
+
+    with connect().session as session:
+        for _ in range(2):
+            x = session.array(START)
+            first, second = clear(x)
+            assert first is x
+            assert second is x
+            assert x[0].tolist() == [0, 0, 0]
+
+
+def test_an_argument_of_another_thread_gets_its_new_value() -> None:
+    @fw.function
+    def clear(x: fw.Array) -> None:
+        x[0] = 0
+
+    with connect().session as session:
+        for _ in range(2):
+            made: list[fw.Array] = []
+            thread = threading.Thread(target=lambda made=made: made.append(session.array(START) + 1))
+            thread.start()
+            thread.join(10)
+            clear(made[0])
+            assert made[0].tolist() == [[0, 0, 0], (START[1] + 1).tolist()]
+
+
+def test_a_numpy_array_to_which_it_assigns_stays_as_it_is() -> None:
+    @fw.function
+    def clear(x: fw.Array) -> fw.Array:
+        x[0] = 0
+        return x
+
+    with connect().session:
+        for _ in range(2):
+            given = START.copy()
+            assert clear(given)[0].tolist() == [0, 0, 0]  # type: ignore[arg-type]  # a NumPy array is uploaded
+            np.testing.assert_array_equal(given, START)
+
+
+def test_the_value_before_the_assignment_dies_with_the_call() -> None:
+    @fw.function
+    def clear(x: fw.Array) -> None:
+        x[0] = 0
+
+    peer = connect(is_manual=True)
+    x = peer.session.array(START)
+    for _ in range(5):
+        clear(x)
+        peer.session._sender.send_frees()
+        peer.transport.run_once()
+        assert peer.server.values.keys() == {x._handle}
