@@ -1,11 +1,12 @@
 """Measures whether device memory stays flat while one client runs many programs in turn, more than graphs are kept.
 
-Each program is a loop whose body takes several launches; the programs differ in the number of rows. A first turn makes
-the plans. Then all programs run in turn, three times; each runs a few times in a row, so that graphs of it are
-captured, dropped for others, and captured again. A program's first run must give NumPy's values, and each later run the
-bytes of the first. `programs_memory` is how much more device memory is taken after the last of these turns than after
-the first: as the GPU's driver counts it, or without a GPU as the server does. `programs_graphs` is the largest number
-of captured graphs that the server has kept.
+Each program is a loop whose body takes several launches; the programs differ in the number of rows. They compute in
+float64, because a persistent kernel, which takes float32 only, would need no graph. A first turn makes the plans. Then
+all programs run in turn, three times; each runs a few times in a row, so that graphs of it are captured, dropped for
+others, and captured again. If they are not, there is no measurement. A program's first run must give NumPy's values,
+and each later run the bytes of the first. `programs_memory` is how much more device memory is taken after the last of
+these turns than after the first: as the GPU's driver counts it, or without a GPU as the server does. `programs_graphs`
+is the largest number of captured graphs that the server has kept.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 import fusewire as fw
-from loadtests.measuring.errors import WrongResult
+from loadtests.measuring.errors import NotMeasured, WrongResult
 from loadtests.measuring.figure import Figure
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.system.context import Context, upload
@@ -49,7 +52,7 @@ class Held(NamedTuple):
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    loop = Mlp(_LAYERS, _WIDTH, _PROGRAMS[context.backend]).loop()
+    loop = _in_float64(Mlp(_LAYERS, _WIDTH, _PROGRAMS[context.backend]).loop())
     expected = result_in_numpy(loop, _STEPS)
     with context.session() as (service, session):
         first: dict[int, bytes] = {}
@@ -59,7 +62,13 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         for _ in range(_TURNS):
             _run_all(session, loop, expected, first, _RUNS)
             turns.append(_held(service, context.backend))
+    if context.backend == "cuda":
+        check_captured(turns[-1], len(expected))
     return figures(turns, len(expected))
+
+
+def _in_float64(loop: Loop) -> Loop:
+    return loop._replace(operands=Operands(*(operand.astype(np.float64) for operand in loop.operands)))
 
 
 def _run_all(session: fw.Session, loop: Loop, expected: Floats, first: dict[int, bytes], runs: int) -> None:
@@ -96,6 +105,12 @@ def _driver_mib() -> float | None:
         return None
     command = [tool, "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0])
+
+
+def check_captured(last: Held, programs: int) -> None:
+    """Raises NotMeasured if fewer graphs were captured than there are programs, so that few had to be dropped."""
+    if last.captured < programs:
+        raise NotMeasured(f"{programs:,} programs captured {last.captured:,} graphs: too few to crowd each other out")
 
 
 def figures(turns: list[Held], programs: int) -> tuple[Figure, ...]:
