@@ -112,10 +112,10 @@ def _record(
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
         args, kwargs = unflatten(form, parameters)
         results, returned_form = flatten(call(*args, **kwargs))
-        changed = {index: each for index, each in enumerate(parameters) if _is_result(each, recording)}
-        results = [_returned(each, changed, recording) for each in results]
+        assigned = _assigned(parameters, recording)
+        results = [_returned(each, assigned, recording) for each in results]
         del parameters, args, kwargs
-        arrays = [*changed.values(), *(each for each in results if isinstance(each, Array))]
+        arrays = [*assigned.values(), *(each for each in results if isinstance(each, Array))]
         if not arrays:
             raise ArgumentError("a recorded function returns no array, so that there is nothing to run")
         inputs = recorder.inputs_of_body()
@@ -123,38 +123,39 @@ def _record(
         handles = [each._handle for each in arrays]
         with recorder.lock:
             draft = recorder.draft_body(handles)
-
-        def as_result(each: Any) -> Any:
-            return _Result(each._handle - recording.first, each._spec) if isinstance(each, Array) else each
-
         known = _Recording(
             draft,
             tuple([places.get(handle) for handle in inputs]),
             pinned,
-            {index: as_result(each) for index, each in changed.items()},
-            [as_result(each) for each in results],
+            {index: _as_result(each, recording) for index, each in assigned.items()},
+            [_as_result(each, recording) for each in results],
             returned_form,
         )
         pins, bound = _bound(recorder, known, leaves)
         structure = draft.structure._replace(inputs=bound)
         recorder.owner.send_body(recorder, lambda: recorder.draft_body(handles)._replace(structure=structure))
         del pins
-    for index, array in changed.items():
+    for index, array in assigned.items():
         leaves[index]._exchange(array)
     return known, [leaves[each.place] if isinstance(each, _Argument) else each for each in results]
 
 
-def _is_result(parameter: Any, recording: BodyRecording) -> bool:
-    """Returns whether the function has assigned to elements of a parameter."""
-    return isinstance(parameter, Array) and recording.computes(parameter)
+def _assigned(parameters: Sequence[Any], recording: BodyRecording) -> dict[int, Array]:
+    """Returns the parameters to whose elements the function has assigned, by index."""
+    arrays = [(index, each) for index, each in enumerate(parameters) if isinstance(each, Array)]
+    return {index: each for index, each in arrays if recording.computes(each)}
 
 
-def _returned(each: Any, changed: Mapping[int, Array], recording: BodyRecording) -> Any:
+def _returned(each: Any, assigned: Mapping[int, Array], recording: BodyRecording) -> Any:
     """Returns what stands for a leaf that the function returns. An array that it has not computed is copied."""
-    index = next((index for index, array in changed.items() if array is each), None)
+    index = next((index for index, array in assigned.items() if array is each), None)
     if index is not None:
         return _Argument(index)
     return each.copy() if isinstance(each, Array) and not recording.computes(each) else each
+
+
+def _as_result(each: Any, recording: BodyRecording) -> Any:
+    return _Result(each._handle - recording.first, each._spec) if isinstance(each, Array) else each
 
 
 def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> list[Any]:
