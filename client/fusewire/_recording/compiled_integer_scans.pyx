@@ -15,9 +15,12 @@ cdef int64_t LEAST_INSIDE = INSIDE, LEAST_OUTSIDE = OUTSIDE
 
 def places_of_signatures(const int64_t[::1] flat):
     """See `integer_scans.places_of_signatures`."""
-    found = empty(flat.shape[0], int64)
-    cdef int64_t[::1] places = found
     cdef Py_ssize_t place, count = 0
+    for place in range(flat.shape[0]):
+        count += <uint64_t>flat[place] < FIRST
+    found = empty(count + 1, int64)
+    cdef int64_t[::1] places = found
+    count = 0
     for place in range(flat.shape[0]):
         places[count] = place  # the next one overwrites it, unless it is a signature's: cheaper than a branch
         count += <uint64_t>flat[place] < FIRST

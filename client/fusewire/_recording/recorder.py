@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -114,10 +114,27 @@ class Counter(NamedTuple):
 
 
 class _UnsentRecords(NamedTuple):
-    """The unsent records as flat integers, up to the op before number `end`."""
+    """The unsent records as flat integers, up to the op before number `end`.
+
+    A successor with more records lies in the other of two buffers, which are used again, because memory that is new to
+    the process takes longer than what is done with it.
+    """
 
     records: Integers
     end: int  # the number of the op behind the last record
+    buffer: Integers  # of the records
+    spare: Integers  # the other buffer
+
+    @classmethod
+    def none(cls, end: int) -> Self:
+        return cls(_NO_RECORDS, end, _NO_RECORDS, _NO_RECORDS)
+
+    def followed_by(self, new: Integers, end: int) -> Self:
+        """Returns these records and the new ones."""
+        count = len(self.records) + len(new)
+        buffer = self.spare if count <= len(self.spare) else np.empty(2 * count, np.int64)
+        records = np.concatenate((self.records, new), out=buffer[:count])
+        return type(self)(records, end, buffer, self.buffer)
 
 
 class Recorder(ThreadTape):
@@ -166,7 +183,7 @@ class Recorder(ThreadTape):
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._unknown_to_server: set[int] = set()
-        self._collected = _UnsentRecords(np.empty(0, np.int64), self.first)
+        self._collected = _UnsentRecords.none(self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._source_lines = SourceLines()
@@ -271,7 +288,7 @@ class Recorder(ThreadTape):
         `results` are the handles of the results that stay.
         """
         deaths = self.deaths
-        unsent, end = self._collect_unsent()
+        unsent, end, _, _ = self._collect_unsent()
         self._take_deaths(deaths)
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
@@ -331,7 +348,7 @@ class Recorder(ThreadTape):
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
         self.pass_over(ops)
         self.sent = end = self.next_number
-        self._collected = _UnsentRecords(_NO_RECORDS, end)
+        self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
         self._cutter = Cutter()
         self._set_marks()
 
@@ -375,7 +392,7 @@ class Recorder(ThreadTape):
         if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
-        unsent, end = self._collect_unsent()
+        unsent, end, _, _ = self._collect_unsent()
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
@@ -398,7 +415,7 @@ class Recorder(ThreadTape):
             self._drop_sent_pins()
             return
         self._dead = draft.liveness.waiting
-        self._collected = _UnsentRecords(draft.later, self._collected.end)
+        self._collected = self._collected._replace(records=draft.later)
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
@@ -487,10 +504,9 @@ class Recorder(ThreadTape):
 
     def _collect_unsent(self) -> _UnsentRecords:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        end, (known, known_end) = self.next_number, self._collected
-        if end > known_end:
-            new = self.between(known_end, end)
-            self._collected = _UnsentRecords(np.concatenate((known, new)) if len(known) else new, end)
+        end, known = self.next_number, self._collected
+        if end > known.end:
+            self._collected = known.followed_by(self.between(known.end, end), end)
         return self._collected
 
     def _trim(self) -> None:

@@ -198,12 +198,13 @@ class _Loop(NamedTuple):
     def gone_on(self, bodies: Integers, first: int, ops: int) -> RolledBodies | None:
         """Rolls further iterations of this loop, if these bodies are that, all with the same handles from elsewhere.
 
-        A single body may take other handles than the bodies before it.
+        They go on with the loop, or begin it anew with other handles.
         """
         if len(bodies) == 1:
             return self.body.of_one(bodies[0], first, ops)
-        goes_on = self.last is not None and self.last.goes_on(bodies, first, ops)
-        return rolled_on(bodies, self.body) if goes_on else None
+        if self.last is not None and self.last.goes_on(bodies, first, ops):
+            return rolled_on(bodies, self.body)
+        return self.body.begun_anew(bodies, first, ops)
 
     def keeps(self, body: RolledBody, results: Iterable[int]) -> bool:
         """Returns whether settled bodies of this structure have shown that their program stores these results."""

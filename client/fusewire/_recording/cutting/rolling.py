@@ -78,6 +78,32 @@ class RolledBody(NamedTuple):
         passed = self.input_cells[len(inputs) :]  # of the inputs that no cell takes in the first iteration
         return RolledBodies(self, 1, [*inputs, *body[passed].tolist()] if len(passed) else inputs, ())
 
+    def begun_anew(self, bodies: Integers, first: int, ops: int) -> RolledBodies | None:
+        """Rolls bodies of which the first takes any handles from before it, and the others follow from it.
+
+        Returns None if they have another structure, or if something is carried over several iterations. `bodies` is
+        int64[bodies][cells], `first` the number of the first of their ops, and `ops` the number of ops of a body.
+        """
+        first_iteration = self.of_one(bodies[0], first, ops)
+        if first_iteration is None or self.input_iterations.any():
+            return None
+        before = np.where(self.is_carried, first + _CARRIED - self.roles, bodies[0])
+        if count_repeats(before, self.shifts(ops), bodies[1:].reshape(-1)) < len(bodies) - 1:
+            return None
+        return first_iteration._replace(iterations=len(bodies))
+
+    @property
+    def is_carried(self) -> Flags:
+        """Returns for each cell whether it takes a result of an earlier iteration."""
+        return (self.roles >= _CARRIED) & (self.roles < _ELSEWHERE)
+
+    def shifts(self, ops: int) -> Integers:
+        """Returns by how much each cell grows from iteration to iteration: see `integer_scans`."""
+        is_value = self.roles == VALUE
+        shifts = np.where(self.is_carried | _is_inside(self.roles), ops, 0)
+        shifts[is_value] = -np.count_nonzero(is_value)
+        return shifts
+
 
 class RolledBodies(NamedTuple):
     """The first bodies of a piece, as iterations of a loop."""
@@ -143,13 +169,10 @@ def last_body(integers: Integers, end: int, ops: int, body: RolledBody) -> LastB
 
     `end` is the number of the op behind it.
     """
-    is_carried = (body.roles >= _CARRIED) & (body.roles < _ELSEWHERE)
+    is_carried = body.is_carried
     if (integers[is_carried] != end - ops - (body.roles[is_carried] - _CARRIED)).any():
         return None
-    shifts = np.where(is_carried | _is_inside(body.roles), ops, 0)
-    is_value = body.roles == VALUE
-    shifts[is_value] = -np.count_nonzero(is_value)
-    return LastBody(integers.copy(), shifts, end)
+    return LastBody(integers.copy(), body.shifts(ops), end)
 
 
 def rolled_on(bodies: Integers, known: RolledBody) -> RolledBodies:

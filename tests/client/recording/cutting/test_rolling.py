@@ -215,6 +215,39 @@ def test_a_loop_goes_on_only_from_a_body_that_takes_what_it_carries() -> None:
     assert not last.goes_on(rows[2:], FIRST + 2 * OPS, OPS)
 
 
+def test_a_known_loop_begins_anew_from_any_handles() -> None:
+    known = rolled(bodies(carried(4))).body
+    rows = bodies(carried(6, start=OTHER), [START] * 6)
+    anew = known.begun_anew(rows, FIRST, OPS)
+    assert anew == rolled(rows, known)
+    assert anew is not None
+    assert (anew.body is known, anew.iterations, anew.inputs) == (True, 6, [OTHER, START, B])
+
+
+@pytest.mark.parametrize(
+    ("body", "cell", "integer"),
+    [
+        (0, 4, OTHER),  # a value from elsewhere instead of a result of its own
+        (1, 1, START),  # not carried
+        (3, 1, OTHER),
+        (2, 2, OTHER),  # a handle from elsewhere that changes
+        (3, 8, -99),  # a value of another body
+    ],
+)
+def test_a_loop_whose_bodies_do_not_follow_from_the_first_does_not_begin_anew(
+    body: int, cell: int, integer: int
+) -> None:
+    known = rolled(bodies(carried(4))).body
+    rows = bodies(carried(4))
+    rows[body, cell] = integer
+    assert known.begun_anew(rows, FIRST, OPS) is None
+
+
+def test_a_loop_that_carries_over_two_iterations_is_rolled_when_it_begins_anew() -> None:
+    known = rolled(bodies(lagging(10))).body
+    assert known.begun_anew(bodies(lagging(10)), FIRST, OPS) is None
+
+
 def taken(loop: RolledBodies, first: int) -> Integers:
     """What the cells of `loop.body.taking` hold in each iteration, computed from the bindings of the loop."""
     body, held, stepped = loop.body, [*loop.inputs], dict(loop.stepped)
@@ -263,6 +296,8 @@ def test_whatever_bodies_take_a_loop_of_them_takes(
             loop = rolled_on(piece, known)
         else:
             loop = roll(piece, first, OPS, known)
+            if known is not None:
+                assert known.begun_anew(piece, first, OPS) in (None, loop)
         assert loop.iterations >= 1
         assert (taken(loop, first) == piece[: loop.iterations, loop.body.taking]).all()
         known, begun = loop.body, begun + loop.iterations
