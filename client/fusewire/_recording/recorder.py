@@ -288,7 +288,8 @@ class Recorder(ThreadTape):
         `results` are the handles of the results that stay.
         """
         deaths = self.deaths
-        unsent, end, _, _ = self._collect_unsent()
+        collected = self._collect_unsent()
+        unsent, end = collected.records, collected.end
         self._take_deaths(deaths)
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
@@ -392,7 +393,8 @@ class Recorder(ThreadTape):
         if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
-        unsent, end, _, _ = self._collect_unsent()
+        collected = self._collect_unsent()
+        unsent, end = collected.records, collected.end
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:

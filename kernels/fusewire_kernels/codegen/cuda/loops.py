@@ -5,7 +5,7 @@ have any number of blocks.
 
 The statements and the order of summation are those of the C dialect. An outer point is a point of the outer dimensions.
 A chunk is up to 1,024 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
-chunk. The work is spread over threads in one of three ways:
+chunk. The work is spread over threads in one of four ways:
 
 - Pointwise: a thread takes every n-th point, where n is the number of threads (`points`).
 - Rows: an outer point, with its row of inner elements, takes a warp for each chunk, at most 32. Warp w takes the chunks
