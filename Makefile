@@ -30,7 +30,7 @@ RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/
 # These tests run once more on the recorder in Python.
 RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/client/test_interrupts.py \
 	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py \
-	tests/client/test_drawn_loops.py tests/client/api/test_counted_key.py tests/client/api/test_fori_loop.py \
+	tests/client/test_drawn_loops.py tests/client/api/indexing/test_counted_key.py tests/client/api/test_fori_loop.py \
 	tests/client/api/test_recorded_function.py \
 	tests/contract/test_rolled_loops.py tests/contract/test_drawn_loops.py tests/contract/test_drawn_company.py
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)

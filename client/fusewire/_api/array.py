@@ -19,10 +19,10 @@ import numpy as np
 
 from fusewire import _conversions as conversions
 from fusewire._api import numpy_protocols, operations
-from fusewire._api.assignment import with_item
 from fusewire._api.in_place import in_place
+from fusewire._api.indexing.assignment import with_item
+from fusewire._api.indexing.selection import get_item
 from fusewire._api.operations import Axis
-from fusewire._api.selection import get_item
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
 from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator, record_item

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as npst
 
-from fusewire._api.indexing import known_indices, read_index
+from fusewire._api.indexing.keys import known_indices, read_index
 from fusewire._errors import ArgumentError
 from fusewire._recording.op_rules import MOST_ITEMS
 from fusewire_kernels.ops.reference import region_index

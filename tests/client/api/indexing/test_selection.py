@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as npst
 
 import fusewire as fw
-from fusewire._api import indexing
+from fusewire._api.indexing import keys
 from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS, known_items
 from fusewire._recording.recorder import Recorder
@@ -51,7 +51,7 @@ def test_a_key_that_comes_again_is_not_read(x: fw.Array, monkeypatch: pytest.Mon
     for key in (slice(1, 3), (slice(None), 2), (..., None), (0, 1, 2), (slice(0, 4, 2), slice(1, None))):
         x[key]
         with monkeypatch.context() as patched:
-            patched.setattr(indexing, "read_index", None)
+            patched.setattr(keys, "read_index", None)
             assert x[key].shape == DATA[key].shape
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from fusewire._api import indexing
-from fusewire._api.counted_key import with_counted
-from fusewire._api.indexing import Index
+from fusewire._api.indexing import keys
+from fusewire._api.indexing.counted_key import with_counted
+from fusewire._api.indexing.keys import Index
 from fusewire._api.operations import reshape, take, transpose
 from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import learn_item
@@ -24,7 +24,7 @@ def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
     `as_array` uploads indices, unless they already are an array of the session.
     """
     key = with_counted(x, key)
-    index = indexing.read_index(key, x._spec.shape)
+    index = keys.read_index(key, x._spec.shape)
     _keep(x, key, index)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)
@@ -44,7 +44,7 @@ def _keep(x: Recorded, key: Any, index: Index) -> None:
         learn_item(x._spec, name, BY_NAME["slice"], tuple(index.region), index.starts)
 
 
-def _gather(x: R, gather: indexing.Gather, as_array: Callable[[Any], R]) -> R:
+def _gather(x: R, gather: keys.Gather, as_array: Callable[[Any], R]) -> R:
     indices = _index_array(gather.indices, as_array)
     gathered = take(x, indices, gather.axis)
     if not gather.comes_first:
@@ -59,7 +59,7 @@ def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
 
 
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
-    array = as_array(indices if isinstance(indices, Recorded) else indexing.indices_of(indices))
+    array = as_array(indices if isinstance(indices, Recorded) else keys.indices_of(indices))
     if array._spec.dtype.is_boolean:
-        raise indexing.mask_refused()
+        raise keys.mask_refused()
     return array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusewire._api.indexing import CountedIndex
+from fusewire._api.indexing.keys import CountedIndex
 from fusewire._recording.counter_arithmetic import stepped_integer
 from fusewire._recording.record_op import Recorded
 

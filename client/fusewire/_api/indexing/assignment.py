@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusewire._api import indexing
-from fusewire._api.counted_key import with_counted
-from fusewire._api.indexing import Index
+from fusewire._api.indexing import keys
+from fusewire._api.indexing.counted_key import with_counted
+from fusewire._api.indexing.keys import Index
+from fusewire._api.indexing.selection import region_of
 from fusewire._api.operations import astype, broadcast_to, reshape, take, transpose
-from fusewire._api.selection import region_of
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.record_op import Recorded, apply, create
 from fusewire_protos.ops import dtypes, shapes
@@ -30,7 +30,7 @@ def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
     mask = _mask_of(key)
     if mask is not None:
         return _with_masked(x, mask, value, as_array)
-    index = indexing.read_index(with_counted(x, key), x._spec.shape)
+    index = keys.read_index(with_counted(x, key), x._spec.shape)
     if index.gather is None:
         return _with_region(x, index, _in_region(value, x._spec.shape, index))
     if index.region is None:
@@ -40,7 +40,7 @@ def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
 
 
 def _with_region(x: R, index: Index, value: Any) -> R:
-    region = index.region or indexing.whole(x._spec.shape)
+    region = index.region or keys.whole(x._spec.shape)
     starts = index.starts or (0,) * len(region.axes)
     result: R = apply(BY_NAME["assign_slice"], (x, value), tuple(region), starts)
     return result
@@ -64,8 +64,8 @@ def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], 
         is_written = _is_at(given, shape[axis])
         value = _laid_out(value, index, shape, given._spec.shape)
     else:
-        indices = indexing.indices_of(given)
-        writes = indexing.last_writes(indices, shape[axis])
+        indices = keys.indices_of(given)
+        writes = keys.last_writes(indices, shape[axis])
         is_written = as_array(writes.is_written)
         value = _laid_out(value, index, shape, indices.shape)
         if isinstance(value, Recorded) and value._spec.shape[axis] > 1:
@@ -81,7 +81,7 @@ def _is_at(index: R, length: int) -> R:
     `index` is one integer on the server.
     """
     if index._spec.dtype.is_boolean:
-        raise indexing.mask_refused()
+        raise keys.mask_refused()
     if prod(index._spec.shape) != 1:
         raise ArgumentError(
             "assignment takes one index on the server at a time; read several of them: x[indices.numpy()] = value"
@@ -115,7 +115,7 @@ def _of_rank(value: R, target: Shape) -> R:
     return value if len(shape) == len(target) else reshape(value, (1,) * (len(target) - len(shape)) + shape)
 
 
-def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
+def _joined(value: R, gather: keys.Gather, indices: Shape) -> R:
     """Joins the axes of the indices in `value` to one axis, and moves this axis to where the gather selects."""
     shape, first = value._spec.shape, 0 if gather.comes_first else gather.axis
     behind = first + len(indices)
@@ -147,7 +147,7 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
     behind = shape[len(of_mask) :]
     if isinstance(value, Recorded) and not isinstance(mask, Recorded):
         rows = reshape(x, (prod(of_mask), *behind))
-        index = Index(None, (), None, indexing.Gather(0, np.flatnonzero(mask), comes_first=False))
+        index = Index(None, (), None, keys.Gather(0, np.flatnonzero(mask), comes_first=False))
         return reshape(_with_gathered(rows, index, value, as_array), shape)
     if isinstance(value, Recorded):
         value = _one_for_all(value, behind)

@@ -1,0 +1,1 @@
+"""Reads `x[key]`, and assigns to it."""
