@@ -97,6 +97,15 @@ class Program:
         return tuple([numbers[begin:end] for begin, end in pairwise((0, *self.operand_ends.tolist()))])
 
     @cached_property
+    def users(self) -> tuple[tuple[int, ...], ...]:
+        """For each operand number those of the results whose ops take it, ascending."""
+        users: list[list[int]] = [[] for _ in range(self.first_result + self.op_count)]
+        for number, operands in enumerate(self.operands, self.first_result):
+            for operand in operands:
+                users[operand].append(number)
+        return tuple(map(tuple, users))
+
+    @cached_property
     def ops(self) -> tuple[ProgramOp, ...]:
         pairs = zip(self.signatures, self.operands, strict=True)
         return tuple([ProgramOp(signature.op, operands, signature.attributes) for signature, operands in pairs])

@@ -43,7 +43,9 @@ from fusewire_server.sessions.session import Session, SessionState, Value, Value
 
 log = logging.getLogger("fusewire.engine")
 
-FEW_ENTRIES = 4  # a frame of at most so many entries is applied at once; time slices read the clock after each entry
+# A frame of at most so many entries is applied at once; time slices read the clock after each entry. So no entry may
+# take long, whatever a client writes into it.
+FEW_ENTRIES = 4
 
 
 class Engine:

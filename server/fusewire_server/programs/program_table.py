@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, MutableSet
+from collections.abc import Callable, Hashable, MutableSet
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from fusewire_protos.credit import Amount
-from fusewire_protos.errors import Case, CaseError, QuotaExceeded
+from fusewire_protos.errors import CaseError
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, digest
 from fusewire_protos.programs.limits import ProgramLimits
-from fusewire_protos.programs.parts import claimed_live
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
 from fusewire_server.programs.failure import Failure
@@ -246,52 +245,8 @@ def bucket(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
-_MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
-
-
 def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> ProgramTable:
     """Returns an empty table with the bounds of the settings. `tenant_of` returns the tenant of a session."""
     limits, planner = config.limits, config.planner
     bounds = TableBounds(planner.cached_plans, planner.cached_bytes, limits.held_program_bytes)
     return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, ProgramQuota(tenant_of))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The claims of rejected program bytes: the results that become failures, and the credit that a segment takes.
-
-    The session keeps the claim as long as it has a number for the program, so a claim is small whatever the bytes say.
-    """
-
-    live_bits: int  # bit i stands for result i
-    amount: Amount  # of a segment; a loop takes credit for the bytes of the results that it keeps
-    sizes: tuple[int, ...] = ()  # the bytes of each live result; empty if a segment takes no credit for bytes
-
-    @classmethod
-    def of(cls, live: Iterable[int], amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:
-        bits = bytearray(_MOST_CLAIMED // 8)
-        for index in live:
-            if index < _MOST_CLAIMED:
-                bits[index >> 3] |= 1 << (index & 7)
-        return cls(int.from_bytes(bits, "little"), amount, sizes)
-
-    @property
-    def live(self) -> tuple[int, ...]:
-        """The indices of the results, ascending."""
-        return tuple([index for index, bit in enumerate(reversed(f"{self.live_bits:b}")) if bit == "1"])
-
-
-def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
-    """Returns the claim of a program that `limits` or the rules reject.
-
-    If a quota rejects the program (its arrays are too large, or there is no room for it), the server counts its credit
-    as the client does, so that the client gets all of the credit back. The server does not decode other rejected
-    programs for their credit, because a correct client checks all other rules and limits before it sends.
-    """
-    try:
-        if rejection.exception is QuotaExceeded:
-            program = decode(raw, limits._replace(array_bytes=sys.maxsize))
-            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1), program.live_sizes)
-    except CaseError:
-        pass
-    return Claim.of(claimed_live(raw), Amount(0, 0, 1))

@@ -13,8 +13,9 @@ from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import NewProgram
 from fusewire_server.config.config import Limits
+from fusewire_server.programs.claim import claim_of
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_table import ProgramTable, claim_of
+from fusewire_server.programs.program_table import ProgramTable
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.failed_results import mint_failed
 from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch

@@ -13,6 +13,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
+from fusewire_server.sessions.dependent_results import first_failed
 from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_results
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
 from fusewire_server.sessions.loop_entry import (
@@ -28,7 +29,7 @@ from fusewire_server.sessions.loop_entry import (
 )
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
-from fusewire_server.sessions.validation import check_base, check_dying, first_failed, scalars_of, starts_of
+from fusewire_server.sessions.validation import check_base, check_dying, scalars_of, starts_of
 from fusewire_server.sessions.values import check_quota, free_handles, mint
 
 # Position of an input that does not fit -> the spec of the input's value, or None if the handle names no value.
@@ -217,16 +218,13 @@ def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> FailedR
     if rejected is None:
         raise CaseError("unknown_program", f"program {segment.program} was never sent")
     failure, claim = rejected
-    check_base(segment.base, claim.live)
-    amount = claim.amount
+    live, base, amount = claim.live(), segment.base, claim.amount
+    check_base(base, live)
     if loop is not None:
-        check_handles(loop, claim.live)
+        check_handles(loop, live)
         amount = amount_of(loop, amount.ops, claim.sizes, frame.session.credit)
     frame.effects.failures.append(failure)
-    base = segment.base
-    failures = (
-        (handle, failure._replace(base=base, op_index=index)) for handle, index in _results(base, loop, claim.live)
-    )
+    failures = ((handle, failure._replace(base=base, op_index=index)) for handle, index in _results(base, loop, live))
     return refuse_results(frame, failures, _dying(segment.dying, _handles(segment, loop)), amount)
 
 

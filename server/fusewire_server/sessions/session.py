@@ -34,8 +34,9 @@ from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops.shapes import Spec
+from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_table import Claim, ProgramEntry
+from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.answers import Answers
 
 if TYPE_CHECKING:

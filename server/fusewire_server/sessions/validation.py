@@ -1,13 +1,8 @@
-"""Checks a segment's bindings against its program, before anything is allocated. Pure.
-
-A bad operand fails only the results that depend on it; `first_failed` finds these results.
-"""
+"""Checks a segment's bindings against its program, before anything is allocated. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Sequence
 from reprlib import repr as shortened
 
 import numpy as np
@@ -67,38 +62,6 @@ def check_base(base: int, live: Sequence[int]) -> None:
     """Raises CaseError if a result of a segment would get a handle beyond the largest. `live` ascends."""
     if live and base > MAX_HANDLE - live[-1]:
         raise CaseError("undecodable_frame", f"base {base} gives results handles beyond 2^63−1")
-
-
-def first_failed(
-    program: Program, failed_operands: Mapping[int, int], *, is_loop: bool = False
-) -> dict[int, tuple[int, int]]:
-    """Returns a table of the ops that depend on failed operands, by index.
-
-    `failed_operands` has for each of these operands the first iteration that takes a failed value: 0 without a loop.
-    The table has for each op the first iteration that depends on such a value, and the operand. Operand numbers count a
-    program's inputs, then its scalars, then the results of its ops. A value is carried into the next iteration.
-    """
-    dependent: defaultdict[int, list[int]] = defaultdict(list)
-    for number, operands in enumerate(program.operands, program.first_result):
-        for operand in operands:
-            dependent[operand].append(number)
-    carried_to: defaultdict[int, list[int]] = defaultdict(list)
-    for carried in program.carried if is_loop else ():
-        carried_to[carried.source].append(carried.input)
-    cause: dict[int, tuple[int, int]] = {}
-    # The earliest iteration comes first, and of one iteration the operand that comes first in `failed_operands`.
-    reached = [(first, rank, failed, failed) for rank, (failed, first) in enumerate(failed_operands.items())]
-    heapify(reached)
-    while reached:
-        iteration, rank, failed, number = heappop(reached)
-        if number not in cause:
-            cause[number] = iteration, failed
-            for following in dependent[number]:
-                heappush(reached, (iteration, rank, failed, following))
-            for following in carried_to[number]:
-                heappush(reached, (iteration + 1, rank, failed, following))
-    results = program.first_result
-    return {number - results: first for number, first in cause.items() if number >= results}
 
 
 def fits(dtype: DType, value: Scalar) -> bool:

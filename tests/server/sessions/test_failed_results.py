@@ -14,7 +14,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, build
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions import failed_results, segment_entry, validation
+from fusewire_server.sessions import dependent_results, failed_results, segment_entry
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_value
 from fusewire_server.sessions.session import ValueState
@@ -47,7 +47,7 @@ def test_one_bad_input_fails_only_the_results_that_need_it() -> None:
 
 def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[object] = []
-    follow = validation.first_failed
+    follow = dependent_results.first_failed
 
     def counted(program: Program, failed: Mapping[int, int]) -> dict[int, tuple[int, int]]:
         passes.append(program)

@@ -8,7 +8,7 @@ from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.sessions import validation as validate
-from tests.server.parts import VECTOR, op, pair
+from tests.server.parts import VECTOR, op
 
 
 def scalars_program(*scalar_dtypes: DType) -> Program:
@@ -97,30 +97,6 @@ def test_many_dying_positions_are_told_in_few_words() -> None:
     with pytest.raises(CaseError) as caught:
         validate.check_dying(tuple(range(1 << 16)), 2)
     assert len(caught.value.text) < 200
-
-
-@pytest.mark.parametrize(
-    ("failed", "results"),
-    [([], {}), ([0], {0: 0, 2: 0}), ([1], {1: 1, 2: 1}), ([1, 0], {0: 0, 1: 1, 2: 1})],
-)
-def test_only_what_depends_on_a_failed_operand_fails_and_by_the_first_of_them(
-    failed: list[int], results: dict[int, int]
-) -> None:
-    found = validate.first_failed(pair(), dict.fromkeys(failed, 0))
-    assert found == {index: (0, operand) for index, operand in results.items()}
-
-
-def test_failure_passes_through_results() -> None:
-    program = build([VECTOR], [], [op("negative", 0), op("negative", 1), op("add", 2, 2)], (2,))
-    assert validate.first_failed(program, {0: 0}) == dict.fromkeys(range(3), (0, 0))
-
-
-def test_failure_passes_to_the_next_iteration_with_what_is_carried() -> None:
-    ops = [op("subtract", 0, 2), op("negative", 1)]  # x = x − (the y before), and −y
-    program = build([VECTOR] * 3, [], ops, (0, 1), [(0, 3), (2, 1)])
-    assert validate.first_failed(program, {1: 5}, is_loop=True) == {0: (6, 1), 1: (5, 1)}
-    assert validate.first_failed(program, {1: 5}) == {1: (5, 1)}
-    assert validate.first_failed(program, {1: 5, 0: 2}, is_loop=True) == {0: (2, 0), 1: (5, 1)}
 
 
 @pytest.mark.parametrize("data", [b"", bytes([0, 1, 1, 0])])
