@@ -132,9 +132,11 @@ class ClientStream:
 
 
 def _numbers_in(entry: Entry) -> int:
-    """Counts the numbers that the entry lists. Few of a loop's are stepped."""
+    """Counts the numbers that the entry lists."""
     if isinstance(entry, Loop):
-        return _numbers_in(entry.first) + len(entry.kept)
+        stepped = [steps for _, steps in (*entry.inputs, *entry.scalars, *entry.starts)]
+        listed = sum([len(steps) + 2 if isinstance(steps, tuple) else 2 for steps in stepped])
+        return _numbers_in(entry.first) + len(entry.kept) + listed
     if isinstance(entry, Segment):
         return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
     return len(entry.handles) if isinstance(entry, Free) else 0

@@ -27,6 +27,8 @@ from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _MOST_KNOWN = 256  # structures, and loops
+_MOST_NUMBERS_BYTES = 1 << 19  # of the stepped bindings of a loop, which has to fit in a frame
+_NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 _MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
 
 T = TypeVar("T")
@@ -96,6 +98,7 @@ class Drafter:
 
     def __init__(self, limits: wire.Limits) -> None:
         self._limits = limits
+        self._most_numbers = min(_MOST_NUMBERS_BYTES, limits.message_bytes // 2) // _NUMBER_BYTES
         self._structures: OrderedDict[bytes, Structure] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 
@@ -133,6 +136,7 @@ class Drafter:
                 rotate(lead)
                 return self._draft_fragment(lead, unsent)
             bodies = roll(cells, first, ops, None if known is None else known.body)
+        bodies = self._that_fit_in_a_frame(bodies, cells)
         kept = _kept(piece.shortened(bodies.iterations), bodies, unsent)
         is_settled = len(unsent.places) >= kept.piece.ops + ops
         is_carried = bodies.body.carried_ops.issuperset(kept.kept)  # so that any program of the loop stores it
@@ -161,6 +165,11 @@ class Drafter:
         """Returns whether one program may hold the first ops."""
         limits = self._limits
         return ops <= limits.program_ops and unsent.end_of(ops) - ops <= limits.program_operands
+
+    def _that_fit_in_a_frame(self, bodies: RolledBodies, cells: Integers) -> RolledBodies:
+        """Returns the first iterations, so many that a frame holds their numbers if all values change in each."""
+        numbers = len(bodies.stepped) + int(np.count_nonzero(cells[0] < 0))
+        return bodies.first(min(bodies.iterations, self._most_numbers // max(numbers, 1)) or 1)
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
         """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
