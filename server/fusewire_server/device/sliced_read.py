@@ -46,7 +46,8 @@ class SlicedRead:
                 has_come = copy.go_on()
             except MemoryError:
                 self._refuse()
-                break
+                copy.cut_short()
+                continue
             if not has_come:
                 return Progress.WAITS
             if time.perf_counter_ns() >= until_ns:
@@ -56,11 +57,10 @@ class SlicedRead:
     def outcome(self) -> Brought | Missing:
         """Returns the outcome of the read after the read has ended. May be called on any thread."""
         fetching = self.order.fetching
-        if self._copy is None or fetching.is_unwanted:
+        if self._copy is None or self._refusal is not None or fetching.is_unwanted:
             return Missing(fetching, self.device_time.total_ns(), self._refusal)
         return Brought(fetching, self._copy.data(), self.device_time.total_ns())
 
     def _refuse(self) -> None:
-        self._copy = None
         self._refusal = no_room_on_host(self.order.fetching.value.size_bytes)
         log.warning("a fetch fails: %s", self._refusal)

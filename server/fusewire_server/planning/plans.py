@@ -86,9 +86,9 @@ class Plans:
         if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
         request = self._planning.get(entry)
-        if request is not None:
+        if request is not None and not request.answer.cancelled():
             planner.join(request, session)
-        elif entry.state is PlanState.UNPLANNED:
+        elif request is not None or entry.state is PlanState.UNPLANNED:
             entry.enter(PlanState.PLANNING)
             request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
             request.answer.add_done_callback(partial(self._answered, entry))
@@ -212,11 +212,11 @@ class Plans:
         awaited.entries.add(entry)
 
     def _answered(self, key: Key, answer: asyncio.Future[Planned]) -> None:
-        if isinstance(key, ProgramEntry):
-            del self._planning[key]
         if answer.cancelled():
             self._withdrawn(key, answer)
             return
+        if isinstance(key, ProgramEntry):
+            del self._planning[key]
         refusal = answer.exception()
         if isinstance(refusal, PlannerRefusal):
             self.refused(key, str(refusal))
@@ -246,13 +246,14 @@ class Plans:
     def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
         """Notes that no session waits for the plan any more. The next session that needs the plan asks again."""
         if isinstance(key, ProgramEntry):
-            key.enter(PlanState.UNPLANNED)
-            self._wait_no_longer(key)
+            if self._planning[key].answer is answer:  # no newer request has replaced this one
+                del self._planning[key]
+                key.enter(PlanState.UNPLANNED)
+                self._wait_no_longer(key)
             return
         awaited = self._awaited.get(key)
-        if awaited is None or awaited.request.answer is not answer:
-            return  # a newer request has replaced this one
-        self._no_longer_awaited(key)
+        if awaited is not None and awaited.request.answer is answer:
+            self._no_longer_awaited(key)
 
     def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
         awaited = self._awaited.pop(call, None)

@@ -255,6 +255,20 @@ def test_who_comes_just_after_the_last_session_left_is_served() -> None:
     in_world(test)
 
 
+def test_a_program_used_just_after_its_last_session_left_is_planned() -> None:
+    async def test(here: World) -> None:
+        entry, one = held("negative"), session("a")
+        here.plans.plan(entry, one)
+        here.plans.leave(one)
+        here.plans.plan(entry, session("b"))
+        await called_back()
+        states = [entry.state]
+        await here.answer(1)
+        assert [*states, entry.state] == [PlanState.PLANNING, PlanState.LOADED]
+
+    in_world(test)
+
+
 def test_a_program_that_nobody_holds_at_its_turn_is_not_wanted() -> None:
     async def test(here: World) -> None:
         entry = held("negative")
