@@ -21,10 +21,11 @@ from fusewire_protos.ops.catalogue import BY_NAME
 def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     """Returns the carry after `n` iterations of `carry = body(i, carry)`.
 
-    `body` is called once, to record its ops. The loop then runs on the server, and costs the client one small message
-    however many iterations it has. `carry` is an array, a number, or nested tuples, lists and dicts of these. The body
-    returns a carry of the same form, dtypes and shapes. It may use other arrays, which are the same in each iteration.
-    It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold another `fori_loop`.
+    `body` is called once, to record its ops, unless `n` is 0 or less. The loop then runs on the server, and costs the
+    client one small message however many iterations it has. `carry` is an array, a number, or nested tuples, lists and
+    dicts of these. The body returns a carry of the same form, dtypes and shapes. It may use other arrays, which are the
+    same in each iteration. It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold
+    another `fori_loop`.
 
     `i` is an int64 array of rank 0: 0, 1, …, n − 1. What is computed from it and integers by +, − and · may be an
     index, or both bounds of a slice that always has the same length.
@@ -38,7 +39,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     leaves, form = flatten(carry)
     arrays = _arrays(leaves)
     if count <= 0:
-        return unflatten(form, arrays)
+        return unflatten(form, [array.copy() for array in arrays])
     recorder = arrays[0]._recorder.owner.recorder()
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
@@ -60,6 +61,8 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
 def _arrays(leaves: Sequence[Any]) -> list[Array]:
     if not leaves:
         raise ArgumentError("the carry of fori_loop holds no array")
+    if any(leaf is None for leaf in leaves):
+        raise ArgumentError("the carry of fori_loop holds None; it may hold arrays and numbers")
     own = next((leaf._recorder.owner for leaf in leaves if isinstance(leaf, Array)), None)
     return [asarray(leaf) if own is None else own.array(leaf) for leaf in leaves]
 

@@ -199,4 +199,4 @@ def _key(leaf: Any) -> Hashable:
     if isinstance(leaf, Array):
         return leaf._spec
     is_float = isinstance(leaf, float | np.floating)
-    return type(leaf), leaf, str(leaf) if is_float else ""  # 0.0 equals −0.0, but is another scalar
+    return type(leaf), repr(leaf) if is_float else leaf  # 0.0 equals −0.0, but is another scalar; NaN equals no NaN

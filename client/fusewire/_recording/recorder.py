@@ -473,7 +473,8 @@ class Recorder(ThreadTape):
             raise RequestError(
                 f"{line.file}:{line.line} asks for a value within the body of a loop or function. The body is recorded "
                 "once, before it runs, so that no such value is known: use fw.where in place of an `if` on values, "
-                "fw.zeros in place of np.zeros, and slices whose bounds follow from the counter by +, - and * alone"
+                "fw.zeros in place of np.zeros, session.array(a)[i] in place of a[i], and slices whose bounds follow "
+                "from the counter by +, - and * alone"
             )
 
     def _take_deaths(self, count: int) -> None:

@@ -16,6 +16,10 @@ class SteppedInteger(int):
         self.step, self.iterations = step, iterations
         return self
 
+    def plus(self, addend: int) -> Self:
+        """Returns the integer that is so much larger in each iteration."""
+        return type(self)(self + addend, self.step, self.iterations)
+
     def is_within(self, least: int, most: int) -> bool:
         """Returns whether the integer is at least `least` and at most `most` in all iterations."""
         last = self + self.step * (self.iterations - 1)

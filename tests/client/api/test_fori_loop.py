@@ -128,10 +128,18 @@ def test_the_same_array_may_be_carried_twice() -> None:
 
 
 @pytest.mark.parametrize("n", [0, -3])
-def test_no_iterations_return_the_carry(n: int) -> None:
+def test_no_iterations_return_new_arrays_of_the_carry(n: int) -> None:
     with connect().session as session:
         x = session.array(START)
-        assert fw.fori_loop(n, lambda i, each: each * 2, x) is x
+        one, other = fw.fori_loop(n, lambda i, each: each, (x, x))
+        one[0] = 9.0
+        for same in (x, other):
+            np.testing.assert_array_equal(same.numpy(timeout=10), START)
+
+
+def test_a_carry_without_a_value_is_refused() -> None:
+    with connect().session as session, pytest.raises(fw.ArgumentError, match="the carry of fori_loop holds None"):
+        fw.fori_loop(3, lambda i, each: each, (session.array(START), None))
 
 
 def test_a_loop_is_one_small_entry_however_many_iterations_it_has() -> None:

@@ -78,6 +78,22 @@ def test_other_values_of_other_types_are_other_recordings(value: float) -> None:
     assert [repr(each) for each in seen] == ["2.0", repr(value)]
 
 
+@pytest.mark.parametrize("nan", [float("nan"), np.float32("nan")])
+def test_a_nan_is_the_value_that_it_was(nan: float) -> None:
+    calls: list[float] = []
+
+    @fw.function
+    def work(x: fw.Array, value: float) -> fw.Array:
+        calls.append(value)
+        return x * value
+
+    with connect().session as session:
+        x = session.array(START)
+        for _ in range(2):
+            assert np.isnan(work(x, type(nan)("nan")).numpy(timeout=10)).all()
+    assert len(calls) == 1
+
+
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.float16])
 def test_a_negative_zero_is_another_value_than_zero(kind: type[float]) -> None:
     work = fw.function(lambda x, value: x * value)

@@ -139,6 +139,8 @@ class _Reader:
         if step <= 0:
             raise ArgumentError("a slice whose bounds depend on the counter of fori_loop has a step of 1 or more")
         start, stop = _counted_bound(item.start), _counted_bound(item.stop)
+        if start.is_within(-dim, -1) and stop.is_within(-dim, -1):
+            start, stop = start.plus(dim), stop.plus(dim)
         if start.step != stop.step:
             raise ShapeError("a slice in the body of fori_loop has another length in each iteration")
         length = len(range(start, stop, step))
@@ -149,15 +151,26 @@ class _Reader:
         self._axis += 1
 
     def _counted(self, item: CountedIndex) -> None:
-        dim = self._dim()
-        if not item.integer.is_within(0, dim - 1):
-            if not item.integer.is_within(-dim, dim - 1):
-                raise IndexError(f"an index in the body of fori_loop leaves axis {self._axis} of length {dim}")
-            self._indices(item.array)  # because a gather counts from the back
+        dim, integer = self._dim(), item.integer
+        if not integer.is_within(-dim, dim - 1):
+            raise IndexError(f"an index in the body of fori_loop leaves axis {self._axis} of length {dim}")
+        if integer.is_within(-dim, -1):
+            integer = integer.plus(dim)
+        if not integer.is_within(0, dim - 1):
+            self._partly_from_the_back(item)
             return
         self._dropped.append(self._axis)
-        self._region(item.integer, 1, 1)
+        self._region(integer, 1, 1)
         self._axis += 1
+
+    def _partly_from_the_back(self, item: CountedIndex) -> None:
+        """Reads an index that counts from the back in some iterations, which only a gather can."""
+        if self._gather is not None:
+            raise ArgumentError(
+                f"the index of axis {self._axis} counts from the back in some iterations of fori_loop and from the "
+                "front in others; only one index of a key may, and none beside an array of integers"
+            )
+        self._indices(item.array)
 
     def _integer(self, item: int) -> None:
         dim = self._dim()
