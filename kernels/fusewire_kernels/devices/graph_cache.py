@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 G = TypeVar("G")
 
 MOST_GRAPHS = 64
-MOST_KEYS = 256  # with a graph or without
+MOST_KEYS = 256  # with a graph or without; what a key holds, such as a plan, stays loaded as long as the key
 MOST_NODES = 1 << 14  # 128 nodes take about 0.4 MiB of device memory and 1 MiB of host memory
 USES_BEFORE = 2  # uses without a graph
 _GRAPH_NODES = 128  # with so many, launching a graph costs little more than its kernels take

@@ -44,7 +44,10 @@ class Completion:
         self._thread.join()
 
     def waited_ns(self, now_ns: int) -> int:
-        """Returns how long the completion thread has waited for the fence that is next. Any thread."""
+        """Returns how long the completion thread has waited for the fence that is next. Any thread.
+
+        It is 0 while a submission is still being launched, even if the device thread waits for room in the stream.
+        """
         since_ns = self._waiting_since_ns
         return 0 if since_ns is None else now_ns - since_ns
 
