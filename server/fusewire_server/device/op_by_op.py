@@ -7,18 +7,15 @@ these plans are loaded. On a device for which no kernels can be compiled, the ar
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.ops import interpreter
 from fusewire_kernels.ops.interpreter import Kernel, OpCache, PreparedProgram
-from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.programs.program import Program
 from fusewire_server.programs.one_op_calls import OneOpCall
 from fusewire_server.programs.program_table import OneOp, ProgramEntry
 from fusewire_server.sessions.session import Row, Value
@@ -47,19 +44,6 @@ def run_op_by_op(device: Device, prepared: PreparedProgram, row: Row) -> Generat
     kept = [_apart(device.array_library, result, overwritten) for result in results]
     for value, index, result in zip(row.outputs, program.live, kept, strict=True):
         device.array(_block(value), program.result_spec(index))[...] = result
-
-
-def donations(program: Program, dying: Iterable[int]) -> list[Donation]:
-    """Pairs each of the `dying` inputs with a result of the same size in bytes, while such results are left.
-
-    No input or result is in two pairs. At tier 0 any result may be written over any input of the same size, because
-    results are written after all ops have run.
-    """
-    positions: defaultdict[int, list[int]] = defaultdict(list)  # positions by size in bytes
-    for position, index in enumerate(program.live):
-        positions[program.result_spec(index).size_bytes].append(position)
-    fitting = [(number, positions[program.inputs[number].size_bytes]) for number in dying]
-    return [Donation(number, places.pop()) for number, places in fitting if places]
 
 
 def _overwritten(row: Row, inputs: Sequence[Any]) -> list[Any]:

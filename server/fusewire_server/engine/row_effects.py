@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire_server.device.op_by_op import donations
+from fusewire_server.programs.tier0_donations import tier0_donations
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Row, Value, ValueState
 from fusewire_server.sessions.values import forget, make_ready, release_if_dead
@@ -42,7 +42,7 @@ def _donations(row: Row) -> Donations:
     dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
     if not dying:
         return ()
-    permitted = donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
+    permitted = tier0_donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
     inputs, positions = set(dying), set(range(len(row.outputs)))
     chosen: list[tuple[int, int]] = []
     for number, position in permitted:

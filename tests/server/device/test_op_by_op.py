@@ -12,18 +12,17 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.ops.interpreter import OpCache, run_to_end
-from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program, ProgramOp, build
-from fusewire_server.device.op_by_op import donations, op_cache_of, prepare, run_op_by_op
+from fusewire_server.device.op_by_op import op_cache_of, prepare, run_op_by_op
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from fusewire_server.programs.program_table import OneOp, ProgramEntry
 from fusewire_server.sessions.session import Row, Value, ValueState
-from tests.server.parts import VECTOR, addition, chain, entry_of, pair, session
+from tests.server.parts import VECTOR, chain, entry_of, session
 
 SQUARE = Spec(dtypes.float32, (2, 2))
 NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
@@ -40,22 +39,6 @@ def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Valu
     value = Value(1, spec, ValueState.READY)
     value.block = block or device.allocate(spec.size_bytes)
     return value
-
-
-def test_each_dying_input_makes_place_for_one_result_of_its_size() -> None:
-    assert [donation.input for donation in donations(pair(), [0, 1])] == [0, 1]
-    assert len({donation.position for donation in donations(pair(), [0, 1])}) == 2
-    assert donations(chain(), [0]) == [Donation(0, 0)]
-    assert donations(chain(), []) == []
-
-
-def test_of_more_dying_inputs_than_results_some_stay() -> None:
-    assert donations(addition(), [0, 1]) == [Donation(0, 0)]
-
-
-def test_results_of_another_size_may_not() -> None:
-    total = ProgramOp(catalogue.BY_NAME["sum"], (0,), ((0,), False))
-    assert donations(build([SQUARE], [], [total], (0,)), [0]) == []
 
 
 @pytest.mark.parametrize("heir", [0, 1], ids=["by another result", "by itself"])
