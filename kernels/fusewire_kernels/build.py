@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE, entries, layout_of
+from fusewire_kernels.codegen.cuda.geometry import entries, layout_of
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
@@ -39,6 +39,7 @@ from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
 from fusewire_kernels.memory.updates import updates
 from fusewire_kernels.plan.plan import (
     ARENA_COLUMN,
+    ROWS_THAT_CHOOSE,
     ArenaColumn,
     Column,
     ConstantColumn,

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
-from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
-from fusewire_kernels.plan.plan import Donation
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Donation
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program

@@ -18,6 +18,8 @@ from fusewire_protos.ops.dtypes import DType
 
 ARENA_COLUMN = 0
 ARENA_ALIGNMENT_BYTES = 256
+# A launch of more rows runs the kernels of a launch of so many. So a plan needs none that only more rows would run.
+ROWS_THAT_CHOOSE = 32
 
 
 class ArenaColumn(NamedTuple):

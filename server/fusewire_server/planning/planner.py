@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 import msgpack
 
-from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
 from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 

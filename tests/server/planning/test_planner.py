@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.codegen.cuda.geometry import ROWS_THAT_CHOOSE
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX
-from fusewire_kernels.plan.plan import ArenaColumn, Cost, Plan
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, ArenaColumn, Cost, Plan
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_protos.programs.codec import encode
 from fusewire_server.planning.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
 from fusewire_kernels.ops.order import CHUNK, LANES
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
@@ -22,8 +23,6 @@ _MOST_POINT_BLOCKS = 1 << 11
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _PARTS_OF_A_KEY = 2  # of a kernel: fw, and a hash; the key of a source may have its entry behind them
-# A launch of more rows has the tile of a launch of so many. So a plan needs no tile that only more rows would have.
-ROWS_THAT_CHOOSE = 32
 _MOST_BLOCKS = 1 << 16  # if there is work for more blocks, each block does several parts of the work
 
 
