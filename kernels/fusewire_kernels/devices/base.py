@@ -19,6 +19,9 @@ from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops.shapes import Spec
 
+DEFAULT_ARENA_BYTES = 1 << 28
+UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of rows fits
+
 
 class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.

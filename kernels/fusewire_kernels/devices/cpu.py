@@ -24,7 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.base import (
+    DEFAULT_ARENA_BYTES,
+    UNBOUNDED_ROWS,
+    Block,
+    BlockCount,
+    DeviceInfo,
+    LaunchCounts,
+    Staged,
+)
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -34,13 +42,11 @@ from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 
-DEFAULT_ARENA_BYTES = 1 << 28
 DEFAULT_CACHED_BYTES = 1 << 30
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
 _SMALL_BYTES = 4096  # up to this size, a copy without NumPy is faster, although it does not let other threads run
-_UNBOUNDED_ROWS = 1 << 31  # stands for any number of rows, because all rows share the arena
 
 _process = ctypes.CDLL(None)
 _dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclose
@@ -250,7 +256,8 @@ class CpuDevice:
         return self._arena_address
 
     def rows_that_fit(self, arena_bytes: int) -> int:
-        return _UNBOUNDED_ROWS if arena_bytes <= len(self._arena) else 0
+        # All rows share the arena.
+        return UNBOUNDED_ROWS if arena_bytes <= len(self._arena) else 0
 
     def launch(self, loaded: CpuPlan, table: npt.NDArray[np.int64]) -> None:
         rows, columns = table.shape

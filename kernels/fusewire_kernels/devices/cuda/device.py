@@ -29,12 +29,21 @@ import numpy.typing as npt
 from cupy.cuda import runtime
 
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Readback, Staged
+from fusewire_kernels.devices.base import (
+    DEFAULT_ARENA_BYTES,
+    UNBOUNDED_ROWS,
+    Block,
+    BlockCount,
+    DeviceInfo,
+    LaunchCounts,
+    Readback,
+    Staged,
+)
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda import page_locked
 from fusewire_kernels.devices.cuda.driver import Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda.graphs import LaunchGraphs
-from fusewire_kernels.devices.cuda.launches import PlanLaunches, addresses_of, integers_of
+from fusewire_kernels.devices.cuda.launches import MOST_ROWS, PlanLaunches, addresses_of, integers_of
 from fusewire_kernels.devices.cuda.modules import load_module
 from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
@@ -50,10 +59,6 @@ from fusewire_protos.errors import ConfigurationError, OutOfMemory
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 
-DEFAULT_ARENA_BYTES = 1 << 28
-
-_MOST_ROWS = 65535  # the limit of a grid's z dimension
-_UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
 _CLUSTERS_AND_EARLY_STARTS = 90  # compute capability 9.0, the first that has both
 _EARLY_STARTS_IN_GRAPHS = 12030  # CUDA 12.3, the first whose driver captures kernels that start early
 _UNIT_BYTES = 512  # CuPy allocates multiples of it
@@ -239,17 +244,17 @@ class CudaDevice:
         return address + row * _aligned(arena_bytes)
 
     def rows_that_fit(self, arena_bytes: int) -> int:
-        return self._arena_bytes // _aligned(arena_bytes) if arena_bytes > 0 else _UNBOUNDED_ROWS
+        return self._arena_bytes // _aligned(arena_bytes) if arena_bytes > 0 else UNBOUNDED_ROWS
 
     def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
         self._enter_thread()
-        for first in range(0, len(table), _MOST_ROWS):
-            self._launch_iterations(loaded, table[np.newaxis, first : first + _MOST_ROWS])
+        for first in range(0, len(table), MOST_ROWS):
+            self._launch_iterations(loaded, table[np.newaxis, first : first + MOST_ROWS])
 
     def launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
         self._enter_thread()
-        for first in range(0, len(counts), _MOST_ROWS):
-            rows = slice(first, first + _MOST_ROWS)
+        for first in range(0, len(counts), MOST_ROWS):
+            rows = slice(first, first + MOST_ROWS)
             self._launch_loop(loaded, table[: counts[first], rows], counts[rows])
 
     def fence(self) -> CudaFence:
@@ -309,7 +314,7 @@ class CudaDevice:
 
     def _launch_graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> bool:
         """Launches the graph of so many iterations. Returns False if there is none."""
-        most_rows = graph_rows(rows, _MOST_ROWS)
+        most_rows = graph_rows(rows, MOST_ROWS)
         graph = self._graphs.find(
             (loaded, most_rows),
             len(slots),

@@ -20,6 +20,8 @@ from fusewire_kernels.devices.cuda.graphs import CallsAt
 from fusewire_kernels.devices.cuda.modules import kernel_in
 from fusewire_kernels.plan.plan import OperandRef, Plan
 
+MOST_ROWS = 65535  # of a launch: the limit of a grid's z dimension
+
 _MOST_INSTANCES = 65535  # the limit of a grid's y dimension
 _INTEGER_BYTES = 8
 _OPERAND_BYTES = 16

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.cuda.driver import Call, Stream
+from fusewire_kernels.devices.cuda.launches import MOST_ROWS
 from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
 from fusewire_kernels.plan.plan import PersistentLaunch
 
-_MOST_ROWS = 65535  # the limit of a grid's z dimension
 _LACKS_HARDWARE = "this device cannot run the thread-block clusters of this kernel, or has too little shared memory"
 
 
@@ -79,7 +79,7 @@ def persistent_call(
             return None
         most_rows = launch.most_rows(at_once)
     return PersistentCall(
-        launch, _MOST_ROWS if most_rows is None else min(most_rows, _MOST_ROWS), integers, loop, rows, call
+        launch, MOST_ROWS if most_rows is None else min(most_rows, MOST_ROWS), integers, loop, rows, call
     )
 
 
