@@ -131,6 +131,14 @@ class AnalysedKernel:
         """
         return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value, read)};"
 
+    def inner_declarations(self, targets: Iterable[int]) -> list[str]:
+        """Returns the statements that compute `targets` at a point of the inner dimension from values that do not move.
+
+        No target is a reduction.
+        """
+        values = self.needed(targets, is_at_hand=lambda value: not self.is_inner(value))
+        return [self.declaration(value) for value in values]
+
     def storing(self, output: int, place: str | None = None) -> str:
         """Returns the statement that writes an output, at its place or at another expression of it."""
         store = self.kernel.stores[output]

@@ -188,13 +188,8 @@ class _Rows:
         lines.add(INDEPENDENT)
         with lines.block(f"for (int64_t lane = 0; lane < {count}; lane++)"):
             lines.add(f"const int64_t {position} = base + lane;")
-            self._write_inner_values(reduction.operand for reduction in reductions)
+            lines.add(*self._body.inner_declarations(reduction.operand for reduction in reductions))
             lines.add(*(reduction.taking("lane", position) for reduction in reductions))
-
-    def _write_inner_values(self, targets: Iterable[int]) -> None:
-        body = self._body
-        values = body.needed(targets, is_at_hand=lambda value: not body.is_inner(value))
-        self._lines.add(*(body.declaration(value) for value in values))
 
     def _write_inner_stores(self) -> None:
         body = self._body
@@ -203,7 +198,7 @@ class _Rows:
             return
         self._lines.add(INDEPENDENT)
         with self._lines.block(_loop(self._inner)):
-            self._write_inner_values(body.stored[output] for output in outputs)
+            self._lines.add(*body.inner_declarations(body.stored[output] for output in outputs))
             self._lines.add(*(body.storing(output) for output in outputs))
 
     def _write_outer_stores(self) -> None:

@@ -22,7 +22,7 @@ threads stores the outer values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
@@ -107,11 +107,6 @@ class _Reducing(ABC):
             if is_here and not body.is_reduction(value):
                 self._lines.add(body.declaration(value))
 
-    def _write_inner_values(self, targets: Iterable[int]) -> None:
-        body = self._body
-        values = body.needed(targets, is_at_hand=lambda value: not body.is_inner(value))
-        self._lines.add(*(body.declaration(value) for value in values))
-
     @abstractmethod
     def _write_reduction(self, value: int) -> None:
         """Writes a reduction over the inner dimension. Every thread that works on the point gets the result."""
@@ -126,7 +121,7 @@ class _Reducing(ABC):
         lines.add(f"fw_partial_{name} r = fw_start_{name}();")
         lines.add(f"const int64_t end = fw_lesser(begin + FW_CHUNK, {self._extent});")
         with lines.block(f"for (int64_t {position} = begin + lane; {position} < end; {position} += FW_LANES)"):
-            self._write_inner_values(node.operands)
+            lines.add(*self._body.inner_declarations(node.operands))
             lines.add(f"fw_take_{name}(&r, {self._element(node)});")
 
     def _element(self, node: Node) -> str:
@@ -154,7 +149,7 @@ class _Reducing(ABC):
             return
         head = f"for (int64_t {position} = {self.own}; {position} < {self._extent}; {position} += {self.stride})"
         with self._lines.block(head):
-            self._write_inner_values(body.stored[output] for output in outputs)
+            self._lines.add(*body.inner_declarations(body.stored[output] for output in outputs))
             self._lines.add(*(body.storing(output) for output in outputs))
 
     def _write_outer_stores(self) -> None:
@@ -440,7 +435,7 @@ class _FewElements(_Reducing):
         is_lane = f"{lane} < {2 * apart} && {lane} < {self._extent}"
         with lines.block(f"for (int64_t {lane} = {first}; {is_lane}; {lane} += {apart})"):
             if is_innermost:
-                self._write_inner_values(node.operands)
+                lines.add(*self._body.inner_declarations(node.operands))
                 lines.add(f"fw_take_{name}(&{result}, {self._element(node)});")
             else:
                 lines.add(f"fw_partial_{name} q{apart} = fw_start_{name}();")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusewire_kernels.codegen.bodies import TYPES, weight
-from fusewire_kernels.codegen.cuda.points import product_of, write_positions
+from fusewire_kernels.codegen.cuda.points import THREAD, THREADS, product_of, write_positions
 from fusewire_kernels.codegen.kernel import CarriedInput, PersistentPoints
 from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
@@ -39,9 +39,8 @@ def points_text(kernel: PersistentPoints) -> str:
         lines.add("/* Of the first iterations nothing is stored, and nothing is read again. */")
         lines.add("const int64_t still = loop.moving | loop.each ? 0 : count - loop.tail;")
         lines.add(f"const int64_t points = {product_of(range(body.dims))};")
-        first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
         lines.add("#pragma unroll 1")
-        with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
+        with lines.block(f"for (int64_t point = {THREAD}; point < points; point += {THREADS})"):
             write_positions(lines, range(body.dims), "point")
             _write_iterations(lines, body, kernel.carried)
     return template("persistent.cu") + lines.text()
