@@ -18,8 +18,9 @@ from fusewire_protos.unpacking import unpack_bounded
 
 T = TypeVar("T")
 
+SHORT_ITEM_BYTES = 16 << 10  # any item of at most so many bytes is unpacked within a millisecond
+
 _MOST_FIELDS = 13
-_SHORT_BYTES = 16 << 10  # any item of at most so many bytes is unpacked within a millisecond
 _ANY_LENGTH = 2**32 - 1
 _NOT_MSGPACK = (ValueError, msgpack.UnpackException)
 
@@ -72,7 +73,7 @@ class Reader(Generic[T]):
         try:
             self._walker.skip()
             self._end = end = self._walker.tell()
-            if end - begin <= _SHORT_BYTES:
+            if end - begin <= SHORT_ITEM_BYTES:
                 return unpack_bounded(self._raw[begin:end], self._longest)
         except _NOT_MSGPACK:
             end = len(self._raw)  # reading field by field below finds the error

@@ -30,7 +30,7 @@ def _read(raw: bytes) -> list[Entry]:
 
 def _read_by_fields(raw: bytes) -> list[Entry]:
     """As long items are read."""
-    with patch.object(reader, "_SHORT_BYTES", 0):
+    with patch.object(reader, "SHORT_ITEM_BYTES", 0):
         return _read(raw)
 
 
