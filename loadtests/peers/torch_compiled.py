@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loadtests.measuring.timing import elapsed_ns
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
 from loadtests.peers.torch_graph import GRAPH_STEPS, LoopGraph, captured
-from loadtests.peers.torch_loops import brought, torch_functions
+from loadtests.peers.torch_loops import brought, read_ns, torch_functions
 from loadtests.workloads.loops import Floats, Loop
 
 _DEFAULT, _REDUCE_OVERHEAD = "default", "reduce-overhead"
@@ -53,7 +52,7 @@ class TorchCompiled:
 
     def compiled_ns(self, name: str, steps: int) -> int:
         """Returns the time of so many calls of the compiled cell, until the host has what the loop reads."""
-        return elapsed_ns(lambda: brought(self._loops[name].read(self._run(name, steps))))
+        return read_ns(self._loops[name], lambda: self._run(name, steps))
 
     def reduced(self, name: str, steps: int) -> Floats:
         """Returns what `compiled` returns, by the mode that reduces overhead."""
@@ -61,7 +60,7 @@ class TorchCompiled:
 
     def reduced_ns(self, name: str, steps: int) -> int:
         """Returns what `compiled_ns` returns, by the mode that reduces overhead."""
-        return elapsed_ns(lambda: brought(self._loops[name].read(self._run_reduced(name, steps))))
+        return read_ns(self._loops[name], lambda: self._run_reduced(name, steps))
 
     def graphed(self, name: str, steps: int) -> Floats:
         """Returns what `compiled` returns, but replays a graph of 100 cells. `steps` must be a multiple of 100."""
@@ -69,7 +68,7 @@ class TorchCompiled:
 
     def graphed_ns(self, name: str, steps: int) -> int:
         """Returns what `compiled_ns` returns, but replays a graph of 100 cells."""
-        return elapsed_ns(lambda: brought(self._loops[name].read(self._replay(name, steps))))
+        return read_ns(self._loops[name], lambda: self._replay(name, steps))
 
     def _run(self, name: str, steps: int) -> Any:
         cell = self._cell(name, _DEFAULT)

@@ -5,7 +5,7 @@ torch is imported in that process only, so that machines without torch can list 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any
@@ -49,8 +49,7 @@ class TorchLoops:
 
     def run_ns(self, name: str, steps: int) -> int:
         """Returns the time of `steps` steps, until the host has the part of the state that the loop reads."""
-        read = self._loops[name].read
-        return elapsed_ns(lambda: brought(read(self._run(name, steps))))
+        return read_ns(self._loops[name], lambda: self._run(name, steps))
 
     def replayed(self, name: str, steps: int) -> Floats:
         """Returns what `result` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
@@ -58,8 +57,7 @@ class TorchLoops:
 
     def replay_ns(self, name: str, steps: int) -> int:
         """Returns what `run_ns` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
-        read = self._loops[name].read
-        return elapsed_ns(lambda: brought(read(self._replay(name, steps))))
+        return read_ns(self._loops[name], lambda: self._replay(name, steps))
 
     def _on_gpu(self, operands: Any) -> Any:
         arrays = (np.ascontiguousarray(operand) for operand in operands)
@@ -87,6 +85,11 @@ class TorchLoops:
 
 def torch_functions(torch: Any) -> Functions:
     return Functions(torch.sigmoid, torch.tanh, torch.relu, torch.sqrt, torch.concat)
+
+
+def read_ns(loop: Loop, run: Callable[[], Any]) -> int:
+    """Returns the time of `run`, which returns a state, until the host has the part of it that the loop reads."""
+    return elapsed_ns(lambda: brought(loop.read(run())))
 
 
 def brought(value: Any) -> Floats:

@@ -46,7 +46,7 @@ def document_of(options: Options, result: LoadResult, server: Document, machine:
         "peer": None if result.peer is None else _peer(options, load.run, result.peer),
         "by_session": _by_session(load),
         "phases": _phases(load.run),
-        "timeline": _timeline(load.run, options),
+        "timeline": _timeline(load.run),
         "server": server,
         "machine": dict(machine),
     }
@@ -228,7 +228,7 @@ def _phases(run: Run) -> Document | None:
     return phases
 
 
-def _timeline(run: Run, options: Options) -> list[Document]:
+def _timeline(run: Run) -> list[Document]:
     """Divides the whole load, warm-up included, into ten intervals for each window. Returns their summaries."""
     first_ns, measured_ns, last_ns = run.edges[0].at_ns, run.first.at_ns, run.last.at_ns
     spans = (first_ns, measured_ns, len(run.windows) - MEASURED_WINDOWS), (measured_ns, last_ns, MEASURED_WINDOWS)

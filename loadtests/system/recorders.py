@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from fusewire._recording import implementation
 from loadtests.measuring.errors import NotMeasured
 
 COMPILED, PYTHON = "compiled", "python"
-_VARIABLE = "FUSEWIRE_RECORDER"
 _COMPILED_MODULE = "fusewire._recording.compiled_recorder"
 
 
@@ -22,11 +22,11 @@ def recording_by(recorder: str) -> Iterator[None]:
     """
     if recorder == COMPILED and find_spec(_COMPILED_MODULE) is None:
         raise NotMeasured("the compiled recorder was not built: run `make recorder`")
-    before = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = recorder
+    before = os.environ.get(implementation.VARIABLE)
+    os.environ[implementation.VARIABLE] = recorder
     try:
         yield
     finally:
-        os.environ.pop(_VARIABLE)
+        os.environ.pop(implementation.VARIABLE)
         if before is not None:
-            os.environ[_VARIABLE] = before
+            os.environ[implementation.VARIABLE] = before
