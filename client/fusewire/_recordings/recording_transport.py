@@ -16,14 +16,13 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 class RecordingTransport:
     """Passes all calls on to another transport. The recording begins when the transport is opened."""
 
-    def __init__(self, inner: Transport, writer: RecordWriter, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, inner: Transport, writer: RecordWriter) -> None:
         self._inner = inner
         self._writer = writer
-        self._now_ns = now_ns
         self._began_ns = 0
 
     def open(self, peer: Peer) -> None:
-        self._began_ns = self._now_ns()
+        self._began_ns = time.monotonic_ns()
         self._inner.open(_RecordedPeer(peer, self._writer, self._at_ns))
 
     def wake(self) -> None:
@@ -54,7 +53,7 @@ class RecordingTransport:
         self._inner.wait_closed(timeout_s)
 
     def _at_ns(self) -> int:
-        return self._now_ns() - self._began_ns
+        return time.monotonic_ns() - self._began_ns
 
 
 class _RecordedPeer:
