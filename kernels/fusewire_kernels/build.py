@@ -96,7 +96,7 @@ def build_plan(program: Program, dialect: str, most_rows: int = ROWS_THAT_CHOOSE
     return written_in(dialect, design(program, for_gpu=dialect == "cuda"), most_rows)
 
 
-def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) -> Plan:
+def written_in(dialect: str, plan: Design, most_rows: int) -> Plan:
     """Returns the plan of a design, as `build_plan` does. Only CUDA has persistent kernels."""
     sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}
     if dialect != "cuda":
@@ -104,7 +104,7 @@ def written_in(dialect: str, plan: Design, most_rows: int = ROWS_THAT_CHOOSE) ->
     return _with_persistent(plan, write(plan, _launched(plan, sources, most_rows)))
 
 
-def design(program: Program, *, for_gpu: bool = False) -> Design:
+def design(program: Program, *, for_gpu: bool) -> Design:
     """Returns the design of a program by all passes up to the arena. `for_gpu` is as in `OpBuilder`."""
     return design_of(program, build_graph(program, for_gpu=for_gpu))
 

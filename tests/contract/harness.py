@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fusewire_kernels.build import design, written_in
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
-from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import Attributes, Op
@@ -91,8 +91,8 @@ class _Addresses(NamedTuple):
 
 
 def _plan_of(job: Job, dialect: str) -> Plan:
-    made = design(job.program) if job.is_fused else design_separately(job.program)
-    return written_in(dialect, made)
+    made = design(job.program, for_gpu=False) if job.is_fused else design_separately(job.program)
+    return written_in(dialect, made, ROWS_THAT_CHOOSE)
 
 
 class Runner:

@@ -252,7 +252,7 @@ _PROGRAMS = (
 
 
 def _kernels(program: Program) -> set[str]:
-    return set(design(program).kernels)
+    return set(design(program, for_gpu=False).kernels)
 
 
 @pytest.mark.parametrize("of_batch", _PROGRAMS)

@@ -18,7 +18,7 @@ from tests.kernels.verified import verify
 
 def design_separately(program: Program) -> Design:
     """What a plan computes and where, one value a launch. Raises ServerFault if a rule of plans is broken."""
-    graph = build_graph(program)
+    graph = build_graph(program, for_gpu=False)
     fusion = separate(graph)
     instances = lower(fusion)
     launches = [GroupedLaunch(instance.lowered, (group,)) for group, instance in enumerate(instances)]

@@ -75,7 +75,7 @@ def _assert_means_the_same(
     _assert_same(run_program(program, inputs, scalars, starts, fuse=True), wanted)
     _assert_same(run_program(program, inputs, scalars, starts, fuse=False), wanted)
     _assert_same(run_program(program, inputs, scalars, starts, for_gpu=True), wanted)
-    for donation in plan_without_text(design(program)).donations:
+    for donation in plan_without_text(design(program, for_gpu=False)).donations:
         _assert_same(run_program(program, inputs, scalars, starts, donated=[donation]), wanted)
 
 
@@ -90,7 +90,7 @@ def test_a_row_that_is_repeated_is_reduced_along_the_batch(name: str) -> None:
 
 
 def test_a_loop_body_of_a_product_and_pointwise_ops_takes_one_launch_a_step() -> None:
-    assert _launches(design(_rnn(3))) == ["1 product"] * 3
+    assert _launches(design(_rnn(3), for_gpu=False)) == ["1 product"] * 3
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.uint8])
@@ -131,7 +131,7 @@ def test_a_result_of_an_epilogue_is_written_over_its_operand_and_never_over_one_
 
 
 def test_repeated_loop_bodies_share_their_kernels_and_their_arena() -> None:
-    few, many = design(_rnn(3)), design(_rnn(9))
+    few, many = design(_rnn(3), for_gpu=False), design(_rnn(9), for_gpu=False)
     assert len(many.kernels) == 1
     assert many.arena.size_bytes == few.arena.size_bytes
 
@@ -142,14 +142,14 @@ def test_a_new_size_needs_no_new_kernel() -> None:
         x = writer.input(rows, columns)
         return writer.program(writer.softmax(x, axes=(1,)))
 
-    assert design(softmax(4, 8)).kernels == design(softmax(16, 100)).kernels
+    assert design(softmax(4, 8), for_gpu=False).kernels == design(softmax(16, 100), for_gpu=False).kernels
 
 
 def test_layer_norm_and_tanh_are_one_launch() -> None:
     writer = Writer()
     x, epsilon = writer.input(5, 8), writer.scalar()
     program = writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,))))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program), [1e-5])
 
 
@@ -158,7 +158,7 @@ def test_layer_norm_and_tanh_are_one_launch() -> None:
 def test_a_softmax_is_one_launch(name: str, columns: int) -> None:
     writer = Writer()
     program = writer.program(getattr(writer, name)(writer.input(5, columns), axes=(1,)))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -168,7 +168,7 @@ def test_the_negative_log_likelihood_of_a_log_softmax_is_one_launch() -> None:
     chosen = writer.one_hot(labels, classes=8, dtype=dtypes.float32.code)
     likely = writer.sum(writer.multiply(writer.log_softmax(x, axes=(1,)), chosen), axes=(1,), keepdims=False)
     program = writer.program(writer.negative(likely))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -177,7 +177,7 @@ def test_a_root_mean_square_norm_is_one_launch() -> None:
     x, gain, epsilon = writer.input(5, 8), writer.input(8), writer.scalar()
     mean = writer.mean(writer.square(x), axes=(1,), keepdims=True)
     program = writer.program(writer.multiply(writer.divide(x, writer.sqrt(writer.add(mean, epsilon))), gain))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program), [1e-5])
 
 
@@ -185,7 +185,7 @@ def test_a_product_with_a_transposed_weight_copies_nothing() -> None:
     writer = Writer()
     x, w = writer.input(5, 8), writer.input(6, 8)
     program = writer.program(writer.matmul(x, writer.transpose(w, permutation=(1, 0))))
-    assert _launches(design(program)) == ["1 product"]
+    assert _launches(design(program, for_gpu=False)) == ["1 product"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -195,7 +195,7 @@ def test_the_pieces_of_a_split_are_one_launch_that_writes_straight_into_their_co
     pieces = [writer.slice(x, (1,), (4,)) for _ in range(16)]
     results = [writer.tanh(writer.layer_norm(piece, epsilon, axes=(1,))) for piece in pieces]
     program = writer.program(writer.concat(*results, axis=1))
-    plan = design(program)
+    plan = design(program, for_gpu=False)
     assert _launches(plan) == ["16 loops"]
     assert plan.arena.size_bytes == 0
     _assert_means_the_same(program, random_inputs(program), [1e-5], [4 * piece for piece in range(16)])
@@ -206,7 +206,7 @@ def test_independent_blocks_are_instances_of_the_same_launches() -> None:
     x = writer.input(4, 8)
     weights = [writer.input(8, 8) for _ in range(5)]
     program = writer.program(*(writer.relu(writer.matmul(x, weight)) for weight in weights))
-    assert _launches(design(program)) == ["5 product"]
+    assert _launches(design(program, for_gpu=False)) == ["5 product"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -218,7 +218,7 @@ def test_an_optimiser_step_with_three_results_is_one_launch() -> None:
     new_v = writer.add(writer.multiply(v, decay), writer.square(g))
     new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
     program = writer.program(new_p, new_m, new_v)
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
 
 
@@ -230,7 +230,7 @@ def test_an_optimiser_step_of_which_one_result_is_dead_stores_the_others_in_one_
     new_v = writer.add(writer.multiply(v, decay), writer.square(g))
     new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
     program = writer.program(new_p, new_m)
-    (launch,) = design(program).launches
+    (launch,) = design(program, for_gpu=False).launches
     assert isinstance(launch.lowered.kernel, LoopKernel)
     assert len(launch.lowered.kernel.stores) == 2
     _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
@@ -243,7 +243,7 @@ def test_a_mask_made_of_positions_is_computed_where_it_is_used() -> None:
     position = writer.arange(zero, one, length=6, dtype=dtypes.int64.code)
     mask = writer.less_equal(position, writer.reshape(position, shape=(6, 1)))
     program = writer.program(writer.softmax(writer.where(mask, x, fill), axes=(2,)))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program), [0, 1, -1e9])
 
 
@@ -275,7 +275,7 @@ def test_a_reshape_does_not_end_fusion() -> None:
     groups = writer.reshape(writer.add(x, bias), shape=(4, 3, 4))
     normal = writer.reshape(writer.layer_norm(groups, epsilon, axes=(2,)), shape=(4, 12))
     program = writer.program(writer.multiply(normal, bias))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program), [1e-5])
 
 
@@ -283,7 +283,7 @@ def test_a_live_transpose_is_stored_by_the_kernel_that_computes_it() -> None:
     writer = Writer()
     y = writer.tanh(writer.input(3, 5))
     program = writer.program(y, writer.transpose(y, permutation=(1, 0)))
-    assert _launches(design(program)) == ["1 loops"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -292,7 +292,7 @@ def test_a_value_that_needs_another_launch_in_between_is_not_fused_across_it() -
     x, w = writer.input(4, 4), writer.input(4, 4)
     y = writer.tanh(x)
     program = writer.program(writer.add(y, writer.matmul(y, w)))
-    assert _launches(design(program)) == ["1 loops", "1 product"]
+    assert _launches(design(program, for_gpu=False)) == ["1 loops", "1 product"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -301,7 +301,7 @@ def test_ops_that_nothing_live_needs_are_not_planned() -> None:
     x = writer.input(4, 4)
     kept = writer.tanh(x)
     writer.matmul(kept, x)
-    assert _launches(design(writer.program(kept))) == ["1 loops"]
+    assert _launches(design(writer.program(kept), for_gpu=False)) == ["1 loops"]
 
 
 def test_repeated_assignments_to_one_array_copy_it_once() -> None:
@@ -310,7 +310,7 @@ def test_repeated_assignments_to_one_array_copy_it_once() -> None:
     first = writer.assign_slice(x, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
     second = writer.assign_slice(first, value, axes=(0,), lengths=(2,), steps=(2,), dropped=())
     program = writer.program(second)
-    assert _launches(design(program)) == ["1 loops"] * 3
+    assert _launches(design(program, for_gpu=False)) == ["1 loops"] * 3
     _assert_means_the_same(program, random_inputs(program), [], [1, 3])
 
 
@@ -327,7 +327,7 @@ def test_an_array_that_is_read_after_an_assignment_to_it_keeps_its_elements() ->
 def test_reductions_of_nothing_are_constants(name: str) -> None:
     writer = Writer()
     program = writer.program(writer.op(name, writer.input(3, 0), attributes=((1,), False)))
-    assert len(design(program).launches) == 1
+    assert len(design(program, for_gpu=False).launches) == 1
     with np.errstate(all="ignore"):
         _assert_means_the_same(program, random_inputs(program))
 
@@ -335,7 +335,7 @@ def test_reductions_of_nothing_are_constants(name: str) -> None:
 def test_arrays_without_elements_need_no_launch() -> None:
     writer = Writer()
     program = writer.program(writer.tanh(writer.input(3, 0)))
-    assert design(program).launches == []
+    assert design(program, for_gpu=False).launches == []
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -348,7 +348,7 @@ def test_a_kernel_stays_within_its_limits() -> None:
     for _ in range(300):
         total = writer.negative(total)
     program = writer.program(total)
-    plan = design(program)
+    plan = design(program, for_gpu=False)
     kernels = [kernel for kernel in plan.kernels.values() if isinstance(kernel, LoopKernel)]
     assert max(len(kernel.inputs) + len(kernel.stores) for kernel in kernels) <= 30
     assert max(len(kernel.nodes) for kernel in kernels) <= 200
@@ -357,7 +357,7 @@ def test_a_kernel_stays_within_its_limits() -> None:
 
 def _widest(program: Program) -> int:
     """The arrays of the kernel that has most of them."""
-    return max(len(instance.operands) - _scalars(instance) for instance in design(program).instances)
+    return max(len(instance.operands) - _scalars(instance) for instance in design(program, for_gpu=False).instances)
 
 
 def _scalars(instance: Instance) -> int:
@@ -390,7 +390,7 @@ def test_a_chain_of_many_temporaries_stays_one_kernel() -> None:
     y = writer.negative(writer.input(7))
     for _ in range(50):
         y = writer.multiply(writer.tanh(y), writer.add(y, y))
-    assert len(design(writer.program(y)).launches) == 1
+    assert len(design(writer.program(y), for_gpu=False).launches) == 1
 
 
 def test_the_reductions_of_a_kernel_are_bounded() -> None:
@@ -399,7 +399,7 @@ def test_the_reductions_of_a_kernel_are_bounded() -> None:
     y = writer.negative(x)
     found = [writer.argmax(writer.add(y, scalar), axes=(0,), keepdims=False) for scalar in scalars]
     program = writer.program(*found)
-    kernels = [kernel for kernel in design(program).kernels.values() if isinstance(kernel, LoopKernel)]
+    kernels = [kernel for kernel in design(program, for_gpu=False).kernels.values() if isinstance(kernel, LoopKernel)]
     assert max(sum(node.op == "reduce" for node in kernel.nodes) for kernel in kernels) == 8
     _assert_means_the_same(program, random_inputs(program), [0.5 * number for number in range(30)])
 
@@ -407,7 +407,7 @@ def test_the_reductions_of_a_kernel_are_bounded() -> None:
 def test_one_scalar_used_twice_is_one_argument() -> None:
     writer = Writer()
     x, s = writer.input(4), writer.scalar()
-    (kernel,) = design(writer.program(writer.multiply(writer.add(x, s), s))).kernels.values()
+    (kernel,) = design(writer.program(writer.multiply(writer.add(x, s), s)), for_gpu=False).kernels.values()
     assert isinstance(kernel, LoopKernel)
     assert len(kernel.inputs) == 2
 

@@ -14,7 +14,7 @@ from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.graph.graph import Form, Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.memory.arena import Arena
-from fusewire_kernels.plan.plan import Donation
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Donation
 from fusewire_kernels.verify import verify_donations
 from fusewire_protos.errors import ServerFault
 from fusewire_protos.ops import dtypes
@@ -26,7 +26,7 @@ from tests.kernels.verified import verify
 def _sound() -> Design:
     writer = Writer()
     x, w = writer.input(8, 8), writer.input(8, 8)
-    return design(writer.program(writer.matmul(writer.softmax(writer.matmul(x, w), axes=(1,)), w)))
+    return design(writer.program(writer.matmul(writer.softmax(writer.matmul(x, w), axes=(1,)), w)), for_gpu=False)
 
 
 def test_a_sound_plan_passes() -> None:
@@ -142,7 +142,7 @@ def test_a_value_that_is_computed_again_of_what_its_group_lacks_is_found() -> No
     writer = Writer()
     x, start, step = writer.input(4), writer.scalar(), writer.scalar()
     ramp = writer.arange(start, step, length=4, dtype=dtypes.float32.code)
-    plan = design(writer.program(writer.add(x, ramp)))
+    plan = design(writer.program(writer.add(x, ramp)), for_gpu=False)
     verify(plan)
     (group,) = plan.fusion.groups
     group.inlined = frozenset(sorted(group.inlined)[1:])
@@ -162,7 +162,7 @@ def test_a_value_that_is_computed_twice_is_found() -> None:
 def test_an_element_that_is_not_written_exactly_once_is_found(offset: int) -> None:
     writer = Writer()
     x, y = writer.input(4), writer.input(4)
-    plan = design(writer.program(writer.concat(x, y, axis=0)))
+    plan = design(writer.program(writer.concat(x, y, axis=0)), for_gpu=False)
     verify(plan)
     (result,) = plan.graph.outputs
     last = max(number for number, value in enumerate(plan.graph.values) if value.target is not None)
@@ -175,7 +175,7 @@ def _with_late_reader() -> Design:
     writer = Writer()
     x = writer.input(3, 3)
     y = writer.tanh(x)
-    return design(writer.program(y, writer.matmul(y, x), writer.sum(x, axes=(0,), keepdims=False)))
+    return design(writer.program(y, writer.matmul(y, x), writer.sum(x, axes=(0,), keepdims=False)), for_gpu=False)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_result_that_is_written_over_an_input_still_to_be_read_is_found(donate
 def test_a_result_that_is_written_over_an_input_at_other_points_is_found() -> None:
     writer = Writer()
     x, y = writer.input(3, 3), writer.input(3, 3)
-    plan = design(writer.program(writer.add(x, writer.transpose(y, permutation=(1, 0)))))
+    plan = design(writer.program(writer.add(x, writer.transpose(y, permutation=(1, 0)))), for_gpu=False)
     verify_donations(plan, [Donation(0, 0)])
     with pytest.raises(ServerFault, match="reads input 1 after result 0"):
         verify_donations(plan, [Donation(1, 0)])
@@ -250,7 +250,7 @@ def test_a_pass_that_breaks_a_rule_is_named_before_the_next_begins(
     made_by = getattr(build, function)
     monkeypatch.setattr(build, function, lambda *operands, **options: spoil(made_by(*operands, **options)))
     with pytest.raises(ServerFault, match=rf"\(pass: {name}\)"):
-        written_in("c", design(_of_products()))
+        written_in("c", design(_of_products(), for_gpu=False), ROWS_THAT_CHOOSE)
 
 
 def _of_products() -> Program:

@@ -15,7 +15,7 @@ from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program, ProgramOp
 
 
-def build_graph(program: Program, *, for_gpu: bool = False) -> Graph:
+def build_graph(program: Program, *, for_gpu: bool) -> Graph:
     """The graph of a program. `for_gpu` is as in `OpBuilder`."""
     construction = _Construction(program, needed_ops(program), for_gpu=for_gpu)
     construction.add_ops()

@@ -76,7 +76,7 @@ class OpCache:
     ops and drops the op that programs have used least recently. A prepared op holds its kernel, and so keeps it loaded.
     """
 
-    def __init__(self, library: Any, *, is_library_exact: bool = True, most_ops: int = MOST_OPS) -> None:
+    def __init__(self, library: Any, *, is_library_exact: bool, most_ops: int = MOST_OPS) -> None:
         self.library = library
         self._is_library_exact = is_library_exact
         self._most_ops = most_ops

@@ -179,7 +179,7 @@ class TimeShares:
         return not waits and now_ns < self._until_ns
 
 
-def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:
+def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int) -> list[Run]:
     """Chooses the runs that give back their reservations so that `lacking_bytes` more are free, the largest first.
 
     Only runs that reserve more than `above_bytes` are chosen. The list is empty if all such runs together free too

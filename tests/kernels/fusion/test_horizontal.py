@@ -9,7 +9,7 @@ from tests.kernels.programs import Writer
 
 
 def _launches(program: Program) -> list[GroupedLaunch]:
-    return design(program).launches
+    return design(program, for_gpu=False).launches
 
 
 def test_equal_independent_groups_are_one_launch() -> None:

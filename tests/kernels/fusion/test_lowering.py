@@ -16,7 +16,7 @@ _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY
 
 
 def _instances(program: Program) -> list[Instance]:
-    return design(program).instances
+    return design(program, for_gpu=False).instances
 
 
 def _loops(program: Program) -> tuple[LoopKernel, tuple[int, ...]]:
@@ -33,7 +33,7 @@ def _product(program: Program) -> tuple[ProductKernel, tuple[int, ...]]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_groups_of_known_kinds_are_lowered_like_any_other(seed: int) -> None:
-    fusion = design(random_program(seed, most_ops=100).program).fusion
+    fusion = design(random_program(seed, most_ops=100).program, for_gpu=False).fusion
     of_no_kind = tuple([value._replace(kind=None) for value in fusion.graph.values])
     assert lower(fusion) == lower(fusion._replace(graph=fusion.graph._replace(values=of_no_kind)))
 

@@ -266,7 +266,7 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
     h, w = writer.input(4, 8), writer.input(8, 8)
     lowered = writer.subtract(h, writer.max(h, axes=(1,), keepdims=True))
     following = writer.tanh(writer.matmul(lowered, w))
-    made = design(writer.program(following, carried=[(h, following)]))
+    made = design(writer.program(following, carried=[(h, following)]), for_gpu=False)
     found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
@@ -275,7 +275,7 @@ def test_what_is_multiplied_and_what_is_reduced_are_exchanged_apart() -> None:
 
 
 def test_what_lies_side_by_side_is_exchanged_in_parts() -> None:
-    made = design(joined(5, 60))
+    made = design(joined(5, 60), for_gpu=False)
     found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
@@ -284,7 +284,7 @@ def test_what_lies_side_by_side_is_exchanged_in_parts() -> None:
 
 
 def test_what_is_multiplied_and_reduced_is_exchanged_once() -> None:
-    made = design(descending(200, 20))
+    made = design(descending(200, 20), for_gpu=False)
     found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)

@@ -17,7 +17,7 @@ ELEMENTS = 12
 
 def _recomputed(program: Program, stored: set[str]) -> int:
     """Of one kernel of all that has no input's place, of which the bodies in `stored` are stored."""
-    values = build_graph(program).values
+    values = build_graph(program, for_gpu=False).values
     members = [number for number, value in enumerate(values) if value.operands]
     return recomputed_weight(values, members, ELEMENTS, lambda number: values[number].body in stored)
 

@@ -29,7 +29,7 @@ def _reasons(program: Program) -> set[str]:
 
 
 def _fusion(program: Program) -> Fusion:
-    return design(program).fusion
+    return design(program, for_gpu=False).fusion
 
 
 def test_a_chain_is_one_group() -> None:

@@ -19,7 +19,7 @@ from tests.kernels.programs import Writer, random_program
 
 
 def _computed(program: Program) -> list[Value]:
-    graph = build_graph(program)
+    graph = build_graph(program, for_gpu=False)
     leaves = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
     return [
         value
@@ -73,7 +73,7 @@ def test_ops_over_operands_that_look_alike_become_values_of_one_kind() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_values_of_one_kind_differ_in_origin_and_in_what_they_view_alone(seed: int) -> None:
-    graph = build_graph(random_program(seed, most_ops=100).program)
+    graph = build_graph(random_program(seed, most_ops=100).program, for_gpu=False)
     of_kind: dict[int, set[object]] = {}
     for value in graph.values:
         if value.kind is not None:
@@ -114,14 +114,14 @@ def test_a_reshape_that_strides_cannot_express_copies() -> None:
 
 def test_a_live_reshape_of_a_computed_value_is_its_buffer() -> None:
     writer = Writer()
-    graph = build_graph(writer.program(writer.reshape(writer.tanh(writer.input(2, 3)), shape=(6,))))
+    graph = build_graph(writer.program(writer.reshape(writer.tanh(writer.input(2, 3)), shape=(6,))), for_gpu=False)
     assert _output(graph).body == "tanh"
 
 
 def test_two_live_results_of_one_value_have_two_buffers() -> None:
     writer = Writer()
     y = writer.tanh(writer.input(2, 3))
-    graph = build_graph(writer.program(y, writer.reshape(y, shape=(6,))))
+    graph = build_graph(writer.program(y, writer.reshape(y, shape=(6,))), for_gpu=False)
     assert len(set(graph.outputs)) == 2
 
 
@@ -160,7 +160,7 @@ def test_an_assignment_stores_after_the_copy_of_its_target() -> None:
     writer = Writer()
     x, value = writer.input(6), writer.input(2)
     result = writer.assign_slice(x, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
-    graph = build_graph(writer.program(result))
+    graph = build_graph(writer.program(result), for_gpu=False)
     copy, part = (number for number, value in enumerate(graph.values) if value.form is Form.STORE)
     assert graph.values[part].after == (copy,)
 
@@ -184,7 +184,7 @@ def test_an_assignment_to_all_elements_from_the_back_is_stored() -> None:
     writer = Writer()
     x, value = writer.input(3), writer.input(3)
     assigned = writer.assign_slice(x, value, axes=(0,), lengths=(3,), steps=(-1,), dropped=())
-    graph = build_graph(writer.program(assigned))
+    graph = build_graph(writer.program(assigned), for_gpu=False)
     assert [value.form for value in graph.values if value.after] == [Form.STORE]
 
 

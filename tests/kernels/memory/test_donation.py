@@ -11,7 +11,7 @@ from tests.kernels.programs import Writer
 
 
 def _donations(program: Program) -> set[Donation]:
-    return set(plan_without_text(design(program)).donations)
+    return set(plan_without_text(design(program, for_gpu=False)).donations)
 
 
 def test_a_pointwise_result_may_lie_on_its_operand() -> None:
@@ -96,5 +96,5 @@ def test_of_many_inputs_a_few_are_found_that_are_read_last() -> None:
     result = matrices[0]
     for matrix in matrices[1:]:
         result = writer.matmul(result, matrix)
-    found = [donation.input for donation in plan_without_text(design(writer.program(result))).donations]
+    found = [donation.input for donation in plan_without_text(design(writer.program(result), for_gpu=False)).donations]
     assert found == [5, 4, 3, 2]

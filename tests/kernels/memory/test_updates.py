@@ -13,7 +13,7 @@ ROW = ((0,), (1,), (1,), ())
 
 
 def planned(program: Program) -> Plan:
-    return plan_without_text(design(program))
+    return plan_without_text(design(program, for_gpu=False))
 
 
 def assigned(writer: Writer, y: int, value: int) -> int:
@@ -70,13 +70,13 @@ def computed_from_itself(rows: int) -> Program:
 
 
 def test_one_of_which_a_row_is_computed_from_itself_is_updated_by_a_kernel_behind() -> None:
-    made = design(computed_from_itself(4))
+    made = design(computed_from_itself(4), for_gpu=False)
     assert made.updates == (Donation(0, 0),)
     assert len(made.launches) == 3  # what is computed, the copy, and the change
 
 
 def test_one_of_which_most_is_computed_from_itself_is_copied() -> None:
-    made = design(computed_from_itself(3))
+    made = design(computed_from_itself(3), for_gpu=False)
     assert made.updates == ()
     assert len(made.launches) == 2
 
@@ -85,7 +85,7 @@ def test_one_that_is_not_carried_is_not_read_by_a_kernel_of_its_own() -> None:
     writer = Writer()
     y = writer.input(4, 3)
     changed = assigned(writer, y, writer.tanh(writer.slice(y, (0,), (1,))))
-    assert len(design(writer.program(changed)).launches) == 2
+    assert len(design(writer.program(changed), for_gpu=False).launches) == 2
 
 
 def test_slices_of_a_product_of_its_row_are_computed_before_it_changes() -> None:

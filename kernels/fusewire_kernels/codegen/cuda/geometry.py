@@ -175,7 +175,7 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     return _grid_of_product(outer, height, width, instances * min(rows, ROWS_THAT_CHOOSE))
 
 
-def entries(layout: Layout, sizes: Sequence[int], instances: int, most_rows: int = ROWS_THAT_CHOOSE) -> frozenset[str]:
+def entries(layout: Layout, sizes: Sequence[int], instances: int, most_rows: int) -> frozenset[str]:
     """Returns the entries of all grids of a kernel over `sizes` with so many instances, of one to `most_rows` rows."""
     schedule, rank = layout
     if schedule is not Schedule.PRODUCT:

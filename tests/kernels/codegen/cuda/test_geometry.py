@@ -22,6 +22,7 @@ from fusewire_kernels.codegen.cuda.geometry import (
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.ops.order import CHUNK, LANES
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE
 from tests.kernels.codegen.kernels_of_note import NOTED
 
 MOST_THREADS = 1024
@@ -86,7 +87,7 @@ def test_rows_are_kept_in_registers_unless_they_are_long() -> None:
 def test_many_narrow_rows_share_warps_in_one_instance_or_in_many(rows: int, instances: int, entry: str) -> None:
     layout = Layout(Schedule.REGISTER_ROWS, 1)
     assert grid(layout, (rows, 64), instances, 1).entry == entry
-    assert entries(layout, (rows, 64), instances) == {entry}
+    assert entries(layout, (rows, 64), instances, ROWS_THAT_CHOOSE) == {entry}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_rows(
     rows: int, columns: int, names: set[str]
 ) -> None:
     layout, sizes = Layout(Schedule.PRODUCT, 0), (rows, columns, 256)
-    assert entries(layout, sizes, 1) == names
+    assert entries(layout, sizes, 1, ROWS_THAT_CHOOSE) == names
     assert {_product_grid(rows, columns, copies).entry for copies in (1, 2, 4, 8, 16, 32, 64, 128, 1000)} == names
     assert entries(layout, sizes, 1, most_rows=1) == {_product_grid(rows, columns, 1).entry}
 
@@ -154,12 +155,12 @@ def test_the_entries_of_a_product_are_those_of_its_grids_for_any_number_of_rows(
 def test_the_entries_of_several_products_are_those_of_all_together(instances: int) -> None:
     layout, sizes = Layout(Schedule.PRODUCT, 0), (64, 256, 256)
     chosen = {grid(layout, sizes, instances, rows).entry for rows in range(1, 40)}
-    assert entries(layout, sizes, instances) == chosen
+    assert entries(layout, sizes, instances, ROWS_THAT_CHOOSE) == chosen
 
 
 def test_a_kernel_of_rows_has_the_one_entry_for_their_length() -> None:
-    assert entries(Layout(Schedule.REGISTER_ROWS, 1), (100, CHUNK), 1) == {"_whole"}
-    assert entries(Layout(Schedule.POINTS, 1), (100,), 1) == {""}
+    assert entries(Layout(Schedule.REGISTER_ROWS, 1), (100, CHUNK), 1, ROWS_THAT_CHOOSE) == {"_whole"}
+    assert entries(Layout(Schedule.POINTS, 1), (100,), 1, ROWS_THAT_CHOOSE) == {""}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_a_thread_takes_a_whole_point_if_very_many_have_few_elements(
     schedule: Schedule, points: int, extent: int, entry: str
 ) -> None:
     assert grid(Layout(schedule, 1), (points, extent), 1, 1).entry == entry
-    assert entries(Layout(schedule, 1), (points, extent), 1) == {entry}
+    assert entries(Layout(schedule, 1), (points, extent), 1, ROWS_THAT_CHOOSE) == {entry}
 
 
 def test_a_thread_takes_one_point_until_the_device_is_full() -> None:

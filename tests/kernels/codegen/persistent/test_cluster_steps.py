@@ -13,7 +13,7 @@ from tests.kernels.loops_of_note import driven, gated, leaky, recurrent, stacked
 
 
 def steps_in(program: Program) -> list[Step]:
-    made = design(program)
+    made = design(program, for_gpu=False)
     found = persistent_of(made.program, made.graph, made.instances, made.launches, made.updates)
     assert isinstance(found, Persistent)
     assert isinstance(found.kernel, PersistentCluster)
