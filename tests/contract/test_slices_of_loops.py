@@ -26,7 +26,8 @@ from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.unfinished_orders import Progress, UnfinishedOrders
+from fusewire_server.scheduling.time_shares import Progress
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 from fusewire_server.sessions.loop_entry import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.contract.harness import Runner

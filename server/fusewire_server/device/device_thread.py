@@ -27,16 +27,9 @@ from fusewire_server.device.orders import Broken, Order, Read, Report, Run, goes
 from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.device.sliced_run import SlicedRun
 from fusewire_server.device.tier0 import Tier0
+from fusewire_server.scheduling.time_shares import LOOK_S, PAUSE_S, SLICE_NS, Progress, TimeShares, Waiting
 from fusewire_server.scheduling.turns import Turns
-from fusewire_server.scheduling.unfinished_orders import (
-    LOOK_S,
-    PAUSE_S,
-    SLICE_NS,
-    Progress,
-    TimeShares,
-    UnfinishedOrders,
-    Waiting,
-)
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 
 
 class DeviceThread:

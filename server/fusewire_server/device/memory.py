@@ -1,7 +1,7 @@
 """Counts and hands out device memory, and takes back reservations when memory is short.
 
 A row that runs op by op reserves memory for its intermediate values, because these values lie in no block. If another
-order needs that memory, the row gives its reservation back and starts again (see `unfinished_orders`). So a reservation
+order needs that memory, the row gives its reservation back and starts again (see `giving_way`). So a reservation
 makes no other order fail or wait. All functions run on the device thread, unless said otherwise.
 """
 
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.orders import Order, Release, values_needed
-from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders, giving_way
+from fusewire_server.scheduling.giving_way import giving_way
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 from fusewire_server.sessions.session import Value
 
 MOST_RETREATS = 3  # how often a run gives up its reservation for other orders before the run is refused memory

@@ -10,7 +10,7 @@ from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.large_read import LargeRead
 from fusewire_server.device.orders import Brought, Missing, Read, no_room_on_host
-from fusewire_server.scheduling.unfinished_orders import Progress
+from fusewire_server.scheduling.time_shares import Progress
 
 log = logging.getLogger("fusewire.device")
 

@@ -11,7 +11,7 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.device.tier0 import OpByOp
-from fusewire_server.scheduling.unfinished_orders import Progress
+from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import Row, SessionState
 
 log = logging.getLogger("fusewire.device")

@@ -203,7 +203,7 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
 
 
 def _end_slices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("scheduling.unfinished_orders", "device.device_thread"):
+    for module in ("scheduling.time_shares", "device.device_thread"):
         monkeypatch.setattr(f"fusewire_server.{module}.SLICE_NS", 0)
 
 
