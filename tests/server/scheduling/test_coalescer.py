@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.plan import Cost
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Accounts, Batch, BatchEnd, Coalescer
+from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Batch, BatchEnd, Coalescer
 from fusewire_server.sessions.session import Row, Session
 from tests.server.parts import addition, chain, entry_of, pair, queued_row, session
 from tests.server.world import planned
@@ -249,37 +249,6 @@ def test_every_row_goes_out_once_in_its_sessions_order(arrivals: list[tuple[int,
     assert not any(waiting.values())
 
 
-@given(st.lists(st.tuples(st.sampled_from(["enter", "leave", "charge", "drop", "serve"]), st.integers(0, 4))))
-def test_keys_that_have_work_are_in_order_of_their_time(changes: list[tuple[str, int]]) -> None:
-    accounts, waiting = Accounts(), set[int]()
-    for number, (change, key) in enumerate(changes):
-        if change == "enter":
-            accounts.enter(key)
-            waiting.add(key)
-        elif change == "charge":
-            accounts.charge(key, 7 * number % 11 - 3)
-        elif change == "serve" and key in waiting:
-            accounts.serve(key)
-        elif change in ("leave", "drop"):
-            getattr(accounts, change)(key)
-            waiting.discard(key)
-        order = list(accounts.in_order())
-        assert set(order) == waiting
-        assert len(order) == len(waiting)
-        assert [accounts.used_ns[key] for key in order] == sorted(accounts.used_ns[key] for key in waiting)
-
-
-def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
-    accounts = Accounts()
-    for key in range(5):
-        accounts.enter(key)
-        accounts.charge(key, 10 - key)
-    order = accounts.in_order()
-    assert [next(order), next(order)] == [4, 3]
-    order.close()
-    assert list(accounts.in_order()) == [4, 3, 2, 1, 0]
-
-
 def test_who_has_joined_submissions_of_others_waits_a_second_at_most() -> None:
     one, cost_ns = coalescer(), {SHORT: 10**8, LONG: 10**8, OTHER: 10**8}
     alone, many = session("a", tenant="A"), [session(name, tenant="B") for name in "bcdefghi"]
@@ -312,41 +281,6 @@ def test_the_advance_charge_of_a_row_that_does_not_run_is_taken_back_in_full() -
     batch = take(one)
     one.refund(batch, batch.rows)
     assert one._tenants.used_ns == {"a": 0, "b": 0}
-
-
-def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> None:
-    accounts = Accounts()
-    accounts.enter("first")
-    accounts.enter("ahead")
-    for _ in range(1000):
-        accounts.charge("ahead", 1)
-        order = accounts.in_order()
-        assert next(order) == "first"
-        order.close()
-    assert len(accounts._heap) <= 2 * 2 + 64 + 1
-
-
-def test_a_key_that_is_charged_nothing_takes_no_more_room() -> None:
-    accounts = Accounts()
-    accounts.enter("first")
-    accounts.enter("ahead")
-    accounts.charge("ahead", 1)
-    for _ in range(1000):
-        accounts.enter("ahead")
-        order = accounts.in_order()
-        assert next(order) == "first"
-        order.close()
-    assert len(accounts._heap) <= 2 * 2 + 64 + 1
-
-
-def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
-    accounts = Accounts()
-    accounts.enter("often")
-    accounts.enter("never")
-    for _ in range(1000):
-        accounts.charge("often", 1)
-        list(accounts.in_order())
-    assert len(accounts._heap) <= 3
 
 
 def test_rows_of_one_submission_go_to_one_lane() -> None:

@@ -1,0 +1,74 @@
+"""Accounts in order of the device time that they hold, which takes no more room the longer it goes on."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire_server.scheduling.accounts import Accounts
+
+
+@given(st.lists(st.tuples(st.sampled_from(["enter", "leave", "charge", "drop", "serve"]), st.integers(0, 4))))
+def test_keys_that_have_work_are_in_order_of_their_time(changes: list[tuple[str, int]]) -> None:
+    accounts, waiting = Accounts(), set[int]()
+    for number, (change, key) in enumerate(changes):
+        if change == "enter":
+            accounts.enter(key)
+            waiting.add(key)
+        elif change == "charge":
+            accounts.charge(key, 7 * number % 11 - 3)
+        elif change == "serve" and key in waiting:
+            accounts.serve(key)
+        elif change in ("leave", "drop"):
+            getattr(accounts, change)(key)
+            waiting.discard(key)
+        order = list(accounts.in_order())
+        assert set(order) == waiting
+        assert len(order) == len(waiting)
+        assert [accounts.used_ns[key] for key in order] == sorted(accounts.used_ns[key] for key in waiting)
+
+
+def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
+    accounts = Accounts()
+    for key in range(5):
+        accounts.enter(key)
+        accounts.charge(key, 10 - key)
+    order = accounts.in_order()
+    assert [next(order), next(order)] == [4, 3]
+    order.close()
+    assert list(accounts.in_order()) == [4, 3, 2, 1, 0]
+
+
+def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> None:
+    accounts = Accounts()
+    accounts.enter("first")
+    accounts.enter("ahead")
+    for _ in range(1000):
+        accounts.charge("ahead", 1)
+        order = accounts.in_order()
+        assert next(order) == "first"
+        order.close()
+    assert len(accounts._heap) <= 2 * 2 + 64 + 1
+
+
+def test_a_key_that_is_charged_nothing_takes_no_more_room() -> None:
+    accounts = Accounts()
+    accounts.enter("first")
+    accounts.enter("ahead")
+    accounts.charge("ahead", 1)
+    for _ in range(1000):
+        accounts.enter("ahead")
+        order = accounts.in_order()
+        assert next(order) == "first"
+        order.close()
+    assert len(accounts._heap) <= 2 * 2 + 64 + 1
+
+
+def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
+    accounts = Accounts()
+    accounts.enter("often")
+    accounts.enter("never")
+    for _ in range(1000):
+        accounts.charge("often", 1)
+        list(accounts.in_order())
+    assert len(accounts._heap) <= 3
