@@ -8,7 +8,6 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Fence, Readback
 
 PIECE_BYTES = 1 << 20
-LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied in pieces
 _MOST_PIECES = 2  # that the device copies at once: it has the next one when the host notices the end of one
 
 

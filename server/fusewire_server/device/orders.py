@@ -8,11 +8,12 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import LoadedPlan, Staged
 from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.credit import Amount
-from fusewire_server.device import large_read
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import NO_SPANS
 from fusewire_server.sessions.iterations import ONCE
 from fusewire_server.sessions.session import Fetching, Row, Session, Value
+
+LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied to the host in pieces
 
 
 class Submission(NamedTuple):
@@ -192,7 +193,7 @@ def goes_in_slices(order: Order) -> bool:
 
 def is_large(fetching: Fetching) -> bool:
     """Returns whether the value is copied to the host in pieces."""
-    return fetching.value.size_bytes > large_read.LARGE_BYTES
+    return fetching.value.size_bytes > LARGE_BYTES
 
 
 def is_brief(order: Order) -> bool:

@@ -19,8 +19,9 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device import op_by_op as tier0
 from fusewire_server.device.device_thread import DeviceThread
-from fusewire_server.device.large_read import LARGE_BYTES, PIECE_BYTES
+from fusewire_server.device.large_read import PIECE_BYTES
 from fusewire_server.device.orders import (
+    LARGE_BYTES,
     Brought,
     FailedRow,
     Lasts,
@@ -231,7 +232,7 @@ class PiecesWorld(World):
 def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     """Not started; what is larger than 8 bytes is read in pieces of 7, each in a turn of its own."""
     here = PiecesWorld(PiecesDevice())
-    monkeypatch.setattr("fusewire_server.device.large_read.LARGE_BYTES", 8)
+    monkeypatch.setattr("fusewire_server.device.orders.LARGE_BYTES", 8)
     monkeypatch.setattr("fusewire_server.device.large_read.PIECE_BYTES", 7)
     _end_slices_at_once(monkeypatch)
     yield here

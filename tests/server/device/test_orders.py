@@ -10,8 +10,17 @@ from fusewire_kernels.devices.base import Staged
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.device.large_read import LARGE_BYTES
-from fusewire_server.device.orders import Order, Read, Release, Run, Submission, Write, goes_in_slices, is_brief
+from fusewire_server.device.orders import (
+    LARGE_BYTES,
+    Order,
+    Read,
+    Release,
+    Run,
+    Submission,
+    Write,
+    goes_in_slices,
+    is_brief,
+)
 from fusewire_server.sessions.session import Fetching, Value, ValueState
 from tests.server.parts import VECTOR, VECTOR_BYTES, chain, entry_of, session
 

@@ -11,7 +11,7 @@ from fusewire_protos.frames import Fetch, Free, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import build
-from fusewire_server.device import large_read, sliced_read
+from fusewire_server.device import orders, sliced_read
 from fusewire_server.device.large_read import LargeRead
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
@@ -42,7 +42,7 @@ def test_a_fetch_for_which_the_host_has_no_room_is_told_so(monkeypatch: pytest.M
     def refuse(_device: Device, _block: Block, _size_bytes: int) -> LargeRead:
         raise MemoryError
 
-    monkeypatch.setattr(large_read, "LARGE_BYTES", len(DATA) - 1)
+    monkeypatch.setattr(orders, "LARGE_BYTES", len(DATA) - 1)
     monkeypatch.setattr(sliced_read, "LargeRead", refuse)
 
     async def test() -> None:

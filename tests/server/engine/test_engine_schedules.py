@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fusewire_protos import frames
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
-from fusewire_server.device import large_read
+from fusewire_server.device import large_read, orders
 from fusewire_server.device import op_by_op as tier0
 from fusewire_server.device.large_read import LargeRead
 from fusewire_server.sessions.session import Row
@@ -146,14 +146,12 @@ KINDS += ["cancel", "hold", "unhold", "collect", "disconnect", "breathe"]
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(0, 1000)), max_size=80)
 
 
-@pytest.mark.parametrize(
-    "reads", [{}, {"LARGE_BYTES": 8, "PIECE_BYTES": 7}], ids=["read whole", "read in pieces as large values are"]
-)
+@pytest.mark.parametrize("is_in_pieces", [False, True], ids=["read whole", "read in pieces as large values are"])
 @pytest.mark.parametrize("tier", [0, 1])
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int, reads: dict[str, int], steps: list[tuple[str, int, int]]
+    tier: int, is_in_pieces: bool, steps: list[tuple[str, int, int]]
 ) -> None:
     async def test() -> None:
         planner = InstantPlanner() if tier else None
@@ -172,8 +170,9 @@ def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
                 await one.finish(has_values=tier == 0)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, size_bytes in reads.items():
-            patch.setattr(large_read, name, size_bytes)
+        if is_in_pieces:
+            patch.setattr(orders, "LARGE_BYTES", 8)
+            patch.setattr(large_read, "PIECE_BYTES", 7)
         run(test())
 
 
@@ -284,7 +283,7 @@ def test_a_large_value_that_is_read_holds_up_its_own_session_only(monkeypatch: p
         async with world(planner=InstantPlanner()) as here:
             reader, other = here.client("reader"), here.client("other")
             await load(here, reader)
-            monkeypatch.setattr(large_read, "LARGE_BYTES", 8)
+            monkeypatch.setattr(orders, "LARGE_BYTES", 8)
             monkeypatch.setattr(LargeRead, "go_on", lambda copy: may_go_on.is_set() and go_on(copy))
             reader.send(Fetch(1, 10), *(segment(NEGATE, 100 + index, 10) for index in range(5)))
             for index in range(5):
@@ -300,7 +299,7 @@ def test_a_large_value_that_is_read_holds_up_its_own_session_only(monkeypatch: p
 
 def test_reading_a_large_value_is_charged_to_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
-        monkeypatch.setattr(large_read, "LARGE_BYTES", 8)
+        monkeypatch.setattr(orders, "LARGE_BYTES", 8)
         async with world() as here:
             reader, other = here.client("reader"), here.client("other")
             for client in (reader, other):
