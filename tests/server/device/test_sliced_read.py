@@ -11,7 +11,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.orders import Missing, Read
 from fusewire_server.device.sliced_read import SlicedRead
-from fusewire_server.scheduling.unfinished_orders import Progress
+from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import Fetching, Value, ValueState
 from tests.server.parts import session
 
