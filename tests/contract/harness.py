@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.build import design, written_in
+from fusewire_kernels.build import build_plan, written_in
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
@@ -91,8 +91,9 @@ class _Addresses(NamedTuple):
 
 
 def _plan_of(job: Job, dialect: str) -> Plan:
-    made = design(job.program, for_gpu=False) if job.is_fused else design_separately(job.program)
-    return written_in(dialect, made, ROWS_THAT_CHOOSE)
+    if job.is_fused:
+        return build_plan(job.program, dialect)
+    return written_in(dialect, design_separately(job.program), ROWS_THAT_CHOOSE)
 
 
 class Runner:
