@@ -84,8 +84,9 @@ class RolledBody(NamedTuple):
         Returns None if they have another structure, or if something is carried over several iterations. `bodies` is
         int64[bodies][cells], `first` the number of the first of their ops, and `ops` the number of ops of a body.
         """
-        first_iteration = self.of_one(bodies[0], first, ops)
-        if first_iteration is None or self.input_iterations.any():
+        passes_through_inputs = any(cell >= OUTSIDE for _, cell in self.carried)  # over several iterations
+        first_iteration = None if passes_through_inputs else self.of_one(bodies[0], first, ops)
+        if first_iteration is None:
             return None
         before = np.where(self.is_carried, first + _CARRIED - self.roles, bodies[0])
         if count_repeats(before, self.shifts(ops), bodies[1:].reshape(-1)) < len(bodies) - 1:

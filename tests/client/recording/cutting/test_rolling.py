@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fusewire._recording.cutting.rolling import RolledBodies, RolledBody, last_body, place_of_new_start, roll, rolled_on
@@ -282,6 +282,8 @@ def wired(found: list[tuple[int, int, int]], count: int) -> list[int]:
     raise AssertionError("there is no end to a cycle")
 
 
+# Begun anew, a loop takes over two iterations what is none of what its first iteration takes.
+@example([(0, 1, OTHER), (1, 2, OTHER)], [(0, 1, OTHER), (2, 1, OTHER)], [2, 6])
 @given(runs, runs, st.lists(st.integers(1, 12), min_size=1, max_size=8))
 def test_whatever_bodies_take_a_loop_of_them_takes(
     states: list[tuple[int, int, int]], others: list[tuple[int, int, int]], pieces: list[int]
