@@ -29,7 +29,7 @@ from fusewire_protos.ops import shapes
 from fusewire_protos.ops.dtypes import from_code
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.limits import ProgramLimits
-from fusewire_protos.reader import SHORT_ITEM_BYTES, Reader
+from fusewire_protos.reader import Reader
 from fusewire_protos.unpacking import unpack
 
 PROTOCOL_VERSION = 1
@@ -42,7 +42,7 @@ MAX_ITERATIONS = 2**32  # of a loop
 MAX_STORED = 1024  # results that the client keeps of one loop, which the server makes in one piece
 MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because even small entries take time to apply
 MAX_FREED = 1 << 15  # handles that one entry frees
-SHORT_BYTES = SHORT_ITEM_BYTES  # entries of at most so many bytes together are decoded as fast as one such item
+NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))

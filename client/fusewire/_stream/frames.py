@@ -17,11 +17,20 @@ from typing import NamedTuple
 
 from fusewire._errors import ProtocolError
 from fusewire_protos import frames
-from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, Loop, NewProgram, Segment, Upload
+from fusewire_protos.frames import (
+    NUMBER_BYTES,
+    PROTOCOL_VERSION,
+    Entry,
+    Forget,
+    Free,
+    Loop,
+    NewProgram,
+    Segment,
+    Upload,
+)
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 FRAME_BYTES = 1 << 20  # a frame takes no further entry that would make it longer
-_NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 _FRAME_HEAD_BYTES = 64  # more than a frame has beside its entries
 
 
@@ -36,7 +45,7 @@ class Outgoing(NamedTuple):
     def size_bytes(self) -> int:
         """An upper bound of the bytes that the entry, its program and its tensor take in a frame."""
         brought_bytes = len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
-        return 64 + _NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
+        return 64 + NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
 
 
 class ClientStream:

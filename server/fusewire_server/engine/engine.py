@@ -17,6 +17,7 @@ from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
 from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError, ServerFault
+from fusewire_protos.reader import SHORT_ITEM_BYTES
 from fusewire_server.config.config import Config
 from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
@@ -247,7 +248,7 @@ class Engine:
         session.heard_at_ns = began_ns
         arrival = Arrival(tensors, began_ns)
         self.counters.frames += 1
-        if programs or len(bindings) > frames.SHORT_BYTES:
+        if programs or len(bindings) > SHORT_ITEM_BYTES:
             unread = frames.read_programs(programs), frames.read_entries(bindings, self._most_listed)
             return self._backlog.begin(session, Items((), *unread), arrival)
         entries = frames.decode_entries(bindings)

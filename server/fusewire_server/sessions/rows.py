@@ -14,8 +14,8 @@ from functools import cache
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.ops.shapes import Spec
+from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions.dependent_results import first_failed
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead

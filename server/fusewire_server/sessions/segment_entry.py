@@ -11,9 +11,9 @@ from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Loop, Segment
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
+from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
-from fusewire_server.sessions.dependent_results import first_failed
 from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_results
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
 from fusewire_server.sessions.loop_entry import (

@@ -15,6 +15,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.reader import SHORT_ITEM_BYTES
 from fusewire_server.sessions import failed_results, intake, session
 from fusewire_server.sessions.session import SessionState
 from tests.program_bytes import program_bytes
@@ -160,7 +161,7 @@ def test_what_is_malformed_behind_many_good_entries_ends_the_session_when_it_is_
     async def test() -> None:
         async with world() as here:
             client, other = here.client("a"), here.client("b")
-            raw = msgpack.packb([[2, [10]], [2, [1] * frames.SHORT_BYTES], bad, [2, [11]]])
+            raw = msgpack.packb([[2, [10]], [2, [1] * SHORT_ITEM_BYTES], bad, [2, [11]]])
             hurry(here)
             assert not here.engine.receive(client.session, 2, b"", raw, ())
             assert [*client.session.values] == [11]

@@ -13,8 +13,9 @@ from fusewire_protos.frames import Fetch, Forget, Free, NewProgram, Segment
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, build
+from fusewire_server.programs import dependent_results
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions import dependent_results, failed_results, segment_entry
+from fusewire_server.sessions import failed_results, segment_entry
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_value
 from fusewire_server.sessions.session import ValueState

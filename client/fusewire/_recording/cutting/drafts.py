@@ -23,12 +23,10 @@ from fusewire._recording.cutting.segments import Liveness, Structure, liveness_o
 from fusewire._recording.cutting.stepped_values import steps_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers
-from fusewire_protos.frames import Scalar, Steps
+from fusewire_protos.frames import NUMBER_BYTES, Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _MOST_KNOWN = 256  # structures, and loops
-_MOST_NUMBERS_BYTES = 1 << 19  # of the stepped bindings of a loop, which has to fit in a frame
-_NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 _MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the user holds further results
 
 T = TypeVar("T")
@@ -98,7 +96,7 @@ class Drafter:
 
     def __init__(self, limits: wire.Limits) -> None:
         self._limits = limits
-        self._most_numbers = min(_MOST_NUMBERS_BYTES, limits.message_bytes // 2) // _NUMBER_BYTES
+        self._most_numbers = limits.message_bytes // 2 // NUMBER_BYTES  # the other half is for what is the same
         self._structures: OrderedDict[bytes, Structure] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 

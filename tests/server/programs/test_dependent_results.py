@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fusewire_protos.programs.program import build
-from fusewire_server.sessions.dependent_results import first_failed
+from fusewire_server.programs.dependent_results import first_failed
 from tests.server.parts import VECTOR, op, pair
 
 
