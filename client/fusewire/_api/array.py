@@ -21,7 +21,7 @@ from fusewire import _conversions as conversions
 from fusewire._api import numpy_protocols, operations
 from fusewire._api.in_place import in_place
 from fusewire._api.indexing.assignment import with_item
-from fusewire._api.indexing.selection import get_item
+from fusewire._api.indexing.selection import get_item, take_any
 from fusewire._api.operations import Axis
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
@@ -341,9 +341,13 @@ class Array(Recorded):
         return operations.reshape(self, self.shape)
 
     def take(self, indices: Any, axis: int | None = None) -> Array:
-        """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array."""
-        array = self._recorder.owner.array(indices)
-        return operations.take(self.flatten(), array, 0) if axis is None else operations.take(self, array, axis)
+        """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array.
+
+        Raises IndexError for an index out of range in a list or a NumPy array. In an array on the server it means the
+        first or the last element.
+        """
+        x, along = (self.flatten(), 0) if axis is None else (self, axis)
+        return take_any(x, indices, along, self._recorder.owner.array)
 
     # ---- reductions ----
 

@@ -282,7 +282,11 @@ def _rolled(x: Array, shift: int, axis: int) -> Array:
 
 
 def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
-    """Returns the elements at `indices` along `axis`; an index out of range means the first or the last."""
+    """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array.
+
+    Raises IndexError for an index out of range in a list or a NumPy array. In an array on the server it means the first
+    or the last element.
+    """
     return array_beside(x, indices).take(indices, axis)
 
 

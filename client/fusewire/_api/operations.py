@@ -250,13 +250,18 @@ def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
     return apply_to_one(BY_NAME["broadcast_to"], x, (shape_of(shape),))
 
 
-def take(x: R, indices: Any, axis: int) -> R:
-    """Returns the elements at `indices`.
+def take(x: R, indices: Recorded, axis: int) -> R:
+    """Returns the elements at `indices`, an array on the server.
 
     Negative indices count from the back. Indices out of range mean the first or the last element.
     """
     axis = axis_of(axis, len(x._spec.shape))
-    result: R = apply(BY_NAME["take"], (x, from_the_front(indices, x._spec.shape[axis])), (axis,))
+    return take_places(x, from_the_front(indices, x._spec.shape[axis]), axis)
+
+
+def take_places(x: R, places: Recorded, axis: int) -> R:
+    """Returns the elements at `places`, an array on the server of integers that are counted from the front."""
+    result: R = apply(BY_NAME["take"], (x, places), (axis,))
     return result
 
 

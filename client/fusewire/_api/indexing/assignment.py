@@ -12,7 +12,7 @@ from fusewire._api.indexing import keys
 from fusewire._api.indexing.counted_key import with_counted
 from fusewire._api.indexing.keys import Index
 from fusewire._api.indexing.selection import region_of
-from fusewire._api.operations import astype, broadcast_to, reshape, take, transpose
+from fusewire._api.operations import astype, broadcast_to, reshape, take, take_places, transpose
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.record_op import Recorded, apply, create
 from fusewire_protos.ops import dtypes, shapes
@@ -64,12 +64,11 @@ def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], 
         is_written = _is_at(given, shape[axis])
         value = _laid_out(value, index, shape, given._spec.shape)
     else:
-        indices = keys.indices_of(given)
-        writes = keys.last_writes(indices, shape[axis])
+        writes = keys.last_writes(given, shape[axis])
         is_written = as_array(writes.is_written)
-        value = _laid_out(value, index, shape, indices.shape)
+        value = _laid_out(value, index, shape, given.shape)
         if isinstance(value, Recorded) and value._spec.shape[axis] > 1:
-            value = take(value, as_array(writes.writer), axis)
+            value = take_places(value, as_array(writes.writer), axis)
     if isinstance(value, Recorded) and value._spec.shape[axis] == 0:
         return part
     return _where(is_written, value, part, behind=len(shape) - axis - 1)
@@ -80,8 +79,6 @@ def _is_at(index: R, length: int) -> R:
 
     `index` is one integer on the server.
     """
-    if index._spec.dtype.is_boolean:
-        raise keys.mask_refused()
     if prod(index._spec.shape) != 1:
         raise ArgumentError(
             "assignment takes one index on the server at a time; read several of them: x[indices.numpy()] = value"
@@ -142,8 +139,7 @@ def _mask_of(key: Any) -> Any:
 def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R:
     """Returns the new value of `x` after an assignment under `mask`, which has the shape of the first axes of `x`."""
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
-    if of_mask != shape[: len(of_mask)]:
-        raise ArgumentError(f"a mask of shape {of_mask} does not fit {shape}: it must have the shape of the first axes")
+    keys.check_mask(of_mask, shape)
     behind = shape[len(of_mask) :]
     if isinstance(value, Recorded) and not isinstance(mask, Recorded):
         rows = reshape(x, (prod(of_mask), *behind))

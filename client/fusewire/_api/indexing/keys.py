@@ -2,7 +2,7 @@
 
 Integers, slices, `...` and `None` become one region (a slice along several axes) and a new shape. An array of integers
 in the key becomes a *gather*: it selects elements along its axis. The starts of slices are not part of the region, so a
-loop that moves a window over an array repeats the same op.
+loop that moves a window over an array repeats the same op. An index that the client knows must lie in its axis.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusewire._conversions import Host
-from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.implementation import name_of_key
+from fusewire._errors import ArgumentError, ShapeError
+from fusewire._recording.implementation import Recorded, name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire_protos.ops import shapes
@@ -26,6 +26,7 @@ from fusewire_protos.ops.shapes import Region, Shape
 class Gather(NamedTuple):
     """Integers that select along `axis`, which is an axis of the array that the region and the new shape give.
 
+    `indices` are an array on the server, or places on this machine: integers from 0 to the axis's length − 1.
     If `comes_first`, the axes of the indices are the first axes of the result. As in NumPy, this happens if a slice,
     `...` or `None` stands between the indices and a single integer.
     """
@@ -107,10 +108,12 @@ class _Reader:
                 self._slice(item)
         elif isinstance(item, CountedIndex):
             self._counted(item)
-        elif _is_integer(item):
-            self._integer(operator.index(item))
         else:
-            self._indices(item)
+            integer = _integer_of(item)
+            if integer is None:
+                self._indices(item)
+            else:
+                self._integer(integer)
 
     def skip(self, axes: int) -> None:
         self._result += self._shape[self._axis : self._axis + axes]
@@ -175,7 +178,7 @@ class _Reader:
     def _integer(self, item: int) -> None:
         dim = self._dim()
         if not -dim <= item < dim:
-            raise IndexError(f"index {item} is out of range for axis {self._axis} of length {dim}")
+            raise _out_of_range(item, self._axis, dim)
         self._dropped.append(self._axis)
         self._region(item % dim, 1, 1)
         self._axis += 1
@@ -188,9 +191,18 @@ class _Reader:
                 "flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, assign to the flattened "
                 "array and reshape it: flat = x.ravel(); flat[...] = value; x = flat.reshape(x.shape)"
             )
-        self._gather = Gather(len(self._result), item, self._is_split)
+        places = self._checked(item) if isinstance(item, Recorded) else places_of(item, self._axis, self._shape)
+        self._gather = Gather(len(self._result), places, self._is_split)
         self._result.append(dim)
         self._axis += 1
+
+    def _checked(self, item: Recorded) -> Recorded:
+        dtype, shape = item._spec.dtype, item._spec.shape
+        if dtype.is_boolean:
+            raise mask_refused(shape, self._shape[self._axis :])
+        if not dtype.is_integer:
+            raise _no_index(dtype.name)
+        return item
 
     def _region(self, start: int, length: int, step: int) -> None:
         self._axes.append(self._axis)
@@ -250,36 +262,61 @@ def whole(shape: Shape) -> Region:
     return Region(axes, shape, (1,) * len(shape), ())
 
 
-def indices_of(given: Any) -> Host:
-    """Converts indices of the client to an array of integers. Raises DtypeError, or ArgumentError for a mask."""
-    indices = np.asarray(given)
-    if indices.dtype.kind == "b":
-        raise mask_refused()
+def places_of(given: Any, axis: int, shape: Shape) -> Host:
+    """Returns indices that the client knows as places on `axis` of an array of `shape`, counted from the front.
+
+    The places are int32, or int64 on a long axis.
+
+    Raises IndexError for an index out of range and for what is no integer, and ArgumentError for a mask.
+    """
+    indices, length = np.asarray(given), shape[axis]
     if not indices.size and isinstance(given, list | tuple):  # NumPy makes an empty list an array of floats
-        return indices.astype(np.int64)
+        indices = indices.astype(np.int64)
+    if indices.dtype.kind == "b":
+        raise mask_refused(indices.shape, shape[axis:])
     if indices.dtype.kind not in "iu":
-        raise DtypeError(f"indices have dtype {indices.dtype.name}, not an integer one")
-    return indices
+        raise _no_index(indices.dtype.name)
+    for extreme in (int(indices.min()), int(indices.max())) if indices.size else ():
+        if not -length <= extreme < length:
+            raise _out_of_range(extreme, axis, length)
+    places = indices.astype(np.int64)
+    return np.where(places < 0, places + length, places).astype(_dtype_of_places(length))
 
 
-def mask_refused() -> ArgumentError:
-    """Returns the error for a mask in a place where only indices may stand."""
+def _dtype_of_places(length: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if length < 1 << 31 else np.int64
+
+
+def check_mask(mask: Shape, shape: Shape) -> None:
+    """Raises IndexError if a mask of shape `mask` does not have the shape of the first axes of `shape`."""
+    if mask != shape[: len(mask)]:
+        raise IndexError(f"a mask of shape {mask} does not fit {shape}: it must have the shape of the first axes")
+
+
+def mask_refused(mask: Shape, shape: Shape) -> Exception:
+    """Returns the error for a mask of shape `mask`, in a place of `shape` where only indices may stand."""
+    check_mask(mask, shape)
     return ArgumentError("the number of elements that a mask selects depends on its values; use where")
 
 
-def last_writes(indices: Host, length: int) -> Writes:
-    """Returns the effect of an assignment through `indices` on an axis of `length`.
+def _no_index(given: str) -> IndexError:
+    return IndexError(
+        f"an index is an integer, a slice, `...`, None, or an array of integers or booleans; this one is {given}"
+    )
 
-    If several values go to one place, the last value stays. As in reading, negative indices count from the back, and
-    indices out of range mean the first or the last place.
+
+def _out_of_range(index: int, axis: int, length: int) -> IndexError:
+    return IndexError(f"index {index} is out of range for axis {axis} of length {length}")
+
+
+def last_writes(places: Host, length: int) -> Writes:
+    """Returns the effect of an assignment to `places` on an axis of `length`.
+
+    If several values go to one place, the last value stays.
     """
-    if not length and indices.size:
-        raise ShapeError("an axis of length 0 has no place to assign to")
-    flat = indices.reshape(-1).astype(np.int64)
-    places = np.clip(np.where(flat < 0, flat + length, flat), 0, max(length - 1, 0))
-    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int32 if length < 1 << 31 else np.int64))
-    writes.is_written[places] = True
-    writes.writer[places] = np.arange(len(places))  # NumPy assigns in order, so the last value stays
+    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, _dtype_of_places(length)))
+    writes.is_written[places.reshape(-1)] = True
+    writes.writer[places.reshape(-1)] = np.arange(places.size)  # NumPy assigns in order, so the last value stays
     return writes
 
 
@@ -289,10 +326,13 @@ def _is_split(items: Sequence[Any]) -> bool:
     return bool(places) and places[-1] - places[0] >= len(places)
 
 
-def _is_integer(item: Any) -> bool:
-    """Returns whether `item` is an int or a NumPy integer. Raises ArgumentError for a boolean, which is a mask."""
+def _integer_of(item: Any) -> int | None:
+    """Returns the value of an integer of Python, NumPy or another library. Raises ArgumentError for a boolean."""
     if isinstance(item, bool):
         raise ArgumentError("a boolean is a mask, not an index; use where")
-    return isinstance(item, int) or (
-        hasattr(item, "__index__") and getattr(item, "shape", ()) == () and not hasattr(item, "_handle")
-    )
+    if isinstance(item, Recorded) or getattr(item, "shape", ()) != ():
+        return None
+    try:
+        return operator.index(item)
+    except TypeError:
+        return None

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fusewire._api.indexing import keys
 from fusewire._api.indexing.counted_key import with_counted
 from fusewire._api.indexing.keys import Index
-from fusewire._api.operations import reshape, take, transpose
+from fusewire._api.operations import axis_of, reshape, take, take_places, transpose
 from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import Recorded, apply_to_one
@@ -44,9 +44,18 @@ def _keep(x: Recorded, key: Any, index: Index) -> None:
         learn_item(x._spec, name, BY_NAME["slice"], tuple(index.region), index.starts)
 
 
+def take_any(x: R, indices: Any, axis: int, as_array: Callable[[Any], R]) -> R:
+    """Returns the elements at `indices`, which are on the server or on this machine. Here they must lie in the axis."""
+    if isinstance(indices, Recorded):
+        return take(x, as_array(indices), axis)
+    shape = x._spec.shape
+    axis = axis_of(axis, len(shape))
+    return take_places(x, as_array(keys.places_of(indices, axis, shape)), axis)
+
+
 def _gather(x: R, gather: keys.Gather, as_array: Callable[[Any], R]) -> R:
-    indices = _index_array(gather.indices, as_array)
-    gathered = take(x, indices, gather.axis)
+    indices = as_array(gather.indices)
+    gathered = (take if indices is gather.indices else take_places)(x, indices, gather.axis)
     if not gather.comes_first:
         return gathered
     axes = list(range(len(gathered._spec.shape)))
@@ -56,10 +65,3 @@ def _gather(x: R, gather: keys.Gather, as_array: Callable[[Any], R]) -> R:
 
 def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
     return apply_to_one(BY_NAME["slice"], x, tuple(region), starts)
-
-
-def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
-    array = as_array(indices if isinstance(indices, Recorded) else keys.indices_of(indices))
-    if array._spec.dtype.is_boolean:
-        raise keys.mask_refused()
-    return array

@@ -116,11 +116,10 @@ def test_the_greatest_element_is_set_and_added_to_in_place(session: fw.Session) 
     assert x.tolist() == [3, 0, 15]
 
 
-@pytest.mark.parametrize("on_server", [True, False])
-def test_an_index_out_of_range_assigns_to_the_first_or_the_last(session: fw.Session, on_server: bool) -> None:
+def test_an_index_on_the_server_out_of_range_assigns_to_the_first_or_the_last(session: fw.Session) -> None:
     x = session.array([1, 2, 3])
     for place in (-7, 7):
-        x[session.array(place) if on_server else [place]] = place
+        x[session.array(place)] = place
     assert x.tolist() == [-7, 2, 7]
 
 
@@ -158,8 +157,14 @@ def test_a_value_assigned_through_indices_keeps_the_dtype(session: fw.Session) -
         (np.array([True, False, True]), np.ones((3, 4, 2)), fw.ShapeError),
         ((slice(None), None, 0), np.ones((3, 2, 2)), fw.ShapeError),
         ([], np.ones(3), fw.ShapeError),
-        ([0.5], 1, fw.DtypeError),
-        (np.array([True, False]), 1, fw.ArgumentError),
+        ([0.5], 1, IndexError),
+        (1.0, 1, IndexError),
+        ([3], 1, IndexError),
+        (np.array([-4, 0]), 1, IndexError),
+        ((0, [2**63]), 1, IndexError),
+        ((..., np.array([0, 2], np.uint8)), 1, IndexError),
+        (np.array([True, False]), 1, IndexError),
+        ([[True] * 4] * 4, 1, IndexError),
         ((0, [True, False, True, True]), 1, fw.ArgumentError),
         (([0], [1]), 1, fw.ArgumentError),
     ],
@@ -175,8 +180,9 @@ def test_what_cannot_be_assigned_leaves_the_array_as_it_was(
 
 def test_an_axis_of_length_0_has_no_place(session: fw.Session) -> None:
     x = session.array(np.zeros((0, 2)))
-    for key in ([0], session.array(0)):
-        with pytest.raises(fw.ShapeError):
-            x[key] = 1
+    with pytest.raises(fw.ShapeError):
+        x[session.array(0)] = 1
+    with pytest.raises(IndexError, match="index 0 is out of range for axis 0 of length 0"):
+        x[[0]] = 1
     x[[]] = 1
     assert x.shape == (0, 2)

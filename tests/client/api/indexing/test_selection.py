@@ -88,6 +88,65 @@ def test_a_key_out_of_range_raises_each_time(x: fw.Array) -> None:
             x[4]
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.int64(4),
+        np.array(-5),
+        [4],
+        [[0], [-5]],
+        (slice(None), [0, 3]),
+        (..., np.array([-6])),
+        np.array([2**63], np.uint64),
+        (0, 2**70),
+        1.0,
+        np.float32(1),
+        np.array(1.0),
+        [0.0],
+        "name",
+        [None],
+        [True, False],
+        (slice(None), np.ones(4, bool)),
+        (0, np.ones((3, 4), bool)),
+    ],
+)
+def test_an_index_that_numpy_refuses_raises_as_there(x: fw.Array, key: Any) -> None:
+    for indexed in (DATA, x):
+        with pytest.raises(IndexError):
+            indexed[key]
+
+
+@pytest.mark.parametrize(("indices", "axis"), [(60, None), ([-61], None), ([[0, 3]], 1), (np.array([-6]), -1)])
+def test_take_refuses_an_index_out_of_range_as_numpy_does(x: fw.Array, indices: Any, axis: int | None) -> None:
+    for take in (
+        lambda: np.take(DATA, indices, axis),
+        lambda: fw.take(x, indices, axis),
+        lambda: x.take(indices, axis),
+    ):
+        with pytest.raises(IndexError):
+            take()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "uint64", "int32"])
+def test_indices_of_any_integer_dtype_select(x: fw.Array, dtype: str) -> None:
+    indices = np.array([2, 0], dtype)
+    np.testing.assert_array_equal(x[:, indices].numpy(timeout=10), DATA[:, indices])
+    np.testing.assert_array_equal(x.take(indices).numpy(timeout=10), DATA.take(indices))
+
+
+def test_a_float_on_the_server_is_no_index(x: fw.Array) -> None:
+    with pytest.raises(IndexError, match="this one is float32"):
+        x[x[0, 0]]
+
+
+@pytest.mark.parametrize("at", [lambda x: x[[4]], lambda x: x.take([-5], 0), lambda x: x.__setitem__([4], 0)])
+def test_a_body_is_refused_at_the_line_of_an_index_out_of_range(x: fw.Array, at: Any) -> None:
+    with pytest.raises(IndexError, match="out of range for axis 0 of length 4"):
+        fw.fori_loop(2, lambda i, carry: at(carry), x)
+    with pytest.raises(IndexError, match="out of range for axis 0 of length 4"):
+        fw.function(at)(x)
+
+
 def test_no_more_than_so_many_keys_are_kept() -> None:
     long = connect().session.array(np.zeros(MOST_ITEMS + 10, np.float32))
     for place in range(MOST_ITEMS + 10):
