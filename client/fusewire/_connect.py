@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
 TLS_CA_VARIABLE = "FUSEWIRE_TLS_CA"
+DEBUG_VARIABLE = "FUSEWIRE_DEBUG"
 RECORD_VARIABLE = "FUSEWIRE_RECORD"
 RECORD_VALUES_VARIABLE = "FUSEWIRE_RECORD_VALUES"
 CONNECT_TIMEOUT_S = 20.0
@@ -63,7 +64,8 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `credentials`.
     `insecure_token` lets the token travel unencrypted to another machine. Without it a token is sent in clear only to
     this machine: to a loopback address or a Unix socket.
-    `debug` records the line of your code for each op, and errors name this line. Recording gets slower.
+    `debug` records the line of your code for each op, and errors name this line. An index on the server that is out of
+    range raises IndexError at the next read. Recording gets slower. FUSEWIRE_DEBUG=1 sets it for all sessions.
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
     arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random. It
     is by default the value of FUSEWIRE_RECORD, with a number added if there is such a file already.
@@ -76,7 +78,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
     if path is not None:
         transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
-    return open_session(transport, debug=debug, timeout=timeout)
+    return open_session(transport, debug=debug or _is_set(DEBUG_VARIABLE), timeout=timeout)
 
 
 def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
@@ -166,7 +168,11 @@ def _recording_of_environment() -> tuple[Path | None, bool]:
     named = os.environ.get(RECORD_VARIABLE)
     if not named:
         return None, False
-    return _new_file(named), os.environ.get(RECORD_VALUES_VARIABLE, "0") not in {"", "0"}
+    return _new_file(named), _is_set(RECORD_VALUES_VARIABLE)
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in {"", "0"}
 
 
 def _new_file(named: str) -> Path:

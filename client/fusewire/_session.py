@@ -21,6 +21,7 @@ from weakref import WeakSet
 from google.protobuf.message import DecodeError
 
 from fusewire._api.array import Array
+from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
@@ -82,6 +83,7 @@ class Session:
         # Guarded by the state's lock.
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
+        self.index_checks = IndexChecks() if debug else None
         self.backend = ""
         self.server = ""  # name and version
         self.is_draining = False  # whether the server has said that it shuts down, and soon ends this session
@@ -113,12 +115,19 @@ class Session:
     def fetch(self, array: Recorded) -> Future[Value]:
         """Returns a future of the value. May wait for credit."""
         self._check_own(array)
-        return self._fetches.future(array)
+        numbers = self._fetch_index_checks()
+        value = self._fetches.future(array)
+        return value if self.index_checks is None or not numbers else self.index_checks.guarded(value, numbers)
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
         """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         self._check_own(array)
-        return self._fetches.read(array, timeout)
+        numbers = self._fetch_index_checks()
+        value = self._fetches.read(array, timeout)
+        error = None if self.index_checks is None else self.index_checks.error_of(numbers, timeout)
+        if error is not None:
+            raise error
+        return value
 
     def cancel(self) -> None:
         """Cancels all work that the device has not begun. Reading a value that depends on this work raises Cancelled.
@@ -321,6 +330,10 @@ class Session:
         self._check_own(array)
         own: Array = array if dtype is None else astype(array, dtype, copy=False)
         return own
+
+    def _fetch_index_checks(self) -> list[Future[Value]]:
+        checks = self.index_checks
+        return [] if checks is None else [self._fetches.future(each) for each in checks.take()]
 
     def _check_own(self, array: Recorded) -> None:
         if array._recorder.owner is not self:

@@ -41,13 +41,20 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if count <= 0:
         return unflatten(form, [array.copy() for array in arrays])
     recorder = arrays[0]._recorder.owner.recorder()
+    checks = recorder.owner.index_checks
+    if checks is not None:
+        arrays.append(checks.nothing(Array, recorder))
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
         recording.count_by(index, count)
         number = index._handle
         parameters = [recording.parameter(Array, array._spec) for array in arrays]
         initial = {parameter._handle: array for parameter, array in zip(parameters, arrays, strict=True)}
+        if checks is not None:
+            checks.begin_body(recorder, parameters[-1])
         returned, returned_form = flatten(body(index, unflatten(form, parameters)))
+        if checks is not None:
+            returned.append(checks.end_body(recorder))
         carried = _carried(recording, returned, returned_form, initial, form)
         del index, parameters, returned
         is_carried = any(each._handle == number for each in carried.values())
@@ -55,6 +62,8 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         if carried:
             _send_loop(recorder, initial, carried, count, index_steps=index_steps)
     results = [carried[each] if each in carried else array.copy() for each, array in initial.items()]
+    if checks is not None:
+        checks.note(results.pop())
     return unflatten(form, results)
 
 

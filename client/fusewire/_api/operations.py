@@ -253,10 +253,15 @@ def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
 def take(x: R, indices: Recorded, axis: int) -> R:
     """Returns the elements at `indices`, an array on the server.
 
-    Negative indices count from the back. Indices out of range mean the first or the last element.
+    Negative indices count from the back. Indices out of range mean the first or the last element, and a session that
+    debugs raises IndexError at its next read.
     """
     axis = axis_of(axis, len(x._spec.shape))
-    return take_places(x, from_the_front(indices, x._spec.shape[axis]), axis)
+    length, checks = x._spec.shape[axis], x._recorder.owner.index_checks
+    places = from_the_front(indices, length)
+    if checks is not None:
+        checks.check(indices, length)
+    return take_places(x, places, axis)
 
 
 def take_places(x: R, places: Recorded, axis: int) -> R:

@@ -45,7 +45,8 @@ class _Recording(NamedTuple):
 
     `places` holds for each input of the draft the index of an argument, or None for an array that the function took
     from its surroundings. `assigned` holds the new values of the arguments to whose elements the function assigns, by
-    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array.
+    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array. If
+    `checks_indices`, one more leaf is the number of the session's `index_checks`.
     """
 
     draft: Draft
@@ -54,6 +55,7 @@ class _Recording(NamedTuple):
     assigned: Mapping[int, _Result]
     returned: Sequence[Any]
     form: Form
+    checks_indices: bool
 
 
 def function(call: Callable[P, T]) -> Callable[P, T]:
@@ -94,6 +96,8 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
         of_session[key] = recording
         if len(of_session) > MOST_RECORDINGS:
             of_session.popitem(last=False)
+        if recording.checks_indices:
+            owner.index_checks.note(results.pop())
         returned: T = unflatten(recording.form, results)
         return returned
 
@@ -111,7 +115,12 @@ def _record(
         parameters = [recording.parameter(Array, leaf._spec) if isinstance(leaf, Array) else leaf for leaf in leaves]
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
         args, kwargs = unflatten(form, parameters)
+        checks = recorder.owner.index_checks
+        if checks is not None:
+            checks.begin_body(recorder, None)
         results, returned_form = flatten(call(*args, **kwargs))
+        found = None if checks is None else checks.end_body(recorder)
+        results += [] if found is None else [found]
         assigned = _assigned(parameters, recording)
         results = [_returned(each, assigned, recording) for each in results]
         del parameters, args, kwargs
@@ -130,6 +139,7 @@ def _record(
             {index: _as_result(each, recording) for index, each in assigned.items()},
             [_as_result(each, recording) for each in results],
             returned_form,
+            found is not None,
         )
         pins, bound = _bound(recorder, known, leaves)
         structure = draft.structure._replace(inputs=bound)

@@ -72,6 +72,10 @@ class Owner(Protocol):
     def limits(self) -> wire.Limits:
         """Returns the server's limits for this session."""
 
+    @property
+    def index_checks(self) -> Any:
+        """Returns the checks of indices on the server if the session debugs, else None."""
+
     def recorder(self) -> Recorder:
         """Returns the calling thread's recorder."""
 

@@ -671,6 +671,13 @@ def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypat
         np.testing.assert_array_equal((fw.ones(3) + fw.asarray([1, 2, 3])).numpy(timeout=20), [2, 3, 4])
 
 
+def test_the_environment_makes_sessions_debug(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, debugs in (("1", True), ("0", False)):
+        monkeypatch.setenv("FUSEWIRE_DEBUG", value)
+        with fw.connect(server.target, timeout=20) as session:
+            assert (session.index_checks is not None) is debugs
+
+
 def test_without_a_target_the_error_says_where_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FUSEWIRE_TARGET", raising=False)
     with pytest.raises(fw.ConfigurationError, match="FUSEWIRE_TARGET"):
