@@ -1,7 +1,8 @@
 """Opens sessions, and finds the default session, which functions without an array operand use.
 
-The default session is the open session that was connected last. If no session is open, a new session is connected to
-the address in FUSEWIRE_TARGET with the token in FUSEWIRE_TOKEN, and by TLS if FUSEWIRE_TLS_CA is set.
+The default session is the one that was connected last, whether it is open or not, so that no array comes to be in
+another session unnoticed. If none was ever connected, a session is connected to the address in FUSEWIRE_TARGET with the
+token in FUSEWIRE_TOKEN, and by TLS if FUSEWIRE_TLS_CA is set.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusewire._errors import ConfigurationError
+from fusewire._errors import ConfigurationError, FusewireError
 from fusewire._recording import default_session as _default_session
 from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import Header, Recording, RecordWriter
@@ -38,7 +38,7 @@ RECORD_VALUES_VARIABLE = "FUSEWIRE_RECORD_VALUES"
 CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
 
-_connected: list[Session] = []
+_connected_last: list[Session] = []  # holds one entry once a session has been connected
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
@@ -134,20 +134,27 @@ def open_session(transport: Transport, *, debug: bool = False, timeout: float = 
     """Opens a session over any transport; errors and timeout are those of `connect`."""
     session = Session(transport, debug=debug, client=_CLIENT)
     session.open(timeout)
-    _connected.append(session)
-    for ended in [each for each in _connected.copy() if not each.is_open]:
-        with suppress(ValueError):  # another thread has already removed this session
-            _connected.remove(ended)
+    _connected_last[:] = [session]
     return session
 
 
 def default_session() -> Session:
-    """Returns the open session that was connected last. If no session is open, connects one to FUSEWIRE_TARGET."""
-    opened = _opened_last()
-    if opened is not None:
-        return opened
-    with _connecting.setdefault(os.getpid(), threading.RLock()):  # one thread connects; the others use its session
-        return _opened_last() or connect()
+    """Returns the session that was connected last. If none ever was, connects one to FUSEWIRE_TARGET.
+
+    Raises the reason why the session has ended, if it has.
+    """
+    if not _connected_last:
+        with _connecting.setdefault(os.getpid(), threading.RLock()):  # one thread connects; the others use its session
+            return _connected_last[0] if _connected_last else connect()
+    (session,) = _connected_last
+    try:
+        session.check_open()
+    except FusewireError as reason:
+        raise type(reason)(
+            f"functions without an array use the session that was connected last, and it has ended: {reason}; "
+            "connect another"
+        ) from None
+    return session
 
 
 def _target(given: object) -> str:
@@ -187,10 +194,6 @@ def _new_file(named: str) -> Path:
             raise ConfigurationError(f"{RECORD_VARIABLE} = {named}: {reason.strerror}") from None
         return path
     raise AssertionError("numbers do not end")
-
-
-def _opened_last() -> Session | None:
-    return next((session for session in reversed(_connected.copy()) if session.is_open), None)
 
 
 def _version() -> str:

@@ -131,7 +131,10 @@ def test_layer_norm_scales_and_shifts(session: fw.Session) -> None:
     same(fw.layer_norm(x, weight, bias), normal * weight + bias)
 
 
-def test_what_is_no_array_is_uploaded_to_the_session_of_the_arrays(session: fw.Session) -> None:
+def test_what_is_no_array_is_uploaded_to_the_session_of_the_arrays(
+    session: fw.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusewire._connect._connected_last", [])
     with connect().session as other:  # the default session from here on
         assert fw.zeros(1).session is other
         same(fw.take(A[0], session.array(np.array([2, 0]))), A[0, [2, 0]])
@@ -277,6 +280,38 @@ def test_var_and_std_take_a_correction_by_either_name(session: fw.Session) -> No
 )
 def test_parameters_have_numpys_names(session: fw.Session, function: Callable[[Any, Any], Any]) -> None:
     same(function(fw, session.array(A)), function(np, A))
+
+
+@pytest.mark.parametrize("given", [(0, 1, math.inf), (0, -1, math.inf), (0, 1, -math.inf), (5, 5, math.inf)])
+def test_arange_by_an_infinite_step_is_numpys(session: fw.Session, given: tuple[float, ...]) -> None:
+    assert fw.arange(*given).tolist() == np.arange(*given).tolist()  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "given", [(0, math.inf), (math.nan,), (0, 1, math.nan), (-math.inf, 0), (0, math.inf, math.inf)]
+)
+def test_arange_to_an_infinite_end_has_no_length(session: fw.Session, given: tuple[float, ...]) -> None:
+    with pytest.raises(fw.ArgumentError, match="has no length"):
+        fw.arange(*given)
+
+
+@pytest.mark.parametrize("given", [(0, math.inf, 3), (0, math.inf, 1), (math.nan, 1, 3), (-math.inf, math.inf, 4)])
+def test_linspace_between_infinite_ends_is_numpys(session: fw.Session, given: tuple[float, float, int]) -> None:
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(fw.linspace(*given).numpy(), np.linspace(*given))
+
+
+def test_pythons_round_rounds_an_array(session: fw.Session) -> None:
+    assert round(session.array([1.256, 2.0]).mean(), 2).item() == 1.63
+
+
+def test_a_function_without_an_array_uses_no_session_before_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusewire._connect._connected_last", [])
+    with connect().session:
+        with connect().session:
+            pass
+        with pytest.raises(fw.SessionClosed, match="connected last, and it has ended: the session is closed"):
+            fw.zeros(3)
 
 
 def test_arange_needs_an_end(session: fw.Session) -> None:

@@ -653,7 +653,7 @@ def test_connecting_waits_for_no_thread_that_connects_elsewhere(
         released.wait(10)
         raise fw.WaitTimeout("nobody answered")
 
-    monkeypatch.setattr("fusewire._connect._connected", [])
+    monkeypatch.setattr("fusewire._connect._connected_last", [])
     monkeypatch.setattr("fusewire._connect.connect", connect_slowly)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(fw.default_session)
@@ -665,7 +665,7 @@ def test_connecting_waits_for_no_thread_that_connects_elsewhere(
 
 
 def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire._connect._connected", [])
+    monkeypatch.setattr("fusewire._connect._connected_last", [])
     monkeypatch.setenv("FUSEWIRE_TARGET", server.target)
     with fw.default_session():
         np.testing.assert_array_equal((fw.ones(3) + fw.asarray([1, 2, 3])).numpy(timeout=20), [2, 3, 4])
