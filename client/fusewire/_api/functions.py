@@ -58,7 +58,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  #
     """Limits `x` to values from `min` to `max`. None sets no bound."""
     least, most = _bounds(x, min, max)
     if least is None and most is None:
-        return asarray(x)
+        return array(x)
     if least is None:
         return minimum(x, most)
     if most is None:
@@ -354,12 +354,23 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
         raise ArgumentError("arange with a step of 0 has no end")
     are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
-    (length,) = shape_of(builtins.max(math.ceil((stop - start) / step), 0))
+    (length,) = shape_of(_steps_between(start, stop, step))
     if not length:
-        start = step = 0  # without elements, these need not fit the dtype
+        start = 0  # without elements, it need not fit the dtype
+    if length <= 1:
+        step = 0  # an infinite step has no multiple of zero
     if wanted.is_integer:
         start, step = int(start), _whole_step(start, step, wanted) if length > 1 else 0
     return _create("arange", ((wanted, start), (wanted, step)), (length, wanted.code))
+
+
+def _steps_between(start: Any, stop: Any, step: Any) -> int:
+    """Returns how many of start, start + step, … come before stop. Raises ArgumentError if that is no number."""
+    steps = (stop - start) / step
+    if not math.isfinite(steps):
+        raise ArgumentError(f"arange({start}, {stop}, {step}) has no length")
+    is_first_alone = steps == 0 and stop != start and math.copysign(1, steps) > 0  # the step is beyond all bounds
+    return 1 if is_first_alone else builtins.max(math.ceil(steps), 0)
 
 
 def _whole_step(start: Any, step: Any, dtype: DType) -> int:
@@ -383,7 +394,8 @@ def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, end
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     (count,) = shape_of(num)
     gaps = count - 1 if endpoint else count
-    step = (float(stop) - float(start)) / gaps if gaps > 0 else 0.0
+    distance = float(stop) - float(start)
+    step = distance / gaps if gaps > 0 else distance
     scalars = (dtypes.float64, float(start)), (dtypes.float64, step)
     points = _create("linspace", scalars, (count, dtypes.float64.code))
     if endpoint and count > 1:
