@@ -78,3 +78,10 @@ def test_a_defect_of_the_server_ends_the_session_and_is_shown(monkeypatch: pytes
         with pytest.raises(fw.SessionLost, match="of ours"):
             x.numpy(timeout=30)
     assert shown.get(timeout=30).exc_value is defect
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "layer_norm"])
+def test_composite_functions_overflow_where_a_server_does(name: str) -> None:
+    with session_in_memory() as session:
+        x = session.array(np.array([3e38, 3e38, -3e38, 3e38], np.float32))
+        assert not np.isfinite(getattr(fw, name)(x).numpy()).any()
