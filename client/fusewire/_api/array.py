@@ -176,7 +176,7 @@ class Array(Recorded):
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
 
     def __pos__(self) -> Array:
-        return self
+        return self.copy()
 
     # ---- known without reading the value ----
 
@@ -394,6 +394,9 @@ class Array(Recorded):
         """Rounds to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
         return operations.round_to(self, decimals)
 
+    def __round__(self, decimals: int = 0) -> Array:
+        return self.round(decimals)
+
     def dot(self, other: Any) -> Array:
         """Does the same as `fusewire.dot(self, other)`."""
         product: Array = self.__array_namespace__().dot(self, other)
@@ -409,7 +412,9 @@ class Array(Recorded):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         function = numpy_protocols.counterpart_of(ufunc)
         if method != "__call__":
-            raise numpy_protocols.unsupported(f"{ufunc.__name__}.{method}")
+            raise numpy_protocols.unsupported(
+                f"{ufunc.__name__}.{method}", writes=method == "at" and isinstance(inputs[0], Array)
+            )
         if function is None:
             raise numpy_protocols.unsupported(ufunc.__name__)
         if "out" in options:
@@ -427,7 +432,9 @@ class Array(Recorded):
             return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
         function = numpy_protocols.counterpart_of(numpy_function)
         if function is None:
-            raise numpy_protocols.unsupported(numpy_function.__name__)
+            is_written = bool(arguments) and isinstance(arguments[0], Array)
+            writes = is_written and numpy_function in numpy_protocols.WRITING
+            raise numpy_protocols.unsupported(numpy_function.__name__, writes=writes)
         if options:
             arguments, options = numpy_protocols.translate_arguments(numpy_function, function, arguments, options)
         return function(*arguments, **options)

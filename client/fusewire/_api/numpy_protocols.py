@@ -39,7 +39,13 @@ _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.may_share_memory: lambda a, b, max_work=None: a is b,
+    np.shares_memory: lambda a, b, max_work=None: a is b,
 }
+
+
+# Functions of NumPy that write to their first argument and return None.
+WRITING = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 
 
 # Functions of NumPy that Fusewire lacks, composed of functions that Fusewire has.
@@ -64,9 +70,16 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
     return _KNOWN_HERE.get(numpy_function) or _MADE_OF_OURS.get(numpy_function, namesake)
 
 
-def unsupported(name: str) -> TypeError:
-    """Returns the error of a function that has no counterpart. NumPy's own error does not say what can be done."""
-    return TypeError(f"{name} does not take arrays on a server; give it their values: {name}(x.numpy())")
+def unsupported(name: str, *, writes: bool = False) -> TypeError:
+    """Returns the error of a function that has no counterpart. NumPy's own error does not say what can be done.
+
+    If the function `writes` to its first argument, what it writes to a value that was read is lost unless it is
+    assigned back.
+    """
+    refused = f"{name} does not take arrays on a server"
+    if writes:
+        return TypeError(f"{refused}; write to a value of x: v = np.array(x); {name}(v, …); x[...] = v")
+    return TypeError(f"{refused}; give it their values: {name}(x.numpy())")
 
 
 def translate_arguments(

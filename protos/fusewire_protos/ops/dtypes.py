@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, cached_property, reduce
 from typing import Any
 
 import numpy as np
 
 from fusewire_protos.errors import DtypeError
-
-
-class Kind(Enum):
-    """Says whether the values of a dtype are booleans, integers or floating point numbers."""
-
-    BOOLEAN = "boolean"
-    INTEGER = "integer"
-    FLOATING = "floating"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,26 +24,35 @@ class DType:
     to the scalar type of NumPy's dtype. The hash of a DType is the hash of NumPy's dtype; the hash of bfloat16 is the
     hash of its name.
 
-    `code` identifies the dtype on the wire and is never reused.
+    `code` identifies the dtype on the wire and is never reused. `kind` is NumPy's letter: "b" for booleans, "u" and "i"
+    for unsigned and signed integers, "f" for floats, among which bfloat16 is here.
     """
 
     name: str
     code: int
     itemsize_bytes: int
-    kind: Kind
-    is_signed: bool
+    kind: str
+
+    @property
+    def itemsize(self) -> int:
+        """Returns `itemsize_bytes` under NumPy's name."""
+        return self.itemsize_bytes
 
     @property
     def is_floating(self) -> bool:
-        return self.kind is Kind.FLOATING
+        return self.kind == "f"
 
     @property
     def is_integer(self) -> bool:
-        return self.kind is Kind.INTEGER
+        return self.kind in "iu"
 
     @property
     def is_boolean(self) -> bool:
-        return self.kind is Kind.BOOLEAN
+        return self.kind == "b"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind in "if"
 
     @property
     def is_half(self) -> bool:
@@ -92,14 +92,14 @@ class DType:
         return from_code, (self.code,)
 
 
-bool_ = DType("bool", 0, 1, Kind.BOOLEAN, is_signed=False)
-uint8 = DType("uint8", 1, 1, Kind.INTEGER, is_signed=False)
-int32 = DType("int32", 2, 4, Kind.INTEGER, is_signed=True)
-int64 = DType("int64", 3, 8, Kind.INTEGER, is_signed=True)
-float16 = DType("float16", 4, 2, Kind.FLOATING, is_signed=True)
-bfloat16 = DType("bfloat16", 5, 2, Kind.FLOATING, is_signed=True)
-float32 = DType("float32", 6, 4, Kind.FLOATING, is_signed=True)
-float64 = DType("float64", 7, 8, Kind.FLOATING, is_signed=True)
+bool_ = DType("bool", 0, 1, "b")
+uint8 = DType("uint8", 1, 1, "u")
+int32 = DType("int32", 2, 4, "i")
+int64 = DType("int64", 3, 8, "i")
+float16 = DType("float16", 4, 2, "f")
+bfloat16 = DType("bfloat16", 5, 2, "f")
+float32 = DType("float32", 6, 4, "f")
+float64 = DType("float64", 7, 8, "f")
 
 ALL: tuple[DType, ...] = (bool_, uint8, int32, int64, float16, bfloat16, float32, float64)
 BY_CODE: dict[int, DType] = {dtype.code: dtype for dtype in ALL}
@@ -186,7 +186,7 @@ def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
     """
     try:
         numpy_dtype = np.dtype(given)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError, AttributeError):  # NumPy parses some texts as lists of fields
         return None
     return BY_NAME.get(numpy_dtype.name) if numpy_dtype.isnative else None
 

@@ -154,7 +154,7 @@ def test_an_operator_without_a_meaning_for_a_dtype_says_so(session: fw.Session, 
         function(session.array(A))
 
 
-@pytest.mark.parametrize("function", [lambda x: x + "1", lambda x: pow(x, 2, 3), round, lambda x: x // None])
+@pytest.mark.parametrize("function", [lambda x: x + "1", lambda x: pow(x, 2, 3), lambda x: x // None])
 def test_what_no_array_can_do_is_a_type_error(session: fw.Session, function: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError):
         function(session.array(A))

@@ -85,3 +85,39 @@ def test_what_numpy_compares_may_be_named(session: fw.Session) -> None:
     assert np.allclose(a=x, b=A)
     assert np.array_equal(a1=A, a2=x)
     assert (np.shape(a=x), np.size(a=x, axis=1)) == (A.shape, 4)
+
+
+def test_what_numpy_asks_about_shared_memory_is_answered(session: fw.Session) -> None:
+    x = session.array(A)
+    for asks in (np.may_share_memory, np.shares_memory):
+        assert asks(x, x)
+        assert not asks(x, x[:])
+        assert not asks(A, x)
+
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (lambda x: np.add.at(x, [0, 0], 1), "add.at"),
+        (lambda x: np.put(x, [0, 1], 5), "put"),
+        (lambda x: np.copyto(x, 7), "copyto"),
+        (lambda x: np.putmask(x, [True, False, True], 7), "putmask"),
+    ],
+)
+def test_a_function_that_writes_is_refused_with_code_that_writes(
+    session: fw.Session, write: Callable[[Any], None], name: str
+) -> None:
+    host = np.zeros(3)
+    x = session.array(host)
+    with pytest.raises(TypeError, match=rf"^{name} .*: v = np\.array\(x\); {name}\(v, …\); x\[\.\.\.\] = v$"):
+        write(x)
+    v = np.array(x)
+    write(v)
+    x[...] = v
+    write(host)
+    assert x.tolist() == host.tolist()
+
+
+def test_a_function_that_writes_elsewhere_needs_the_values(session: fw.Session) -> None:
+    with pytest.raises(TypeError, match=r"copyto\(x\.numpy\(\)\)$"):
+        np.copyto(np.zeros(A.shape), session.array(A))

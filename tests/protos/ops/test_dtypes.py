@@ -135,6 +135,12 @@ def test_a_dtype_equals_numpys_of_the_same_name_from_either_side(dtype: DType) -
         assert same == dtype
 
 
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_kind_and_itemsize_are_numpys(dtype: DType) -> None:
+    in_numpy = dtypes.to_numpy(dtype)
+    assert (dtype.kind, dtype.itemsize) == (in_numpy.kind, in_numpy.itemsize)
+
+
 @pytest.mark.parametrize(("a", "b"), [(a, b) for a, b in product(dtypes.ALL, repeat=2) if a is not b])
 def test_dtypes_of_other_names_differ(a: DType, b: DType) -> None:
     assert a != b
@@ -142,7 +148,9 @@ def test_dtypes_of_other_names_differ(a: DType, b: DType) -> None:
     assert a != b.name
 
 
-@pytest.mark.parametrize("other", [np.dtype(">f4"), "complex64", "no dtype", np.void, DType, None, 1, [("x", "f4")]])
+@pytest.mark.parametrize(
+    "other", [np.dtype(">f4"), "complex64", "no dtype", "a, b c", "", np.void, DType, None, 1, [("x", "f4")]]
+)
 def test_a_dtype_differs_from_what_is_none_of_ours(other: object) -> None:
     assert dtypes.float32 != other
 

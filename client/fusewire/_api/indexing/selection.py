@@ -25,6 +25,8 @@ def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
     """
     key = with_counted(x, key)
     index = keys.read_index(key, x._spec.shape)
+    if index.region is None and index.gather is None and index.new_shape is None:
+        index = index._replace(new_shape=x._spec.shape)  # all of `x`, but a value of its own
     _keep(x, key, index)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)
