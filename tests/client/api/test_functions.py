@@ -284,7 +284,7 @@ def test_parameters_have_numpys_names(session: fw.Session, function: Callable[[A
 
 @pytest.mark.parametrize("given", [(0, 1, math.inf), (0, -1, math.inf), (0, 1, -math.inf), (5, 5, math.inf)])
 def test_arange_by_an_infinite_step_is_numpys(session: fw.Session, given: tuple[float, ...]) -> None:
-    assert fw.arange(*given).tolist() == np.arange(*given).tolist()  # type: ignore[call-overload]
+    assert fw.arange(*given).tolist() == np.arange(*given).tolist()
 
 
 @pytest.mark.parametrize(
