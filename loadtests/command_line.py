@@ -20,7 +20,7 @@ from fusewire import FusewireError
 from loadtests import bench, machine
 from loadtests.load.load_test import LoadResult, LoadTest
 from loadtests.load.options import Options
-from loadtests.load.replaying import run_replays, scenario_of
+from loadtests.load.replaying import repeated, run_replays, scenario_of
 from loadtests.load.run import Tell
 from loadtests.load.server import Access, ServerUnderLoad, given_server, own_server
 from loadtests.measuring.errors import NotMeasured
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Puts load on a Fusewire server.")
     commands = parser.add_subparsers(required=True, metavar="SCENARIO")
     commands.add_parser("list", help="say what each scenario does and what it shows").set_defaults(run=_list)
-    comparison = commands.add_parser("compare", help="compare the JSON results of two load tests")
+    comparison = commands.add_parser("compare", help="compare the JSON results of two load tests; 1 if one got worse")
     comparison.add_argument("first", type=_document)
     comparison.add_argument("second", type=_document)
     comparison.set_defaults(run=_compare)
@@ -69,11 +69,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Each session sends what the recording holds, once. Kept values are compared bit for bit."
+    parser.description = "Each session repeats what the recording holds. Kept values are compared bit for bit."
     add = parser.add_argument
     add("recording", type=Path, help="file that fusewire.connect(record=…) wrote")
-    add("--speed", type=_positive, default=1.0, metavar="K", help="times the recorded speed (%(default)g)")
+    add("--speed", type=_speed, default=1.0, metavar="K", help="times the recorded speed; inf: no waits (%(default)g)")
     add("--sessions", type=_count, default=1, metavar="N", help="sessions in all (%(default)s)")
+    _add_time_and_rate(parser)
     _add_common(parser)
     parser.set_defaults(run=_replay)
 
@@ -86,13 +87,18 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
         for name in ("--seconds", "--rate"):
             add(name, type=_refuse_for_vanishing, help=argparse.SUPPRESS)
     else:
-        add("--seconds", type=_positive, default=6.0, metavar="S", help="measured time, in three windows (%(default)g)")
-        add("--rate", type=_positive, metavar="R", help="steps a second of all sessions; else as fast as they can")
-    add("--verify", action="store_true", help="run every session alone afterwards and compare each value's bytes")
+        _add_time_and_rate(parser)
+    add("--verify", action="store_true", help="run every session again, alone and in NumPy, and compare each value")
     if scenario.peers:
         add("--peer", choices=scenario.peers, help="run the same steps in another library as well")
     _add_common(parser)
     parser.set_defaults(run=_run, scenario=scenario, peer=None)
+
+
+def _add_time_and_rate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--seconds", type=_positive, default=6.0, metavar="S", help="measured time, in three windows (%(default)g)")
+    add("--rate", type=_positive, metavar="R", help="steps a second of all sessions; else as fast as they can")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -113,20 +119,22 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    options = _options(parsed, parsed.scenario)._replace(
-        seconds=parsed.seconds, rate_per_s=parsed.rate, verifies=parsed.verify, peer=parsed.peer
-    )
+    options = _options(parsed, parsed.scenario)._replace(verifies=parsed.verify, peer=parsed.peer)
     return _test(parsed, options, lambda server, tell: LoadTest(options, server, tell).run())
 
 
 def _replay(parsed: argparse.Namespace) -> int:
-    path: Path = parsed.recording
-    options = _options(parsed, scenario_of(path))
-    return _test(parsed, options, lambda server, tell: run_replays(path, parsed.speed, options, server, tell))
+    options = _options(parsed, scenario_of(parsed.recording))
+
+    def run(server: ServerUnderLoad, tell: Tell) -> LoadResult:
+        return run_replays(repeated(parsed.recording, parsed.speed), options, server, tell)
+
+    return _test(parsed, options, run)
 
 
 def _options(parsed: argparse.Namespace, scenario: Scenario) -> Options:
-    return Options(scenario, parsed.sessions, min(parsed.processes, parsed.sessions), seed=parsed.seed)
+    processes = min(parsed.processes, parsed.sessions)
+    return Options(scenario, parsed.sessions, processes, parsed.seconds, parsed.rate, seed=parsed.seed)
 
 
 def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnderLoad, Tell], LoadResult]) -> int:
@@ -172,10 +180,11 @@ def _list(_parsed: argparse.Namespace) -> int:
 
 def _compare(parsed: argparse.Namespace) -> int:
     try:
-        print(comparing.table(comparing.compare(parsed.first, parsed.second)))
+        compared = comparing.compare(parsed.first, parsed.second)
     except ValueError as reason:
         raise NotMeasured(str(reason)) from None
-    return 0
+    print(comparing.table(compared))
+    return 1 if compared.is_worse else 0
 
 
 def _count(text: str) -> int:
@@ -190,6 +199,10 @@ def _positive(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return number
+
+
+def _speed(text: str) -> float:
+    return float("inf") if text == "inf" else _positive(text)
 
 
 def _refuse_for_vanishing(_text: str) -> float:

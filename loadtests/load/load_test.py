@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from time import monotonic_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import psutil
 
 from loadtests.load import worker
+from loadtests.load.differences import Array, difference_in_bits, difference_in_numbers
 from loadtests.load.left_over import LeftOver, held_by, left_over, wait_for_sessions_to_end
 from loadtests.load.options import Options
 from loadtests.load.run import Run, Tell, run_load
 from loadtests.load.server import ServerUnderLoad
 from loadtests.load.vanishing import baseline, run_vanishing
-from loadtests.load.verification import Verification, verify_alone
+from loadtests.load.verification import Verification, verify
 from loadtests.load.watch import MemoryWatch
 from loadtests.load.worker import FUSEWIRE, Assignment
 from loadtests.measuring.errors import LoadFailed, WrongResult
@@ -31,9 +30,6 @@ from loadtests.scenarios import library
 from loadtests.scenarios.scenario import Data
 
 _VERIFYING_DEADLINE_S = 600.0
-_RELATIVE, _ABSOLUTE = 2e-3, 2e-4  # tolerances between libraries, for float32 values after one step
-
-Value = npt.NDArray[Any] | None
 
 
 class Load(NamedTuple):
@@ -119,8 +115,8 @@ class LoadTest:
         if not self._options.verifies:
             return None
         self._tell("running every session alone", 0, 0)
-        with Worker(worker.serve, self._assignment(FUSEWIRE, ())) as alone:
-            return verify_alone(alone, run.reports, _VERIFYING_DEADLINE_S)
+        with Worker(self._serve, self._assignment(FUSEWIRE, ())) as alone:
+            return verify(alone, run.reports, _VERIFYING_DEADLINE_S)
 
     @contextmanager
     def _disturbed(self) -> Iterator[None]:
@@ -155,28 +151,24 @@ class LoadTest:
             options.sessions,
             options.seed,
             options.rate_per_s,
-            takes_digests=options.verifies and name == FUSEWIRE,
+            keeps_reads=options.verifies and name == FUSEWIRE,
         )
 
 
-def check_first_steps(options: Options, values: Sequence[Sequence[Value]], name: str) -> None:
-    """Raises WrongResult unless the first value that each session read is close to the value of NumPy.
+def check_first_steps(options: Options, values: Sequence[Sequence[Array | None]], name: str) -> None:
+    """Raises WrongResult unless the first value that each session read is NumPy's, as close as the scenario is exact.
 
     `values` holds the values of each process's sessions; `name` is that of the library which computed them.
     """
+    difference_of = difference_in_bits if options.scenario.is_exact else difference_in_numbers
     for session, value in zip(_numbers(options), chain.from_iterable(values), strict=True):
         xp = library.numpy()
         array = next(options.scenario.program(xp, Data(options.seed, session)))
-        if not _are_close(value, None if array is None else xp.read(array)):
-            raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
+        difference = difference_of(value, None if array is None else xp.read(array))
+        if difference is not None:
+            raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's: {difference}")
 
 
 def _numbers(options: Options) -> Iterator[int]:
     """Returns the numbers of all sessions, in the order of the processes."""
     return chain.from_iterable(options.shares())
-
-
-def _are_close(value: Value, expected: Value) -> bool:
-    if value is None or expected is None:
-        return value is None and expected is None
-    return value.shape == expected.shape and np.allclose(value, expected, _RELATIVE, _ABSOLUTE)

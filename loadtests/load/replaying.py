@@ -1,124 +1,86 @@
-"""Replays a recording as load: several sessions run at the same time, and each sends the whole recording once."""
+"""Replays a recording as load: several sessions run at the same time, and each repeats the whole recording."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import fusewire as fw
+from fusewire._recordings.records import Answer, Recording
+from loadtests.load import worker
 from loadtests.load.left_over import held_by, left_over, wait_for_sessions_to_end
 from loadtests.load.load_test import Load, LoadResult
 from loadtests.load.options import Options
-from loadtests.load.run import Edge, Run, Tell
-from loadtests.load.samples import Samples, joined, of_steps, windows
-from loadtests.load.server import Access, ServerUnderLoad
-from loadtests.load.session_runner import RunnerReport
-from loadtests.load.settling import MEASURED_WINDOWS
+from loadtests.load.replay_runner import Repeated
+from loadtests.load.run import Tell, run_load
+from loadtests.load.runner import RunnerReport
+from loadtests.load.server import ServerUnderLoad
 from loadtests.load.verification import Verification
 from loadtests.load.watch import MemoryWatch
-from loadtests.load.worker import Usage, ignore_interrupts, usage
+from loadtests.load.worker import FUSEWIRE, Assignment
 from loadtests.measuring.errors import LoadFailed
-from loadtests.measuring.workers import Fleet, answer_commands
+from loadtests.measuring.workers import Fleet, Worker
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
-_DEADLINE_S = 3600.0
-
-
-class _Replays(NamedTuple):
-    """The results of one worker process. `by_session` maps a session's number to its replay, or to why this failed."""
-
-    by_session: dict[int, fw.Replayed | str]
-    usage: Usage
+_LEAST_TIMEOUT_S = 60.0
+_MOST_TIMES = 10.0  # as long as the recorded session may a replay take, if that is more
 
 
 def scenario_of(path: Path) -> Scenario:
     """Returns the scenario that the result names for a replay. Its program is never run."""
     return Scenario(
         name="replay",
-        what=f"sends what the recording {path.name} holds; a step is the answer of a fetch",
+        what=f"sends what the recording {path.name} holds, again and again; a step is the answer of a fetch",
         shows="how a server holds under a load that was recorded",
         program=_no_program,
-        needs_plans=False,
         peers=(),
     )
 
 
-def run_replays(path: Path, speed: float, options: Options, server: ServerUnderLoad, tell: Tell) -> LoadResult:
-    """Replays a recording in all sessions. Raises LoadFailed if a worker process fails, or if all replays fail."""
+def repeated(path: Path, speed: float) -> Repeated:
+    """Reads a recording. Raises LoadFailed if there is nothing to be timed, and ConfigurationError if it is broken."""
+    with Recording(path) as recording:
+        records = [(record.at_ns, isinstance(record, Answer)) for record in recording.records()]
+    answers = sum(is_answer for _, is_answer in records)
+    if not answers:
+        raise LoadFailed(f"the recording {path} holds no answer of a fetch, so there is nothing to be timed")
+    recorded_s = max(at_ns for at_ns, _ in records) / 1e9
+    return Repeated(path, speed, answers, max(_LEAST_TIMEOUT_S, _MOST_TIMES * recorded_s / min(speed, 1.0)))
+
+
+def run_replays(
+    recording: Repeated,
+    options: Options,
+    server: ServerUnderLoad,
+    tell: Tell,
+    serve: Callable[..., None] = worker.serve,
+) -> LoadResult:
+    """Replays a recording once, so that the server knows its programs, and then in all sessions until it has settled.
+
+    Raises LoadFailed if a worker process, the first replay or all sessions fail.
+    """
     before = held_by(server)
-    arguments = [(path, speed, options.seed, server.access, share) for share in options.shares()]
-    with Fleet(_serve, arguments) as fleet:
-        watch = MemoryWatch(server.pid, fleet.pids)
-        began_ns = time.monotonic_ns()
-        edges = [Edge(began_ns, tuple(fleet.ask("usage")), *_read(server))]
-        tell("replaying", 0, 0)
-        fleet.tell("replay")
-        parts: list[_Replays] = fleet.answers(_DEADLINE_S)
-        edges.append(Edge(time.monotonic_ns(), tuple(part.usage for part in parts), *_read(server)))
-        memory = (watch.sample((edges[1].at_ns - began_ns) / 1e9),)
-    replays = {session: found for part in parts for session, found in part.by_session.items()}
-    samples = joined([_samples(session, found) for session, found in replays.items() if isinstance(found, fw.Replayed)])
-    spans = windows(samples, began_ns, began_ns, edges[1].at_ns, MEASURED_WINDOWS)
-    reports = tuple(_report(session, found) for session, found in sorted(replays.items()))
-    if all(report.error is not None for report in reports):
-        raise LoadFailed(str(reports[0].error))
-    run = Run(began_ns, tuple(edges), spans, samples, reports, memory, has_settled=True)
+    name, sessions, seed, rate_per_s = options.scenario.name, options.sessions, options.seed, options.rate_per_s
+    assignments = [
+        Assignment(name, FUSEWIRE, server.access, share, sessions, seed, rate_per_s, recording=recording)
+        for share in options.shares()
+    ]
+    tell("replaying a first time", 0, 0)
+    with Worker(serve, assignments[0]._replace(sessions=(0,))) as first:
+        first.ask("open")
+        first.tell("first_steps")
+        first.answer(recording.timeout_s)
+    with Fleet(serve, [(assignment,) for assignment in assignments]) as fleet:
+        fleet.ask("open")
+        run = run_load(fleet, options, server.service, MemoryWatch(server.pid, fleet.pids), tell)
     wait_for_sessions_to_end(server, before)
-    return LoadResult(Load(run, {}, None), None, None, _verification(replays), left_over(server, before))
+    return LoadResult(Load(run, {}, None), None, None, _verification(run.reports), left_over(server, before))
 
 
-def _serve(
-    connection: Connection, path: Path, speed: float, seed: int, access: Access, sessions: tuple[int, ...]
-) -> None:
-    """Runs in a worker process. Replays the recording in one thread for each session."""
-    ignore_interrupts()
-
-    def replay_one(session: int) -> fw.Replayed | str:
-        try:
-            return fw.replay(path, **access._asdict(), speed=speed, seed=seed + session, timeout=_DEADLINE_S)
-        except fw.FusewireError as error:
-            return f"{type(error).__name__}: {error}"
-
-    def replay() -> _Replays:
-        with ThreadPoolExecutor(len(sessions)) as threads:
-            found = dict(zip(sessions, threads.map(replay_one, sessions), strict=True))
-        ops = sum(one.ops for one in found.values() if isinstance(one, fw.Replayed))
-        return _Replays(found, usage(ops))
-
-    answer_commands(connection, {"replay": replay, "usage": partial(usage, 0)})
-    os._exit(0)
-
-
-def _read(server: ServerUnderLoad) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    if server.service is None:
-        return None, []
-    return server.service.stats(), server.service.sessions()
-
-
-def _samples(session: int, replayed: fw.Replayed) -> Samples:
-    return of_steps(
-        [(session, intended_ns, intended_ns, answered_ns) for intended_ns, answered_ns in replayed.answered]
-    )
-
-
-def _report(session: int, found: fw.Replayed | str) -> RunnerReport:
-    if isinstance(found, str):
-        return RunnerReport(session, 0, found, b"")
-    return RunnerReport(session, len(found.answered), None, b"")
-
-
-def _verification(replays: Mapping[int, fw.Replayed | str]) -> Verification | None:
-    """Returns the comparison of the answers with the recorded values; None if the recording holds no values."""
-    done = {session: found for session, found in replays.items() if isinstance(found, fw.Replayed)}
-    differences = [f"session {session}: {told}" for session, found in done.items() for told in found.differences]
-    compared = sum(found.compared for found in done.values())
+def _verification(reports: Sequence[RunnerReport]) -> Verification | None:
+    """Returns the comparison of the answers with the recorded ones; None if the recording holds no values."""
+    differences = [f"session {report.session}, {told}" for report in reports for told in report.differences]
+    compared = sum(report.compared for report in reports)
     return Verification(compared, tuple(differences)) if compared or differences else None
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from loadtests.load.options import Options
+from loadtests.load.runner import RunnerReport
 from loadtests.load.samples import Samples, Window, joined, window
-from loadtests.load.session_runner import RunnerReport
 from loadtests.load.settling import MEASURED_WINDOWS, MOST_WINDOWS, has_settled
 from loadtests.load.watch import MemorySample, MemoryWatch
 from loadtests.load.worker import Taken, Usage

@@ -12,11 +12,24 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 
 
+class Step(NamedTuple):
+    """One step of a session. `Samples` describes the times."""
+
+    session: int
+    intended_ns: int
+    due_ns: int
+    began_ns: int
+    recorded_ns: int
+    ended_ns: int
+
+
 class Samples(NamedTuple):
     """Steps in any order. Each array has one element for each step. Times are those of the monotonic clock."""
 
     session: Integers
     intended_ns: Integers  # the time when the step began; in an open loop, when it should have begun
+    due_ns: Integers  # the time when it could have begun, had the load test's own code never been late
+    began_ns: Integers
     recorded_ns: Integers  # the time when all ops of the step were recorded
     ended_ns: Integers  # the time when the value was read
 
@@ -24,11 +37,16 @@ class Samples(NamedTuple):
     def latency_ns(self) -> Integers:
         return self.ended_ns - self.intended_ns
 
+    @property
+    def lag_ns(self) -> Integers:
+        """How late each step began by the load test's own fault; the steps that it delayed by that lag as well."""
+        return self.began_ns - self.due_ns
+
     def __len__(self) -> int:
         return len(self.session)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
-        return Samples(*(column[chosen] for column in self._columns()))
+        return Samples(*(column[chosen] for column in self.columns()))
 
     def ended_within(self, began_ns: int, ended_ns: int) -> Samples:
         return self.where((self.ended_ns >= began_ns) & (self.ended_ns < ended_ns))
@@ -36,13 +54,13 @@ class Samples(NamedTuple):
     def under_way_within(self, began_ns: int, ended_ns: int) -> Samples:
         return self.where((self.ended_ns >= began_ns) & (self.intended_ns < ended_ns))
 
-    def _columns(self) -> tuple[Integers, ...]:
-        return self.session, self.intended_ns, self.recorded_ns, self.ended_ns
+    def columns(self) -> tuple[Integers, ...]:
+        return (self.session, self.intended_ns, self.due_ns, self.began_ns, self.recorded_ns, self.ended_ns)
 
 
-def of_steps(steps: Sequence[tuple[int, int, int, int]]) -> Samples:
-    """Makes samples of steps. A step is given as its session and its times: intended begin, recorded, ended."""
-    table = np.array(steps, np.int64).reshape(len(steps), 4)
+def of_steps(steps: Sequence[Step]) -> Samples:
+    """Makes samples of steps."""
+    table = np.array(steps, np.int64).reshape(len(steps), len(Step._fields))
     return Samples(*(np.ascontiguousarray(column) for column in table.T))
 
 
@@ -50,7 +68,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
     """Returns the steps of all parts as one `Samples`."""
     if not parts:
         return of_steps([])
-    return Samples(*(np.concatenate(columns) for columns in zip(*(part._columns() for part in parts), strict=True)))
+    return Samples(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
 
 
 class Window(NamedTuple):

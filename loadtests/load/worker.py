@@ -7,29 +7,35 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from multiprocessing.connection import Connection
 from time import monotonic, monotonic_ns, process_time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy.typing as npt
+import numpy as np
 import psutil
 
 import fusewire as fw
 from loadtests.load.pace import Pace
-from loadtests.load.samples import Samples, joined, of_steps
+from loadtests.load.reads import Array, Read, Reads
+from loadtests.load.replay_runner import Repeated, ReplayRunner
+from loadtests.load.runner import Runner, RunnerReport
+from loadtests.load.samples import Samples, Step, joined, of_steps
 from loadtests.load.server import Access
-from loadtests.load.session_runner import RunnerReport, SessionRunner
+from loadtests.load.session_runner import SessionRunner
+from loadtests.load.verification import first_difference
 from loadtests.measuring.workers import answer_commands
 from loadtests.scenarios import library
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.scenarios.library import Library
-from loadtests.scenarios.scenario import Data, Program, Steps
+from loadtests.scenarios.scenario import Data, Program, Scenario, Steps
 
 FUSEWIRE = "fusewire"
 END_DEADLINE_S = 30.0
 _CALIBRATING_STEPS = 20_000
+_KEPT_BYTES = 256 << 20  # of values that a worker process keeps
+_MOST_READS_BEFORE = 64
 
 
 class Assignment(NamedTuple):
@@ -42,8 +48,9 @@ class Assignment(NamedTuple):
     all_sessions: int  # the number of sessions in all processes together
     seed: int
     rate_per_s: float | None = None
-    takes_digests: bool = False
+    keeps_reads: bool = False
     is_disturber: bool = False
+    recording: Repeated | None = None  # replayed in place of the scenario's program
 
 
 class Taken(NamedTuple):
@@ -85,7 +92,7 @@ def serve(connection: Connection, assignment: Assignment) -> None:
         worker.usage,
         worker.end,
         worker.close,
-        worker.run_alone,
+        worker.verify,
         harness_step_s,
     )
     answer_commands(connection, {command.__name__: command for command in commands})
@@ -112,7 +119,7 @@ def harness_step_s() -> float:
         yield from repeat(None)
 
     pace = Pace(None, session=0, sessions=1)
-    runner = SessionRunner(library.numpy(), idle_program(), pace, takes_digests=False)
+    runner = SessionRunner(library.numpy(), idle_program(), pace, None)
     runner.first_step()
     began_ns = process_time_ns()
     runner.run_steps(0, _CALIBRATING_STEPS)
@@ -123,14 +130,13 @@ def harness_step_s() -> float:
 class _WorkerSessions:
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
-        self._program = _program_of(assignment)
         self._sessions: list[fw.Session] = []
-        self._runners: list[SessionRunner] = []
+        self._runners: list[Runner] = []
 
     def open(self) -> tuple[str, ...]:
         """Connects all sessions. Returns their ids, as inspection shows them; in a peer library there are no ids."""
         for number in self._assignment.sessions:
-            self._open(number)
+            self._runners.append(self._open(number))
         return tuple(session.id for session in self._sessions)
 
     def live(self) -> Lives:
@@ -138,13 +144,13 @@ class _WorkerSessions:
         steps = []
         for number in self._assignment.sessions:
             began_ns = monotonic_ns()
-            runner = self._open(number)
+            self._runners.append(self._open(number))
             connected_ns = monotonic_ns()
-            runner.first_step()
-            steps.append((number, began_ns, connected_ns, monotonic_ns()))
+            self._runners[-1].first_step()
+            steps.append(Step(number, began_ns, began_ns, began_ns, connected_ns, monotonic_ns()))
         return Lives(of_steps(steps), tuple(runner.report() for runner in self._runners), self.usage())
 
-    def first_steps(self) -> list[npt.NDArray[Any] | None]:
+    def first_steps(self) -> list[Array | None]:
         """Runs one step in each session, one session after another. Returns the values that were read."""
         return [runner.first_step() for runner in self._runners]
 
@@ -159,7 +165,8 @@ class _WorkerSessions:
         return Taken(joined([runner.take() for runner in self._runners]), errors)
 
     def usage(self) -> Usage:
-        return usage(sum(session.stats.ops_recorded for session in self._sessions))
+        replayed = sum(runner.ops for runner in self._runners if isinstance(runner, ReplayRunner))
+        return usage(replayed + sum(session.stats.ops_recorded for session in self._sessions))
 
     def end(self) -> tuple[RunnerReport, ...]:
         """Waits until the steps under way have ended, and returns the reports. The sessions stay open."""
@@ -176,36 +183,45 @@ class _WorkerSessions:
         for session in self._sessions:
             session.close()
 
-    def run_alone(self, session: int, steps: int) -> bytes:
-        """Runs the steps of one session again, in a new session. Returns the digests of the values that were read."""
-        with self._connect() as opened:
-            runner = self._runner(library.fusewire(opened), session, takes_digests=True)
-            runner.run_steps(0, steps)
-            return runner.report().digests
-
-    def _open(self, number: int) -> SessionRunner:
+    def verify(self, session: int, reads: Sequence[Read]) -> str | None:
+        """Runs the steps of one session again, in a new session and in NumPy. Returns the first difference in words."""
         given = self._assignment
+        with self._connect() as opened:
+            xp = library.fusewire(opened)
+            _read_before(xp, given.seed, session)
+            return first_difference(_scenario(given), reads, (given.seed, session), xp, library.numpy())
+
+    def _open(self, number: int) -> Runner:
+        given, pace = self._assignment, Pace(self._assignment.rate_per_s, number, self._assignment.all_sessions)
+        if given.recording is not None:
+            assert given.access is not None
+            return ReplayRunner(given.recording, given.access, pace, given.seed + number)
         if given.library == FUSEWIRE:
             self._sessions.append(self._connect())
             xp = library.fusewire(self._sessions[-1])
         else:
             xp = library.PEERS[given.library]()
-        self._runners.append(self._runner(xp, number, takes_digests=given.takes_digests))
-        return self._runners[-1]
+        steps = _program_of(given)(xp, Data(given.seed, number))
+        reads = Reads(_KEPT_BYTES // len(given.sessions)) if given.keeps_reads else None
+        return SessionRunner(xp, steps, pace, reads)
 
     def _connect(self) -> fw.Session:
         assert self._assignment.access is not None
         return fw.connect(**self._assignment.access._asdict())
 
-    def _runner(self, xp: Library, session: int, *, takes_digests: bool) -> SessionRunner:
-        given = self._assignment
-        steps = self._program(xp, Data(given.seed, session))
-        pace = Pace(given.rate_per_s, session, given.all_sessions)
-        return SessionRunner(xp, steps, pace, takes_digests=takes_digests)
+
+def _read_before(xp: Library, seed: int, session: int) -> None:
+    """Reads a random number of values. So what is wrong in every n-th answer of a session is wrong in other steps."""
+    for _ in range(np.random.default_rng((seed, session)).integers(1, _MOST_READS_BEFORE)):
+        xp.read(xp.asarray(np.zeros(1, np.float32)))
+
+
+def _scenario(assignment: Assignment) -> Scenario:
+    return find_scenarios()[assignment.scenario]
 
 
 def _program_of(assignment: Assignment) -> Program:
-    scenario = find_scenarios()[assignment.scenario]
+    scenario = _scenario(assignment)
     if not assignment.is_disturber:
         return scenario.program
     assert scenario.disturber is not None

@@ -23,6 +23,8 @@ SCHEMA, VERSION = "fusewire-load-test", 1
 _INTERVALS_A_WINDOW = 10
 _PHASES = ("decode", "queue", "plan", "compile", "device_thread", "device", "copy_out")
 _KEPT_SHARE = 0.95  # an open loop keeps its rate if it does at least this share of the intended steps
+_MOST_LAG_SHARE = 0.25  # of the latencies; more of the load test's own lag makes an open loop void
+_LAGS = ("lag_mean_s", "lag_p99_s", "lag_max_s")
 
 Document = dict[str, Any]
 
@@ -36,6 +38,7 @@ def document_of(options: Options, result: LoadResult, server: Document, machine:
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **_asked(options),
         **_speed(load.run),
+        **_lags(options, load.run),
         **_rows(load.run),
         **_errors(load.run),
         **_verified(result),
@@ -92,9 +95,19 @@ def _speed(run: Run) -> Document:
         "steps_per_s": steps / measured_s,
         "ops_per_s": (run.last.ops - run.first.ops) / measured_s,
         **(percentiles if latencies is None else latencies._asdict()),
-        "record_s": _mean_s(under_way.recorded_ns - under_way.intended_ns),
+        "queued_s": _mean_s(under_way.due_ns - under_way.intended_ns),
+        "record_s": _mean_s(under_way.recorded_ns - under_way.began_ns),
         "wait_s": _mean_s(under_way.ended_ns - under_way.recorded_ns),
     }
+
+
+def _lags(options: Options, run: Run) -> Document:
+    """Returns how late the load test itself began its steps; None in a closed loop, which has no schedule."""
+    lag_ns = run.samples.under_way_within(run.first.at_ns, run.last.at_ns).lag_ns
+    if options.rate_per_s is None or not len(lag_ns):
+        return dict.fromkeys(_LAGS)
+    lags_ns = lag_ns.mean(), np.percentile(lag_ns, 99, method="inverted_cdf"), lag_ns.max()
+    return {name: float(lag) / 1e9 for name, lag in zip(_LAGS, lags_ns, strict=True)}
 
 
 def _peer(options: Options, ours: Run, peer: Run) -> Document:
@@ -245,10 +258,25 @@ def _ratio(document: Document, other: str, field: str) -> float | None:
     return ours / theirs if ours is not None and theirs else None
 
 
+def _lag_problems(document: Document) -> list[str]:
+    """Returns a sentence if an open loop is void, because its latencies are to a great part the load test's own lag."""
+    if document["lag_mean_s"] is None:
+        return []
+    found = []
+    for what, lag, latency in (("on average", "lag_mean_s", "mean_s"), ("at p99", "lag_p99_s", "p99_s")):
+        if document[lag] > _MOST_LAG_SHARE * document[latency]:
+            times = f"steps began {document[lag]:.3g} s late {what}, which is more than {_MOST_LAG_SHARE:.0%} of the"
+            advice = "take more --processes or a lower --rate"
+            found.append(
+                f"void, the load test itself was too slow: {times} latency of {document[latency]:.3g} s; {advice}"
+            )
+    return found
+
+
 def _problems(document: Document) -> list[str]:
     """Returns sentences that say why the load test has failed; an empty list if it has not failed."""
     problems = [f"{document['errors']} of {document['sessions']} sessions failed"] if document["errors"] else []
-    problems += [f"{difference}" for difference in document["differences"]]
+    problems += document["error_messages"] + document["differences"] + _lag_problems(document)
     rate = document["rate_per_s"]
     if rate is not None and document["steps_per_s"] < _KEPT_SHARE * rate:
         problems.append(f"the rate of {rate:g} steps a second was not kept: {document['steps_per_s']:.1f} were done")

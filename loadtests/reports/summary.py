@@ -14,19 +14,32 @@ def summary(document: Mapping[str, Any]) -> str:
         f"  rate        {document['steps_per_s']:,.1f} steps/s, {document['ops_per_s']:,.0f} ops/s",
         f"  latency     {_latency(document)}",
         f"              {_time(document['record_s'])} recording and {_time(document['wait_s'])} waiting on average",
+        *_schedule_lines(document),
     ]
     lines += _server_lines(document)
     lines += _comparison_lines(document)
     lines.append(f"  measured    {_measured(document)}")
     if document["verified"] is not None:
-        outcome = "every bit is right" if document["verified"] else "NOT every bit is right"
-        lines.append(f"  verified    {document['verified_values']:,} values, {outcome}")
+        outcome = "each is right" if document["verified"] else "NOT each is right"
+        against = (
+            "the recorded"
+            if document["scenario"] == "replay"
+            else f"NumPy's and, alone, to the bit (seed {document['seed']})"
+        )
+        lines.append(f"  verified    {document['verified_values']:,} values against {against}: {outcome}")
     return "\n".join(lines + [f"  FAILED      {problem}" for problem in document["problems"]])
 
 
 def _latency(document: Mapping[str, Any]) -> str:
     names = (("p50", "p50_s"), ("p90", "p90_s"), ("p99", "p99_s"), ("p99.9", "p999_s"), ("longest", "max_s"))
     return ", ".join(f"{name} {_time(document[field])}" for name, field in names)
+
+
+def _schedule_lines(document: Mapping[str, Any]) -> list[str]:
+    if document["lag_mean_s"] is None:
+        return []
+    lag = f"{_time(document['lag_mean_s'])} late by the load test itself (p99 {_time(document['lag_p99_s'])})"
+    return [f"              {_time(document['queued_s'])} behind steps that were late, {lag}"]
 
 
 def _server_lines(document: Mapping[str, Any]) -> list[str]:

@@ -99,8 +99,9 @@ def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, latency_ms in zip(paths, (10, 20), strict=True):
         path.write_text(json.dumps(document([latency_ms])), encoding="utf-8")
-    assert main(["compare", *map(str, paths)]) == 0
+    assert main(["compare", *map(str, paths)]) == 1
     assert "0.500" in capsys.readouterr().out
+    assert main(["compare", *map(str, reversed(paths))]) == 0
 
 
 @pytest.mark.parametrize("change", [{"schema": "another"}, {"version": 99}])

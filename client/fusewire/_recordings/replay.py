@@ -6,7 +6,6 @@ replay keeps to the credit that the recorded session had. Values that the record
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +39,9 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _HEARTBEAT_S = 1.0
 _LEAST_INTEGER, _MOST_INTEGER = 0, 8  # drawn integers are 0 to 7, so that they can be indices of small arrays
+_MOST_NAMED = 5
+
+OnAnswer = Callable[[int, int], None]  # takes when a fetch was to be sent, and when its answer came (monotonic, ns)
 
 
 class Replayed(NamedTuple):
@@ -58,9 +60,21 @@ class Replayed(NamedTuple):
 
 
 class Replay:
-    """One replay of a recording, over a transport of its own. `run` is called once."""
+    """One replay of a recording, over a transport of its own. `run` is called once.
 
-    def __init__(self, transport: Transport, recording: Recording, *, speed: float, seed: int, client: str) -> None:
+    `on_answer` is called in the I/O thread, as soon as a fetch has been answered.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        recording: Recording,
+        *,
+        speed: float,
+        seed: int,
+        client: str,
+        on_answer: OnAnswer | None = None,
+    ) -> None:
         self._transport = transport
         self._recording = recording
         self._speed = speed
@@ -68,8 +82,8 @@ class Replay:
         # Used by the calling thread only.
         self._declared: set[int] = set()  # handles of large uploads whose bytes have not been read from the file yet
         self._values: dict[int, bytes] = {}  # bytes of large uploads that no sent frame has declared yet
-        self._recorded: dict[int, Outcome] = {}  # fetch -> its recorded answer; a digest stands for a value
         self._segments = 0
+        self._on_answer = on_answer
         self._changed = threading.Condition()
         # Guarded by the condition.
         self._stream = ClientStream(client)
@@ -79,11 +93,15 @@ class Replay:
         self._completed = Amount()
         self._lost: FusewireError | None = None
         self._intended_ns: dict[int, int] = {}  # fetch without an answer -> when it was to be sent
-        self._answers: dict[int, Outcome] = {}  # fetch -> its answer in this replay; a digest stands for a value
+        self._recorded: dict[int, Outcome] = {}  # fetch without an answer -> its recorded answer
+        self._answers: dict[int, Outcome] = {}  # fetch -> its answer, while the recorded one has not been read
         self._answered: list[tuple[int, int]] = []
+        self._compared = 0
+        self._differences: list[str] = []
+        self._is_stopping = False
 
     def run(self, timeout_s: float) -> Replayed:
-        """Replays the whole recording. Raises the error that ended the session, or WaitTimeout."""
+        """Replays the recording, unless `stop` is called. Raises the error that ended the session, or WaitTimeout."""
         ends_at_s = time.monotonic() + timeout_s
         self._transport.open(self)
         try:
@@ -102,22 +120,38 @@ class Replay:
         self._transport.wait_closed(_HEARTBEAT_S)
         return self._replayed(duration_s)
 
+    def stop(self) -> None:
+        """Makes `run` send no more frames, and return once all that was sent has been answered. Any thread may call."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+
+    def missing(self) -> str:
+        """Says which fetches have no answer yet."""
+        with self._changed:
+            fetches = sorted(self._intended_ns)
+        more = f" and {len(fetches) - _MOST_NAMED} more" if len(fetches) > _MOST_NAMED else ""
+        named = ", ".join(map(str, fetches[:_MOST_NAMED]))
+        return f"fetch {named}{more} has no answer" if fetches else "all fetches that were sent have answers"
+
     # ---- the thread that replays ----
 
     def _replay(self, record: Record, began_ns: int, ends_at_s: float) -> None:
         if isinstance(record, Answer):
-            self._recorded[record.fetch] = digest(record.value) if isinstance(record.value, bytes) else record.value
+            self._compare(self._recorded, self._answers, record.fetch, record.value)
         elif isinstance(record, LargeUpload):
             self._values[record.handle] = record.value
             self._upload_values()
         else:
-            self._send(record, self._due(record, began_ns, ends_at_s))
+            intended_ns = self._due(record, began_ns, ends_at_s)
+            if not self._is_stopping:
+                self._send(record, intended_ns)
 
     def _due(self, record: SentFrame, began_ns: int, ends_at_s: float) -> int:
         """Waits until a frame may be sent. Returns the time at which the frame was to be sent."""
         intended_ns = began_ns + (0 if isinf(self._speed) else round(record.at_ns / self._speed))
         self._wait_until(intended_ns, ends_at_s)
-        self._wait(lambda: record.completed.fits(self._completed), ends_at_s)
+        self._wait(lambda: self._is_stopping or record.completed.fits(self._completed), ends_at_s)
         return time.monotonic_ns() if isinf(self._speed) else intended_ns
 
     def _send(self, record: SentFrame, intended_ns: int) -> None:
@@ -189,7 +223,7 @@ class Replay:
         return random.standard_normal(spec.shape).astype(dtype)
 
     def _wait_until(self, at_ns: int, ends_at_s: float) -> None:
-        while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0:
+        while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0 and not self._is_stopping:
             self._check(ends_at_s)
             time.sleep(min(left_s, _HEARTBEAT_S))
 
@@ -203,21 +237,11 @@ class Replay:
         if self._lost is not None:
             raise self._lost
         if time.monotonic() > ends_at_s:
-            raise WaitTimeout("the replay did not end in time")
+            raise WaitTimeout(f"the replay did not end in time: {self.missing()}")
 
     def _replayed(self, duration_s: float) -> Replayed:
-        differences, compared = [], 0
-        for fetch, recorded in self._recorded.items():
-            answer = self._answers.get(fetch)
-            if answer is None:
-                continue  # the fetch was abandoned
-            compared += isinstance(recorded, bytes)
-            is_same = answer == recorded if isinstance(recorded, bytes) else (answer is not False) == recorded
-            if not is_same:
-                differences.append(f"fetch {fetch} was {_named(recorded)} and is {_named(answer)}")
-        return Replayed(
-            self._segments, self._completed.ops, duration_s, tuple(self._answered), compared, tuple(differences)
-        )
+        answered, differences = tuple(self._answered), tuple(self._differences)
+        return Replayed(self._segments, self._completed.ops, duration_s, answered, self._compared, differences)
 
     # ---- the I/O thread ----
 
@@ -255,7 +279,7 @@ class Replay:
         return _HEARTBEAT_S
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        self._answer(fetch, digest(raw))
+        self._answer(fetch, self._outcome(raw))
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         self._answer(fetch, answer=False)
@@ -270,7 +294,10 @@ class Replay:
         if kind == "beside_bytes":
             self._transport.download(self._stream.session_id, result.fetch, result.beside_bytes)
         else:
-            self._answer(result.fetch, digest(result.inline) if kind == "inline" else False)
+            self._answer(result.fetch, self._outcome(result.inline) if kind == "inline" else False)
+
+    def _outcome(self, value: bytes | bytearray | memoryview) -> Outcome:
+        return bytes(value) if self._recording.header.keeps_values else True
 
     def _answer(self, fetch: int, answer: Outcome) -> None:
         now_ns = time.monotonic_ns()
@@ -278,17 +305,41 @@ class Replay:
             intended_ns = self._intended_ns.pop(fetch, None)
             if intended_ns is None:
                 return
-            self._answers[fetch] = answer
             self._answered.append((intended_ns, now_ns))
+            self._compare(self._answers, self._recorded, fetch, answer)
+            if self._on_answer is not None:
+                self._on_answer(intended_ns, now_ns)
             self._changed.notify_all()
 
+    # ---- either thread ----
 
-def digest(value: bytes | bytearray | memoryview) -> bytes:
-    """Returns 16 bytes that differ if a bit of the value differs."""
-    return hashlib.blake2b(value, digest_size=16).digest()
+    def _compare(self, own: dict[int, Outcome], other: dict[int, Outcome], fetch: int, outcome: Outcome) -> None:
+        """Compares the two answers of a fetch once both are there, whichever comes first."""
+        with self._changed:
+            own[fetch] = outcome
+            if fetch not in other:
+                return
+            recorded, answer = self._recorded.pop(fetch), self._answers.pop(fetch)
+            self._compared += isinstance(recorded, bytes)
+            difference = _difference(recorded, answer)
+            if difference is not None:
+                self._differences.append(f"fetch {fetch} {difference}")
+
+
+def _difference(recorded: Outcome, answer: Outcome) -> str | None:
+    """Says how an answer differs from the recorded one; None if it is the same, or its value was not kept."""
+    if not isinstance(recorded, bytes) or not isinstance(answer, bytes):
+        is_same = (answer is not False) == (recorded is not False)
+        return None if is_same else f"was {_named(recorded)} and is {_named(answer)}"
+    if len(recorded) != len(answer):
+        return f"was {len(recorded)} bytes and is {len(answer)}"
+    was, now = (np.frombuffer(value, np.uint8) for value in (recorded, answer))
+    (places,) = np.nonzero(was != now)
+    if not len(places):
+        return None
+    first = places[0]
+    return f"differs in {len(places)} of {len(was)} bytes: byte {first} was {was[first]:#04x} and is {now[first]:#04x}"
 
 
 def _named(answer: Outcome) -> str:
-    if isinstance(answer, bytes):
-        return f"a value with digest {answer.hex()[:8]}"
-    return "a value" if answer else "a failure"
+    return "a failure" if answer is False else "a value"

@@ -15,6 +15,7 @@ from fusewire._connect import open_session
 from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import Answer, Header, LargeUpload, Record, Recording, RecordWriter, SentFrame
 from fusewire._recordings.replay import Replay, Replayed
+from fusewire._transport.interface import Peer
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
@@ -79,7 +80,9 @@ def test_a_wrong_bit_in_a_recording_is_found(server: ServerProcess, tmp_path: Pa
     records[place] = answer._replace(value=bytes([answer.value[0] ^ 1]) + answer.value[1:])
     _rewrite(tmp_path / "r", records, keeps_values=True)
     (difference,) = fw.replay(tmp_path / "r", server.grpc, speed=inf).differences
-    assert difference.startswith(f"fetch {answer.fetch} was a value with digest ")
+    was, now = answer.value[0] ^ 1, answer.value[0]
+    assert difference.startswith(f"fetch {answer.fetch} differs in 1 of {len(answer.value)} bytes")
+    assert difference.endswith(f"byte 0 was {was:#04x} and is {now:#04x}")
 
 
 def test_without_values_none_is_in_the_file_and_the_replay_draws_others(server: ServerProcess, tmp_path: Path) -> None:
@@ -109,16 +112,57 @@ def test_sessions_replay_at_the_same_time(server: ServerProcess, tmp_path: Path)
 
 
 def test_frames_wait_for_what_was_completed_in_the_recording(tmp_path: Path) -> None:
-    path = tmp_path / "r"
+    with Recording(_recorded_in_memory(tmp_path / "r")) as recording:
+        replayed = Replay(MemoryTransport(MemoryServer()), recording, speed=inf, seed=0, client="me").run(30)
+    assert (replayed.differences, replayed.compared, replayed.ops) == ((), 3, 3)
+
+
+class _LosingTransport(MemoryTransport):
+    """Loses all answers of fetches on their way to the session."""
+
+    def open(self, peer: Peer) -> None:
+        healthy = peer.on_frame
+
+        def on_frame(raw: bytes) -> bool:
+            frame = wire.ServerFrame.FromString(raw)
+            frame.ClearField("results")
+            return healthy(frame.SerializeToString())
+
+        peer.on_frame = on_frame  # type: ignore[method-assign]
+        super().open(peer)
+
+
+def _recorded_in_memory(path: Path) -> Path:
     transport = RecordingTransport(MemoryTransport(MemoryServer()), RecordWriter(path, Header("me", keeps_values=True)))
     with open_session(transport) as session:
         x = session.array(np.arange(4.0))
         for _ in range(3):
             x = x + 1
             x.numpy()
-    with Recording(path) as recording:
-        replayed = Replay(MemoryTransport(MemoryServer()), recording, speed=inf, seed=0, client="me").run(30)
-    assert (replayed.differences, replayed.compared, replayed.ops) == ((), 3, 3)
+    return path
+
+
+def test_a_lost_answer_is_named(tmp_path: Path) -> None:
+    with Recording(_recorded_in_memory(tmp_path / "r")) as recording:
+        fetches = [record.fetch for record in _records(tmp_path / "r") if isinstance(record, Answer)]
+        replay = Replay(_LosingTransport(MemoryServer()), recording, speed=inf, seed=0, client="me")
+        with pytest.raises(fw.WaitTimeout, match=f"did not end in time: fetch {fetches[0]}.* has no answer"):
+            replay.run(0.5)
+
+
+def test_a_replay_that_is_stopped_sends_no_more_and_tells_each_answer(tmp_path: Path) -> None:
+    answered: list[tuple[int, int]] = []
+
+    def on_answer(intended_ns: int, answered_ns: int) -> None:
+        answered.append((intended_ns, answered_ns))
+        replay.stop()
+
+    with Recording(_recorded_in_memory(tmp_path / "r")) as recording:
+        replay = Replay(MemoryTransport(MemoryServer()), recording, speed=inf, seed=0, client="me", on_answer=on_answer)
+        replayed = replay.run(30)
+    assert replayed.answered == tuple(answered)
+    assert 1 <= len(answered) < 3
+    assert replayed.differences == ()
 
 
 @pytest.mark.parametrize("part", ["frame", "bindings", "tensors"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from loadtests.load.samples import joined, of_steps, window, windows
+from loadtests.load.samples import Step, joined, of_steps, window, windows
 
 _SECOND = 1_000_000_000
 
 
-def _steps(*ended_s: float, latency_s: float = 0.25) -> list[tuple[int, int, int, int]]:
-    return [(0, round((end - latency_s) * _SECOND), 0, round(end * _SECOND)) for end in ended_s]
+def _step(began_ns: int, ended_ns: int) -> Step:
+    return Step(0, began_ns, began_ns, began_ns, began_ns, ended_ns)
+
+
+def _steps(*ended_s: float, latency_s: float = 0.25) -> list[Step]:
+    return [_step(round((end - latency_s) * _SECOND), round(end * _SECOND)) for end in ended_s]
 
 
 def test_a_window_counts_the_steps_that_ended_in_it() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from loadtests.load.clock import Clock
 from loadtests.load.pace import Pace
+from loadtests.load.reads import Reads
 from loadtests.load.samples import Samples
 from loadtests.load.session_runner import SessionRunner
 from loadtests.scenarios import library
@@ -53,7 +54,7 @@ def _run(service_ns: Sequence[int], rate_per_s: float | None, steps: int) -> Sam
     """The steps of a session on a server with these service times, again and again."""
     time = _VirtualTime()
     xp = library.numpy()._replace(read=time.serve(cycle(service_ns)))
-    runner = SessionRunner(xp, _always(_VALUE), Pace(rate_per_s, 0, 1), takes_digests=False, clock=time.clock())
+    runner = SessionRunner(xp, _always(_VALUE), Pace(rate_per_s, 0, 1), reads=None, clock=time.clock())
     runner.run_steps(0, steps)
     return runner.take()
 
@@ -74,6 +75,29 @@ def test_a_stall_counts_for_every_step_of_an_open_loop_that_should_have_begun() 
     assert measured.max() == 300 * _MS
 
 
+def test_a_slow_server_is_no_lag_of_the_load_test() -> None:
+    samples = _run([300 * _MS, *[1 * _MS] * 99], rate_per_s=100, steps=100)
+    assert not samples.lag_ns.any()
+    assert (samples.due_ns - samples.intended_ns).max() == 290 * _MS
+
+
+def test_a_late_begin_is_lag_of_every_step_that_it_delays() -> None:
+    time = _VirtualTime()
+    late_ns = iter([50 * _MS])
+
+    def sleep_until(time_ns: int, _stops: threading.Event) -> bool:
+        time.now_ns = max(time.now_ns, time_ns) + next(late_ns, 0)
+        return True
+
+    xp = library.numpy()._replace(read=time.serve(cycle([1 * _MS])))
+    runner = SessionRunner(
+        xp, _always(_VALUE), Pace(100, 0, 1), reads=None, clock=Clock(lambda: time.now_ns, sleep_until)
+    )
+    runner.run_steps(0, 10)
+    lag_ms = (runner.take().lag_ns / _MS).round().tolist()
+    assert lag_ms == [0, 50, 41, 32, 23, 14, 5, 0, 0, 0]
+
+
 def test_a_stall_is_one_step_of_a_closed_loop() -> None:
     measured = _run([300 * _MS, *[1 * _MS] * 999], rate_per_s=None, steps=1000).latency_ns
     assert (measured >= 100 * _MS).sum() == 1
@@ -81,7 +105,7 @@ def test_a_stall_is_one_step_of_a_closed_loop() -> None:
 
 def test_recording_and_waiting_are_told_apart() -> None:
     samples = _run([5 * _MS], rate_per_s=None, steps=3)
-    assert (samples.recorded_ns - samples.intended_ns).tolist() == [0, 0, 0]
+    assert (samples.recorded_ns - samples.began_ns).tolist() == [0, 0, 0]
     assert (samples.ended_ns - samples.recorded_ns).tolist() == [5 * _MS] * 3
 
 
@@ -92,16 +116,16 @@ def test_the_value_that_was_read_goes_back_into_the_program() -> None:
         while True:
             seen.append((yield _VALUE))
 
-    runner = SessionRunner(library.numpy(), program(), Pace(None, 0, 1), takes_digests=False)
+    runner = SessionRunner(library.numpy(), program(), Pace(None, 0, 1), reads=None)
     runner.first_step()
     runner.run_steps(0, 2)
     assert [value is not None for value in seen] == [True, True]
 
 
 def test_a_step_without_a_value_reads_nothing() -> None:
-    runner = SessionRunner(library.numpy(), _always(None), Pace(None, 0, 1), takes_digests=True)
+    runner = SessionRunner(library.numpy(), _always(None), Pace(None, 0, 1), reads=Reads(1 << 20))
     runner.run_steps(0, 3)
-    assert runner.report() == (0, 3, None, b"")
+    assert runner.report().reads == (None, None, None)
 
 
 def test_an_error_of_a_step_is_the_sessions_error() -> None:
@@ -109,11 +133,11 @@ def test_an_error_of_a_step_is_the_sessions_error() -> None:
         yield _VALUE
         raise ValueError("the planted fault")
 
-    runner = SessionRunner(library.numpy(), failing(), Pace(None, 4, 8), takes_digests=False)
+    runner = SessionRunner(library.numpy(), failing(), Pace(None, 4, 8), reads=None)
     runner.first_step()
     runner.start(0)
     runner.wait_for_end(10)
-    assert runner.report().error == "ValueError: the planted fault"
+    assert runner.report().error == "step 2: ValueError: the planted fault"
 
 
 def test_a_wake_up_that_is_lost_is_the_sessions_error() -> None:
@@ -123,16 +147,16 @@ def test_a_wake_up_that_is_lost_is_the_sessions_error() -> None:
         woken.wait(60)
         return value
 
-    runner = SessionRunner(library.numpy()._replace(read=read), _always(_VALUE), Pace(None, 0, 1), takes_digests=False)
+    runner = SessionRunner(library.numpy()._replace(read=read), _always(_VALUE), Pace(None, 0, 1), reads=None)
     runner.start(0)
     runner.stop()
     runner.wait_for_end(0.01)
     woken.set()
-    assert runner.report().error == "step 1 did not end in time"
+    assert runner.report().error == "step 1, reading float32 of shape (3,): it did not end in time"
 
 
 @pytest.mark.parametrize("steps", [0, 5])
 def test_steps_are_taken_once(steps: int) -> None:
-    runner = SessionRunner(library.numpy(), _always(_VALUE), Pace(None, 2, 3), takes_digests=False)
+    runner = SessionRunner(library.numpy(), _always(_VALUE), Pace(None, 2, 3), reads=None)
     runner.run_steps(0, steps)
     assert (len(runner.take()), len(runner.take())) == (steps, 0)

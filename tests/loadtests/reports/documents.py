@@ -10,8 +10,8 @@ from loadtests.load.left_over import Held, LeftOver
 from loadtests.load.load_test import Load, LoadResult
 from loadtests.load.options import Options
 from loadtests.load.run import Edge, Run
-from loadtests.load.samples import of_steps, windows
-from loadtests.load.session_runner import RunnerReport
+from loadtests.load.runner import RunnerReport
+from loadtests.load.samples import Step, of_steps, windows
 from loadtests.load.verification import Verification
 from loadtests.load.watch import MemorySample
 from loadtests.load.worker import Usage
@@ -23,18 +23,22 @@ _SECOND = 1_000_000_000
 NOTHING = Held(0, 0, None, None, None, None)
 
 
-def run_of(latencies_ms: Sequence[float], *, errors: Sequence[str | None] = (None, None)) -> Run:
-    """Six windows of a second; two sessions, whose steps follow one another and have these latencies in turn."""
+def run_of(latencies_ms: Sequence[float], *, errors: Sequence[str | None] = (None, None), lag_ms: float = 0) -> Run:
+    """Six windows of a second; two sessions, whose steps follow one another and have these latencies in turn.
+
+    Each step begins `lag_ms` late by the load test's own fault.
+    """
     steps = []
     for session in range(2):
         now_ns, number = 0, 0
         while now_ns < 6 * _SECOND:
             ended_ns = now_ns + round(latencies_ms[number % len(latencies_ms)] * _MS)
-            steps.append((session, now_ns, now_ns + _MS // 10, ended_ns))
+            began_ns = now_ns + round(lag_ms * _MS)
+            steps.append(Step(session, now_ns, now_ns, began_ns, began_ns + _MS // 10, ended_ns))
             now_ns, number = ended_ns, number + 1
     samples = of_steps(steps)
     edges = tuple(_edge(second) for second in range(7))
-    reports = tuple(RunnerReport(session, 100, error, b"") for session, error in enumerate(errors))
+    reports = tuple(RunnerReport(session, 100, error) for session, error in enumerate(errors))
     memory = tuple(MemorySample(at / 2, (50 << 20) + (at << 19), 30 << 20) for at in range(12))
     return Run(0, edges, windows(samples, 0, 0, 6 * _SECOND, 6), samples, reports, memory, has_settled=True)
 
@@ -47,10 +51,11 @@ def document(
     after: Held = NOTHING,
     rate_per_s: float | None = None,
     harness_step_s: float | None = 1e-6,
+    lag_ms: float = 0,
 ) -> Document:
     """The document of such a run, with a peer that takes twice as long."""
     options = Options(find_scenarios()["rnn"], 2, 1, 3.0, rate_per_s, peer="numpy")
-    load = Load(run_of(latencies_ms, errors=errors), {"aa": 0, "bb": 1}, harness_step_s)
+    load = Load(run_of(latencies_ms, errors=errors, lag_ms=lag_ms), {"aa": 0, "bb": 1}, harness_step_s)
     peer = run_of(np.multiply(latencies_ms, 2).tolist())
     result = LoadResult(load, None, peer, verification, LeftOver(NOTHING, after, 0.1))
     return document_of(options, result, {"target": "nowhere:1"}, {"cores": 2})

@@ -67,7 +67,7 @@ def test_failed_sessions_are_a_problem() -> None:
     told = document(errors=(None, "SessionLost: gone"))
     assert told["errors"] == 1
     assert told["error_messages"] == ["session 1: SessionLost: gone"]
-    assert told["problems"] == ["1 of 2 sessions failed"]
+    assert told["problems"] == ["1 of 2 sessions failed", "session 1: SessionLost: gone"]
 
 
 def test_a_difference_is_a_problem() -> None:
@@ -78,6 +78,19 @@ def test_a_difference_is_a_problem() -> None:
 def test_a_rate_that_was_not_kept_is_a_problem() -> None:
     assert document(rate_per_s=205)["problems"] == []
     assert document(rate_per_s=400)["problems"] == ["the rate of 400 steps a second was not kept: 200.0 were done"]
+
+
+def test_a_load_that_began_its_steps_late_by_itself_is_void() -> None:
+    told = document(rate_per_s=205, lag_ms=6)
+    assert (told["lag_mean_s"], told["queued_s"]) == (pytest.approx(0.006), 0)
+    first, second = told["problems"]
+    assert first.startswith("void, the load test itself was too slow: steps began 0.006 s late on average")
+    assert "late at p99" in second
+    assert document(rate_per_s=205, lag_ms=1)["problems"] == []
+
+
+def test_a_closed_loop_has_no_schedule_to_be_late_for() -> None:
+    assert document()["lag_mean_s"] is None
 
 
 def test_sessions_and_values_that_are_left_over_are_a_problem() -> None:

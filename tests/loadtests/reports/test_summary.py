@@ -18,9 +18,10 @@ def test_it_tells_rate_latency_server_and_peer() -> None:
 
 def test_every_problem_has_a_line() -> None:
     told = summary(document(errors=(None, "gone"), verification=Verification(3, ("session 0: read 1 differs",))))
-    assert "NOT every bit is right" in told
+    assert "NOT each is right" in told
     assert [line for line in told.splitlines() if "FAILED" in line] == [
         "  FAILED      1 of 2 sessions failed",
+        "  FAILED      session 1: gone",
         "  FAILED      session 0: read 1 differs",
     ]
 
