@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from fusewire._errors import ConfigurationError, FusewireError
 from fusewire._recording import default_session as _default_session
 from fusewire._recordings.recording_transport import RecordingTransport
-from fusewire._recordings.records import Header, Recording, RecordWriter
+from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import Session, close_all
 from fusewire._transport.grpc_transport import GrpcTransport, system_roots, tls_credentials
@@ -187,7 +187,7 @@ def _new_file(named: str) -> Path:
     for number in count(1):
         path = Path(named if number == 1 else f"{named}.{number}")
         try:
-            path.touch(exist_ok=False)
+            path.touch(OWNERS_MODE, exist_ok=False)
         except FileExistsError:
             continue
         except OSError as reason:

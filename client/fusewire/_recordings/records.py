@@ -7,6 +7,8 @@ the order in which they happened, then an end. A file without an end was cut sho
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +22,7 @@ from fusewire._errors import ConfigurationError
 from fusewire_protos.credit import Amount
 
 SCHEMA, VERSION = "fusewire-recording", 1
+OWNERS_MODE = 0o600  # of a recording, which holds data of the session: scalars always, and values if they are kept
 _LONGEST_BYTES = (1 << 31) - 1  # of one record; a server takes arrays of up to 1 GiB by default
 _MOST_FIELDS = 8
 _FRAME, _UPLOAD, _RESULT, _END = range(4)
@@ -72,9 +75,9 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Creates the file. Raises ConfigurationError if it cannot be created."""
+        """Creates the file, which only its owner may read. Raises ConfigurationError if it cannot be created."""
         try:
-            self._file: BinaryIO = path.open("wb")
+            self._file: BinaryIO = open(path, "wb", opener=_open_for_owner)  # noqa: SIM115 - ended by `end`
         except OSError as reason:
             raise ConfigurationError(f"record = {path}: {reason.strerror}") from None
         self.keeps_values = header.keeps_values
@@ -106,6 +109,19 @@ class RecordWriter:
                 with suppress(OSError):  # it writes what it still holds, and closes the file also if it cannot
                     self._file.close()
                 _log.error("the recording %s was cut short: %s", self._path, reason.strerror)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    """Opens a file whose content is its owner's alone, whatever the umask, and also if the file was there before."""
+    descriptor = os.open(path, flags & ~os.O_TRUNC, OWNERS_MODE)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # not a pipe, or /dev/null
+            os.chmod(descriptor if os.chmod in os.supports_fd else path, OWNERS_MODE)  # noqa: PTH101 - of a descriptor
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 class Recording:

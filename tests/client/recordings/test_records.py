@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,6 +52,29 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert _read(tmp_path / "r") == list(_RECORDS)
     with Recording(tmp_path / "r") as recording:
         assert recording.header == Header("me", keeps_values=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no mode")
+@pytest.mark.parametrize("umask", [0, 0o022, 0o777], ids=oct)
+@pytest.mark.parametrize("is_new", [True, False])
+def test_only_its_owner_may_read_a_recording(tmp_path: Path, umask: int, is_new: bool) -> None:
+    path = tmp_path / "r"
+    if not is_new:
+        path.write_bytes(bytes(1000))
+        path.chmod(0o644)
+    before = os.umask(umask)
+    try:
+        _write(path, *_RECORDS)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert _read(path) == list(_RECORDS)
+
+
+def test_a_recording_may_go_to_no_file() -> None:
+    before = Path(os.devnull).stat().st_mode
+    RecordWriter(Path(os.devnull), Header("me", keeps_values=True)).end(1)
+    assert Path(os.devnull).stat().st_mode == before
 
 
 def test_a_file_that_has_ended_takes_no_record(tmp_path: Path) -> None:
