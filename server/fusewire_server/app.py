@@ -22,7 +22,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
-from fusewire_server.backends import choose_device, planner_settings
+from fusewire_server.backends import choose_device, kernel_finder, planner_settings
 from fusewire_server.config.config import Config, Listen, Loaded, plain_value_of
 from fusewire_server.config.reload import reload
 from fusewire_server.config.settings import MIB
@@ -112,7 +112,7 @@ class _Process:
         device = choose_device(self._config.device)
         settings = planner_settings(device, self._config.planner)
         planner = Planner(settings) if settings is not None else None
-        engine = Engine(self._config, device, planner)
+        engine = Engine(self._config, device, planner, kernel_finder(device))
         engine.on_broken = self._end_broken
         engine.start()
         publisher = Publisher(engine, installed_version(), self._inspection_refusals)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 
+from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Device
-from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.config.config import Device as DeviceConfig
 from fusewire_server.config.config import Planner as PlannerConfig
+from fusewire_server.device.one_ops import FindKernels
 from fusewire_server.planning.planner import PlannerSettings
 
 log = logging.getLogger("fusewire.backends")
@@ -40,6 +42,17 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
         urgent_workers=urgent_workers(processors),
         usual_workers=usual_workers(processors),
     )
+
+
+def kernel_finder(device: Device) -> FindKernels | None:
+    """Returns what looks for kernels that are compiled already; None where nothing can be compiled."""
+    if device.info.dialect is None:
+        return None
+    try:
+        return compiler_of(device.info.dialect, device.info.architecture).find
+    except (ConfigurationError, ServerFault) as reason:
+        log.warning("kernels that were compiled before are not looked for: %s", reason)
+        return None
 
 
 def urgent_workers(processors: int) -> int:

@@ -102,6 +102,11 @@ class BinaryCache:
                 self._whole.add(file)
             return str(file)
 
+    def find_all(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
+        """Returns the file that holds each kernel, or None if some kernel has no file."""
+        found = [self.find(self.entry(source.text)) for source in sources]
+        return None if None in found else tuple(filter(None, found))
+
     def paths(self, sources: Iterable[KernelSource]) -> tuple[str, ...]:
         """Returns the file that holds each kernel. The cache must hold every kernel of `sources`."""
         with self._usable():

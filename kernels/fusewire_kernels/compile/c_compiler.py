@@ -86,6 +86,9 @@ class CCompiler:
         fresh = missing_kernels(sources, self._toolchain)
         return Compiled(compile_kernels(sources, self._toolchain), fresh)
 
+    def find(self, sources: Sequence[KernelSource]) -> tuple[str, ...] | None:
+        return self._toolchain.cache.find_all(sources)
+
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         """Does nothing, because each compilation is a process of its own."""
 

@@ -61,6 +61,9 @@ class CudaCompiler:
                 self._compile_unit(unit, missing)  # to raise the error here
         return Compiled(self._cache.paths(sources), len(missing))
 
+    def find(self, sources: Sequence[KernelSource]) -> tuple[str, ...] | None:
+        return self._cache.find_all(sources)
+
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         """Compiles sources and drops the result. A process takes longer for the first kernel that it compiles.
 

@@ -24,6 +24,12 @@ class DialectCompiler(Protocol):
         Raises MachineFault or ConfigurationError if the machine kept the compiler from its work.
         """
 
+    def find(self, sources: Sequence[KernelSource]) -> tuple[str, ...] | None:
+        """Returns the paths of files that are compiled already, or None if some kernel has none.
+
+        Raises ConfigurationError if the folder of these files cannot be used.
+        """
+
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         """Compiles sources for nothing, if the first compilation of a process takes longer than the others.
 

@@ -7,7 +7,7 @@ may call a method whose docstring says "Any thread".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
-from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.ops.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of rows fits
@@ -26,8 +24,8 @@ UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of
 class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.
 
-    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if nothing is compiled for the device.
-    `is_library_exact` says whether the array library's arithmetic is IEEE 754 to the last bit.
+    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if nothing is compiled for the device;
+    then blocks lie in host memory, where NumPy twins compute.
     """
 
     backend: str
@@ -36,7 +34,6 @@ class DeviceInfo(NamedTuple):
     architecture: str
     memory_bytes: int
     detail: str
-    is_library_exact: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +155,6 @@ class Device(Protocol):
     def persistent_kernels(self) -> PersistentKernels | None:
         """Runs many iterations of a loop in one launch. None if the device cannot."""
 
-    @property
-    def array_library(self) -> Any:
-        """The library by which tier 0 runs ops: NumPy, or this device's replacement for NumPy."""
-
     def allocate(self, size_bytes: int) -> Block:
         """Allocates uninitialised memory. Raises OutOfMemory."""
 
@@ -196,27 +189,11 @@ class Device(Protocol):
         Raises MemoryError if the host has no memory for the copy.
         """
 
-    def array(self, block: Block, spec: Spec) -> Any:
-        """Returns an array of the array library, in C order, that shares the block's memory."""
-
-    def empty(self, spec: Spec) -> Any:
-        """Returns a new array of the array library, in C order, uninitialised. Raises OutOfMemory."""
-
-    def address(self, array: Any) -> int:
-        """Returns the address of the first byte of an array of the array library."""
-
     def load(self, plan: Plan, binaries: Sequence[str]) -> Any:
         """Loads a plan. Returns a LoadedPlan of this device.
 
         `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory. Raises
         ServerFault for a file that is not a compiled file.
-        """
-
-    def as_function(self, loaded: Any, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        """Returns a loaded plan of one op as a function of operand arrays.
-
-        The operands may have any strides. The result is a new array in C order. The function keeps the plan alive. This
-        method and the function raise OutOfMemory.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:

@@ -15,7 +15,6 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,12 +34,8 @@ from fusewire_kernels.devices.base import (
 )
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
-from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Launch, Plan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
-from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
 
 DEFAULT_CACHED_BYTES = 1 << 30
 
@@ -53,9 +48,6 @@ _dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclos
 _dlopen.restype, _dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
 _dlerror.restype, _dlerror.argtypes = ctypes.c_char_p, ()
 _dlclose.argtypes = (ctypes.c_void_p,)
-
-_view = ctypes.c_char.from_buffer
-_addressof = ctypes.addressof
 
 
 class ReachedFence:
@@ -162,10 +154,6 @@ class CpuDevice:
     def persistent_kernels(self) -> None:
         return None
 
-    @property
-    def array_library(self) -> Any:
-        return np
-
     def allocate(self, size_bytes: int) -> Block:
         return self._pool.take(size_bytes)
 
@@ -193,21 +181,6 @@ class CpuDevice:
         _copy(np.frombuffer(staged.memory[part], np.uint8), np.frombuffer(block.owner[part], np.uint8))
         return HostCopy(staged.memory[part])
 
-    def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:
-        return np.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), block.owner)
-
-    def empty(self, spec: Spec) -> npt.NDArray[Any]:
-        try:
-            return np.empty(spec.shape, dtypes.to_numpy(spec.dtype))
-        except MemoryError as error:
-            raise OutOfMemory(f"the system has no memory for {spec.size_bytes} bytes") from error
-
-    def address(self, array: npt.NDArray[Any]) -> int:
-        try:
-            return address_of(array)  # takes a third of the time of `array.ctypes.data`
-        except (TypeError, ValueError):  # an array that is read-only, empty, or of a dtype that buffers do not know
-            return array.ctypes.data
-
     def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
         self._unload_unheld()
         functions = [self._function(path, source.key) for path, source in zip(binaries, plan.kernels, strict=True)]
@@ -221,33 +194,6 @@ class CpuDevice:
         loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
         self._libraries.hold(loaded, binaries)
         return loaded
-
-    def as_function(self, loaded: CpuPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        """Implements `Device.as_function`.
-
-        Tier 0 calls the returned function for most ops, so the function must be fast. It inspects arrays only by
-        functions that are written in C.
-        """
-        as_any_array_needs = as_function(self, loaded, slot_layout, result)
-        shape, dtype = result.shape, dtypes.to_numpy(result.dtype)
-        table = np.zeros((1, len(loaded.plan.columns)), np.int64)
-        table_row = table[0]
-        arena_address = self.arena_address(loaded.plan.arena_bytes, 0)
-        assert self._run is not None
-        launch = partial(self._run, loaded.launches_address, loaded.launch_count, address_of(table), *table.shape)
-
-        def run(*operands: Any) -> Any:
-            try:
-                created: Any = np.empty(shape, dtype)
-                addresses = [*map(_addressof, map(_view, operands))]
-                created_address = _addressof(_view(created))
-            except (MemoryError, TypeError, ValueError):  # TypeError: an operand is read-only or not in C order
-                return as_any_array_needs(*operands)
-            slot_layout.fill(table_row, arena_address, addresses, (created_address,), (), ())
-            launch()
-            return created
-
-        return run
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):

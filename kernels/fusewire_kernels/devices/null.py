@@ -9,19 +9,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
-from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.plan.plan import Plan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
 
 _NO_LAUNCHES = LaunchCounts()
 _LAUNCHES_KEPT = 10_000  # a load test gives the device any number of launches
@@ -93,10 +88,6 @@ class NullDevice:
     def persistent_kernels(self) -> None:
         return None
 
-    @property
-    def array_library(self) -> Any:
-        return np
-
     def allocate(self, size_bytes: int) -> Block:
         if self.live_bytes + size_bytes > self._memory_bytes:
             raise OutOfMemory(f"{size_bytes} bytes are needed, {self._memory_bytes - self.live_bytes} are left")
@@ -124,21 +115,8 @@ class NullDevice:
     def read_part(self, block: Block, staged: Staged, part: slice) -> PartReadback:
         return PartReadback(self.read(block, part.stop - part.start, part.start), staged.memory[part])
 
-    def array(self, block: Block, spec: Spec) -> Any:
-        return block.owner[: spec.size_bytes].view(dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
-
-    def empty(self, spec: Spec) -> Any:
-        return np.zeros(spec.shape, dtypes.to_numpy(spec.dtype))
-
-    def address(self, array: Any) -> int:
-        address: int = array.ctypes.data
-        return address
-
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         return NullPlan(plan)
-
-    def as_function(self, loaded: NullPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        return as_function(self, loaded, slot_layout, result)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         return row * arena_bytes

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
 
 from fusewire_kernels.devices.base import Device
 from fusewire_server.device.allocation import Allocation
@@ -23,19 +24,35 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory, MemoryCount
-from fusewire_server.device.orders import Broken, Order, Read, Report, Run, goes_in_slices, is_brief, sessions_of
+from fusewire_server.device.one_ops import FindKernels, OneOps
+from fusewire_server.device.orders import (
+    Broken,
+    Load,
+    NoKernel,
+    Order,
+    Read,
+    Report,
+    Run,
+    goes_in_slices,
+    is_brief,
+    sessions_of,
+)
 from fusewire_server.device.sliced_read import SlicedRead
-from fusewire_server.device.sliced_run import SlicedRun
-from fusewire_server.device.tier0 import Tier0
+from fusewire_server.device.unfused_program import UnfusedProgram
+from fusewire_server.device.unfused_run import UnfusedRun
+from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.time_shares import LOOK_S, PAUSE_S, SLICE_NS, Progress, TimeShares, Waiting
 from fusewire_server.scheduling.turns import Turns
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 
 
 class DeviceThread:
-    """Runs orders on a device. The device thread and the completion thread call `report`."""
+    """Runs orders on a device. The device thread and the completion thread call `report`.
 
-    def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
+    `find_kernels` looks for compiled kernels of single ops, for programs that have no plan yet.
+    """
+
+    def __init__(self, device: Device, find_kernels: FindKernels, report: Callable[[Report], None]) -> None:
         self._device = device
         self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
@@ -43,10 +60,15 @@ class DeviceThread:
         self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
         self._memory = DeviceMemory(device, self._unfinished)
         self._allocation = Allocation(device, self._memory)
-        self._tier0 = Tier0(device, self._memory)
+        self._one_ops = OneOps(device, find_kernels)
+        self._unfused: WeakKeyDictionary[ProgramEntry, UnfusedProgram] = WeakKeyDictionary()
         self._completion = Completion(device, self._reports, self._is_idle)
-        self._executor = Executor(device, self._memory, self._allocation, self._completion, self._reports)
-        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # unfinished orders
+        self._executor = Executor(
+            device, self._memory, self._allocation, self._completion, self._reports, self._one_ops
+        )
+        # The unfinished orders are in `_turns`, but for those that wait in `_lacking` for kernels.
+        self._turns: Turns[UnfusedRun | SlicedRead] = Turns()
+        self._lacking: list[UnfusedRun] = []
         self._shares = TimeShares()
         self._taken: deque[Order | None] = deque()  # taken out of the queue and not yet acted on
         self.busy_ns = 0  # written by the device thread; any thread may read it
@@ -94,10 +116,10 @@ class DeviceThread:
 
     def _next_order(self) -> Order | None:
         """Waits for the next order of the loop. Runs unfinished orders meanwhile, and when it is their turn."""
-        while not self._unfinished.is_empty:
+        while not self._turns.is_empty:
             if self._shares.is_turn(time.perf_counter_ns(), self._look()):
                 self._take_turns()
-                if self._is_idle() and not self._unfinished.is_empty:
+                if self._is_idle() and not self._turns.is_empty:
                     time.sleep(LOOK_S)
             if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
@@ -134,6 +156,8 @@ class DeviceThread:
             self._begin(order)
         else:
             self._executor.act(order)
+        if isinstance(order, Load | NoKernel):
+            self._look_for_kernels_again()
         used_ns = time.perf_counter_ns() - began_ns
         self._shares.overtaken(used_ns)
         self.busy_ns += used_ns
@@ -145,17 +169,32 @@ class DeviceThread:
         one = self._sliced(order)
         self._turns.add(one.tenant, one)
 
-    def _sliced(self, order: Order) -> SlicedRun | SlicedRead:
+    def _sliced(self, order: Order) -> UnfusedRun | SlicedRead:
         if isinstance(order, Run):
-            op_by_op, device_time = self._tier0.op_by_op(order.submission.entry), DeviceTime(self._device)
-            return SlicedRun(order, op_by_op, self._allocation, self._memory, device_time, self._reports.add)
+            entry = order.submission.entry
+            unfused = self._unfused.setdefault(entry, UnfusedProgram(entry.program))
+            return UnfusedRun(
+                order,
+                unfused,
+                self._one_ops,
+                self._allocation,
+                self._memory,
+                DeviceTime(self._device),
+                self._reports.add,
+            )
         assert isinstance(order, Read), "only runs and reads go in slices"
         return SlicedRead(self._device, order)
+
+    def _look_for_kernels_again(self) -> None:
+        """Has the runs that lacked kernels go on, because some kernels have come, or will never come."""
+        lacking, self._lacking = self._lacking, []
+        for run in lacking:
+            self._turns.add(run.tenant, run)
 
     def _take_turns(self) -> None:
         """Runs unfinished orders, slice by slice, for as long as their turn lasts."""
         self._shares.begin_turn(time.perf_counter_ns())
-        while self._take_turn() and not self._unfinished.is_empty:
+        while self._take_turn() and not self._turns.is_empty:
             time.sleep(PAUSE_S)
 
     def _take_turn(self) -> bool:
@@ -164,7 +203,7 @@ class DeviceThread:
         Returns whether another slice may follow in this turn.
         """
         one = self._turns.take()
-        assert one is not None, "each unfinished order waits for its turn"
+        assert one is not None, "an order waits for its turn"
         began_ns = time.perf_counter_ns()
         one.device_time.begin()
         progress = one.go_on(began_ns + SLICE_NS)
@@ -174,12 +213,14 @@ class DeviceThread:
         self.busy_ns += now_ns - began_ns
         if progress is Progress.ENDED:
             self._end(one)
+        elif progress is Progress.LACKS_KERNELS and isinstance(one, UnfusedRun):
+            self._lacking.append(one)
         else:
             self._turns.add(one.tenant, one)
         return self._shares.goes_on(began_ns, now_ns, progress)
 
-    def _end(self, one: SlicedRun | SlicedRead) -> None:
-        if isinstance(one, SlicedRun):
+    def _end(self, one: UnfusedRun | SlicedRead) -> None:
+        if isinstance(one, UnfusedRun):
             number, submission = one.order
             self._executor.complete_run(number, submission, one.failed, one.spare, one.device_time)
         else:
@@ -196,7 +237,13 @@ class DeviceThread:
                     all_ended.append(order)
 
     def _finish_unfinished(self) -> None:
-        """Runs all unfinished orders to their end, and acts on all orders that were held up."""
+        """Runs all unfinished orders to their end, and acts on all orders that were held up.
+
+        Rows that lack kernels fail, because nobody brings these any more.
+        """
         while not self._unfinished.is_empty:
+            for run in self._lacking:
+                run.give_up()
+            self._look_for_kernels_again()
             self._take_turn()
             time.sleep(PAUSE_S)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
 from fusewire_kernels.plan.slots import SlotLayout
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
@@ -20,12 +21,14 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
 from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.one_ops import OneOps
 from fusewire_server.device.orders import (
     Brought,
     FailedRow,
     Load,
     Loaded,
     Missing,
+    NoKernel,
     Order,
     Ran,
     Read,
@@ -51,8 +54,10 @@ class Executor:
         allocation: Allocation,
         completion: Completion,
         reports: JoinedReports,
+        one_ops: OneOps,
     ) -> None:
         self._device = device
+        self._one_ops = one_ops
         self._memory = memory
         self._allocation = allocation
         self._completion = completion
@@ -72,6 +77,9 @@ class Executor:
                 self._memory.release(order.values)
             case Load():
                 self._load(order)
+            case NoKernel(call, refusal):
+                if refusal:
+                    self._one_ops.refuse(call, refusal)
 
     def _run(self, number: int, submission: Submission) -> None:
         rows, failed, spare = self._allocation.allocate(submission)
@@ -187,9 +195,10 @@ class Executor:
         try:
             loaded = self._device.load(load.plan, load.binaries)
         except (FusewireError, OSError) as error:
-            case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
-            self._reports.add(Unloadable(load.key, str(error), case))
+            self._reports.add(Unloadable(load.key, str(error)))
             return
+        if isinstance(load.key, OneOpCall):
+            self._one_ops.add(load.key, loaded)
         self._reports.add(Loaded(load.key, loaded))
 
     def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:

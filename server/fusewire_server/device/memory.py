@@ -1,24 +1,20 @@
-"""Counts and hands out device memory, and takes back reservations when memory is short.
+"""Counts and hands out device memory, and takes back temporaries when memory is short.
 
-A row that runs op by op reserves memory for its intermediate values, because these values lie in no block. If another
-order needs that memory, the row gives its reservation back and starts again (see `giving_way`). So a reservation
-makes no other order fail or wait. All functions run on the device thread, unless said otherwise.
+A run that goes op by op holds temporaries: blocks of values that no client can name. If another order needs their
+memory, the run gives them back and begins its iteration again. So temporaries make no other order fail or wait. All
+functions run on the device thread, unless said otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.orders import Order, Release, values_needed
-from fusewire_server.scheduling.giving_way import giving_way
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 from fusewire_server.sessions.session import Value
-
-MOST_RETREATS = 3  # how often a run gives up its reservation for other orders before the run is refused memory
 
 
 class MemoryCount(NamedTuple):
@@ -31,34 +27,13 @@ class MemoryCount(NamedTuple):
     donated_bytes: int
 
 
-class Demand(NamedTuple):
-    """Says how much memory a row may need.
-
-    `at_most_bytes` is an upper bound. `count_bytes` counts the exact number, and takes as long as many ops take.
-    """
-
-    at_most_bytes: int
-    count_bytes: Callable[[], int]
-
-
-@dataclass(eq=False, slots=True)
-class Reservation:
-    """Device memory for values that lie in no block. `stop` stops the use when other orders need the memory."""
-
-    demand: Demand
-    stop: Callable[[], None]
-    size_bytes: int = 0  # reserved now
-    retreats: int = 0  # how often the memory was given up for other orders
-
-
 class DeviceMemory:
     """Counts and hands out a device's memory. `unfinished` holds the orders that are unfinished or held up."""
 
     def __init__(self, device: Device, unfinished: UnfinishedOrders[Order]) -> None:
         self._device = device
         self._unfinished = unfinished
-        self._reservations: list[Reservation] = []
-        self._reserved_bytes = 0  # the sum of all reservations
+        self._temporaries: list[Temporaries] = []
         self._live_bytes = 0  # any thread may read this field and the next three, because each is one int
         self._peak_bytes = 0
         self._donations = 0
@@ -72,7 +47,10 @@ class DeviceMemory:
     # ---- blocks ----
 
     def allocate(self, size_bytes: int) -> Block:
-        """Allocates a block. Raises OutOfMemory only if held-up releases and reservations together free too little."""
+        """Allocates a block.
+
+        Raises OutOfMemory only if held-up releases and the temporaries of all runs together free too little.
+        """
         return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes)))
 
     def put(self, staged: Staged) -> Block:
@@ -102,86 +80,50 @@ class DeviceMemory:
         return block
 
     def _find(self, size_bytes: int, take: Callable[[], Block]) -> Block:
-        if self._unfinished.is_empty:
-            return take()
-        if not self._fits(size_bytes):
-            self._make(size_bytes)
         try:
             return take()
         except OutOfMemory:
-            if not self._fits(size_bytes):
+            if self._unfinished.is_empty:
                 raise
-        # The device has less memory than the sizes say, because the device rounds sizes or has fragmented memory.
         self._release_early()
-        self._retreat(self._reserved_bytes)
+        for temporaries in self._giving_way(size_bytes):
+            try:
+                return take()
+            except OutOfMemory:
+                temporaries.stop()
         return take()
 
-    # ---- reservations ----
+    def _giving_way(self, size_bytes: int) -> list[Temporaries]:
+        """Returns the temporaries to give back one after another, the largest first; none if that were in vain."""
+        held = sorted(filter(_size_of, self._temporaries), key=_size_of, reverse=True)
+        lasting_bytes = self._live_bytes - sum(map(_size_of, held))
+        return held if lasting_bytes + size_bytes <= self._device.info.memory_bytes else []
 
-    def enter(self, demand: Demand, stop: Callable[[], None]) -> Reservation:
-        """Adds a reservation of 0 bytes. `stop` is called when other orders take the reserved memory."""
-        reservation = Reservation(demand, stop)
-        self._reservations.append(reservation)
-        return reservation
+    # ---- temporaries ----
 
-    def leave(self, reservation: Reservation) -> None:
-        """Removes a reservation."""
-        self._reservations.remove(reservation)
-        self.unreserve(reservation)
+    @property
+    def is_held(self) -> bool:
+        """Whether a run holds temporaries."""
+        return any(map(_size_of, self._temporaries))
 
-    def reserve(self, reservation: Reservation) -> bool:
-        """Reserves the memory of the demand. Returns False if the memory is free only after other orders have ended.
+    def enter(self, stop: Callable[[], None]) -> Temporaries:
+        """Returns the temporaries of a run, none yet. `stop` is called when other orders need the memory."""
+        temporaries = Temporaries(self, self._device, stop)
+        self._temporaries.append(temporaries)
+        return temporaries
 
-        Raises OutOfMemory if the memory does not fit beside all values, or if the reservation has already been given
-        up `MOST_RETREATS` times.
-        """
-        at_most_bytes, count_bytes = reservation.demand
-        size_bytes = at_most_bytes if self._fits(at_most_bytes) else count_bytes()
-        if not self._fits(size_bytes):
-            self._make(size_bytes, above_bytes=size_bytes)
-        if self._fits(size_bytes):
-            self._reserved_bytes += size_bytes
-            reservation.size_bytes = size_bytes
-            return True
-        if self._exceeds(size_bytes) or reservation.retreats >= MOST_RETREATS:
-            used_bytes = self._live_bytes + self._reserved_bytes
-            raise OutOfMemory(
-                f"running op by op needs {size_bytes} bytes for intermediate values; {used_bytes} bytes are in use"
-            )
-        return False
+    def leave(self, temporaries: Temporaries) -> None:
+        """Ends the temporaries of a run."""
+        temporaries.release()
+        self._temporaries.remove(temporaries)
 
-    def unreserve(self, reservation: Reservation) -> None:
-        self._reserved_bytes -= reservation.size_bytes
-        reservation.size_bytes = 0
-
-    def _fits(self, size_bytes: int) -> bool:
-        return not self._exceeds(self._reserved_bytes + size_bytes)
-
-    def _exceeds(self, size_bytes: int) -> bool:
-        """Returns whether `size_bytes` do not fit beside all values."""
-        return self._live_bytes + size_bytes > self._device.info.memory_bytes
-
-    def _make(self, size_bytes: int, *, above_bytes: int = 0) -> None:
-        """Frees memory for `size_bytes`, if held-up releases and reservations of more than `above_bytes` suffice."""
-        if self._exceeds(size_bytes):
+    def allocate_temporary(self, size_bytes: int) -> Block:
+        """Allocates a block as `allocate` does, but no other run gives way for it."""
+        try:
+            return self._counted(self._device.allocate(size_bytes))
+        except OutOfMemory:
             self._release_early()
-        self._reserve_closely()
-        lacking_bytes = self._live_bytes + self._reserved_bytes + size_bytes - self._device.info.memory_bytes
-        self._retreat(lacking_bytes, above_bytes=above_bytes)
-
-    def _reserve_closely(self) -> None:
-        for one in self._reservations:
-            if one.size_bytes:
-                exact_bytes = one.demand.count_bytes()
-                self._reserved_bytes += exact_bytes - one.size_bytes
-                one.size_bytes = exact_bytes
-
-    def _retreat(self, lacking_bytes: int, *, above_bytes: int = 0) -> None:
-        reserved_bytes = {one: one.size_bytes for one in self._reservations if one.size_bytes}
-        for one in giving_way(reserved_bytes, lacking_bytes, above_bytes=above_bytes):
-            one.stop()
-            self.unreserve(one)
-            one.retreats += 1
+        return self._counted(self._device.allocate(size_bytes))
 
     def _release_early(self) -> None:
         """Releases the values of held-up releases now, except values that a waiting order needs."""
@@ -190,3 +132,50 @@ class DeviceMemory:
         for order in waiting:
             if isinstance(order, Release):
                 self.release(tuple([value for value in order.values if value not in needed]))
+
+
+class Temporaries:
+    """The blocks that one run holds beside its results. `stop` makes the run give them back."""
+
+    def __init__(self, memory: DeviceMemory, device: Device, stop: Callable[[], None]) -> None:
+        self.stop = stop
+        self.size_bytes = 0
+        self._memory = memory
+        self._device = device
+        self._blocks: set[Block] = set()
+
+    def allocate(self, size_bytes: int) -> Block:
+        """Allocates a block. Raises OutOfMemory if it does not fit beside all that is in use."""
+        block = self._memory.allocate_temporary(size_bytes)
+        self._blocks.add(block)
+        self.size_bytes += block.size_bytes
+        return block
+
+    def allocate_filled(self, data: bytes) -> Block:
+        """Allocates a block that holds these bytes. Raises as `allocate` does."""
+        block = self.allocate(len(data))
+        self._device.write(block, memoryview(data))
+        return block
+
+    def give_back(self, block: Block) -> None:
+        self._forget(block)
+        self._memory.give_back(block)
+
+    def become(self, value: Value, block: Block) -> None:
+        """Makes a block that of a value, in place of the value's own."""
+        self._forget(block)
+        self._memory.release((value,))
+        value.block = block
+
+    def release(self) -> None:
+        """Gives back all blocks."""
+        for block in [*self._blocks]:
+            self.give_back(block)
+
+    def _forget(self, block: Block) -> None:
+        self._blocks.remove(block)
+        self.size_bytes -= block.size_bytes
+
+
+def _size_of(temporaries: Temporaries) -> int:
+    return temporaries.size_bytes

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan, Staged
 from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import Amount
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import NO_SPANS
@@ -74,20 +75,34 @@ class Release(NamedTuple):
 class Load(NamedTuple):
     """Load a plan. `key` is the program entry or the one-op call that gets the plan."""
 
-    key: object
+    key: ProgramEntry | OneOpCall
     plan: Plan
     binaries: tuple[str, ...]
 
 
-Order = Run | Write | Read | Release | Load
+class NoKernel(NamedTuple):
+    """A one-op call will never have kernels, because of `refusal`. If this is empty, nobody makes them now.
+
+    Runs that wait for these kernels look again, and ask again if a session still wants their rows.
+    """
+
+    call: OneOpCall
+    refusal: str
+
+
+Order = Run | Write | Read | Release | Load | NoKernel
 
 
 class FailedRow(NamedTuple):
-    """A row that failed. `case` is a name from the error table."""
+    """A row that failed. `case` is a name from the error table.
+
+    If `ops` are given, only these ops of its program failed, and so did the results that depend on them.
+    """
 
     row: Row
     case: str
     text: str
+    ops: tuple[int, ...] = ()
 
 
 class Ran(NamedTuple):
@@ -100,9 +115,16 @@ class Ran(NamedTuple):
 
 
 class Lasts(NamedTuple):
-    """A submission in slices takes long or waits for other orders, so later submissions do not wait for its end."""
+    """A submission in slices takes long or waits for something, so later submissions do not wait for its end."""
 
     number: int
+
+
+class Lacks(NamedTuple):
+    """A submission of these sessions waits for the kernels of one-op calls."""
+
+    calls: frozenset[OneOpCall]
+    sessions: frozenset[Session]
 
 
 class Wrote(NamedTuple):
@@ -132,16 +154,15 @@ class Brought(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    key: object
+    key: ProgramEntry | OneOpCall
     loaded: LoadedPlan
 
 
 class Unloadable(NamedTuple):
     """The device could not load a plan."""
 
-    key: object
+    key: ProgramEntry | OneOpCall
     text: str
-    case: str = "server_fault"
 
 
 class Broken(NamedTuple):
@@ -150,7 +171,7 @@ class Broken(NamedTuple):
     error: BaseException
 
 
-Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
+Report = Ran | Lasts | Lacks | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 def no_room_on_host(size_bytes: int) -> str:
@@ -169,7 +190,7 @@ def sessions_of(order: Order) -> frozenset[Session]:
             return frozenset([fetching.session])
         case Release(sessions):
             return sessions
-        case Load():
+        case Load() | NoKernel():
             return frozenset()
 
 

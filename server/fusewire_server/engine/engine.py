@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from fusewire_kernels.devices.base import Device, Staged
+from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos import frames
 from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError, ServerFault
@@ -22,6 +23,7 @@ from fusewire_server.config.config import Config
 from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory import MemoryCount
+from fusewire_server.device.one_ops import FindKernels
 from fusewire_server.engine import upload_effects
 from fusewire_server.engine.backlog import Backlog, Items
 from fusewire_server.engine.bulk_calls import BulkCalls
@@ -55,7 +57,10 @@ class Engine:
     Every method runs on the loop thread unless it says otherwise.
     """
 
-    def __init__(self, config: Config, device: Device, planner: Planner | None) -> None:
+    def __init__(
+        self, config: Config, device: Device, planner: Planner | None, find_kernels: FindKernels | None = None
+    ) -> None:
+        """`find_kernels` looks for compiled kernels of single ops. Without it, the planner has all of them made."""
         limits = config.limits
         self.config = config
         self.device = device
@@ -75,17 +80,15 @@ class Engine:
         # Held while a thread appends a report and decides whether to wake the loop thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
-        self._device_thread = DeviceThread(device, self._take_report)
+        self._device_thread = DeviceThread(device, find_kernels or _find_none, self._take_report)
         self._orders = DeviceOrders(self._device_thread.order, self._end_turn_soon)
         self._is_turn_ending = False  # whether `_end_turn` is going to be called
         self._ended_sessions = EndedSessions(self._orders)
+        self._plans = Plans(planner, device, self._orders.add, self.counters, config.device.arena_bytes)
         self._submissions = Submissions(
-            config.device, device, self._orders, self.counters, self._registry.wake, self.no_room
+            config.device, device, self._orders, self.counters, self._registry.wake, self.no_room, self._plans.plan
         )
         self._reads = self._submissions.reads
-        self._plans = Plans(
-            planner, device, self._orders.add, self.counters, config.device.arena_bytes, self._submissions.submit
-        )
 
     @property
     def sessions(self) -> Mapping[bytes, Session]:
@@ -330,8 +333,6 @@ class Engine:
             self.counters.failed(failure.case)
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
-        for row in effects.to_prepare:
-            self._plans.prepare_tier0(row.entry, session, row.op_count)
         self._reads.order(effects)
         self._orders.add_release([session], effects.released)
         self._reads.go_on(session)
@@ -407,10 +408,8 @@ class Engine:
                 self._submissions.finish_read(report)
             case orders.Wrote():
                 self._finish_writing(report)
-            case orders.Loaded():
-                self._plans.loaded(report)
-            case orders.Unloadable():
-                self._plans.refused(report.key, report.text, case=report.case)
+            case orders.Loaded() | orders.Unloadable() | orders.Lacks():
+                self._plans.take(report)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
@@ -434,6 +433,10 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
         self._act(session, upload_effects.end_writing(wrote.write, failure))
+
+
+def _find_none(sources: Sequence[KernelSource]) -> None:
+    return
 
 
 def _raise(error: BaseException) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fusewire_server.programs.tier0_donations import tier0_donations
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Row, Value, ValueState
 from fusewire_server.sessions.values import forget, make_ready, release_if_dead
@@ -36,16 +35,16 @@ def publish_outputs(row: Row, effects: Effects) -> None:
 
 
 def _donations(row: Row) -> Donations:
+    """Returns the donations of the row's plan whose inputs die. Without a plan there are none: it may begin again."""
     loaded = row.entry.loaded
-    if loaded is not None and not loaded.plan.donations:
+    if loaded is None or not loaded.plan.donations:
         return ()
     dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
     if not dying:
         return ()
-    permitted = tier0_donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
     inputs, positions = set(dying), set(range(len(row.outputs)))
     chosen: list[tuple[int, int]] = []
-    for number, position in permitted:
+    for number, position in loaded.plan.donations:
         if number in inputs and position in positions:
             chosen.append((number, position))
             inputs.discard(number)

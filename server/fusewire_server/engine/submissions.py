@@ -17,12 +17,12 @@ from fusewire_server.engine.reads import Reads
 from fusewire_server.engine.row_effects import Donations, leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.programs.slow_log import SLOW_NS, SlowLog, SlowSegment
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes, OutstandingBatch
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_row
+from fusewire_server.sessions.rows import drop_row, fail_dependent, fail_from_inputs, fail_row
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
 
 
@@ -30,7 +30,7 @@ class Submissions:
     """The submissions of all sessions. The loop thread owns this state.
 
     `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
-    that found no memory on the device.
+    that found no memory on the device. `plan` asks for the plan of a program.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Submissions:
         counters: Counters,
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
+        plan: Callable[[ProgramEntry, Session], None],
     ) -> None:
         submission_ns = int(settings.submission_s * 1e9)
         self._settings = settings
@@ -49,6 +50,7 @@ class Submissions:
         self._counters = counters
         self._wake = wake
         self._no_room = no_room
+        self._plan = plan
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes()
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
@@ -152,11 +154,6 @@ class Submissions:
             self._order_run(batch, effects)
 
     def _is_worth_running(self, row: Row, effects: Effects) -> bool:
-        fault = row.entry.fault
-        if fault is not None and row.entry.loaded is None:
-            self._counters.failed(fault.case)
-            self._drop(row, fault._replace(base=row.base), effects)
-            return False
         fail_from_inputs(row, effects.released)
         if _is_wanted(row):
             return True
@@ -191,6 +188,8 @@ class Submissions:
         if loop.begun < loop.count:
             row.waits_since_ns = now_ns
             row.session.queue.appendleft(row)
+            if batch.entry.state is PlanState.UNPLANNED:  # a plan was refused, and may be had by now
+                self._plan(batch.entry, row.session)
             self._coalescer.update(row.session)
         else:
             leave_inputs(row, effects, may_donate=False)
@@ -214,7 +213,11 @@ class Submissions:
             text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
             failure = Failure(BY_NAME[failed.case], text, row.base, 0)
             self._counters.failed(failure.case)
-        if row.session.state is not SessionState.CLOSED:
+        if row.session.state is SessionState.CLOSED:
+            return
+        if failed.ops:
+            fail_dependent(row, failure, failed.ops)
+        else:
             fail_row(row, failure)
 
 

@@ -1,84 +1,88 @@
-"""Gets loaded plans for programs: asks the planner, orders the device to load the plans, and updates the entries.
+"""Gets loaded plans: asks the planner, orders the device to load the plans, and updates the programs' entries.
 
-Each program has one plan for tier 1, and one plan for each of its one-op calls that tier 0 needs. Equal calls of all
-programs share one request and one plan. A program without a plan for tier 1 stays at tier 0. If the plan of a one-op
-call cannot be made, the program cannot run at tier 0. Its rows then fail, because any replacement of the missing kernel
-would give results with other bits. If a client sends the program again, the server asks for the plan of the call again.
+Each program has one plan for tier 1. Until it is loaded, the program runs op by op, by plans of one-op calls. The
+device thread finds these by itself, but for those whose kernels nobody has compiled yet. Rows wait for these kernels,
+so they are asked for ahead of all plans of programs.
 
-A row of very many ops would take longer op by op than its plan takes to come, and compiling the one-op plans delays the
-plan. So they are asked for only if the plan has not come within `PLAN_FIRST_S`.
+A refusal that the machine caused, such as a full disk, is *passing*: the plan is asked for again, with growing pauses,
+while a session uses the program or waits for the kernel. So rows never fail for such a reason. A program that is
+refused for a reason of its own stays at tier 0, and a call that is refused so fails the ops that need it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
-from weakref import WeakSet, WeakValueDictionary
 
-from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.errors import BY_NAME, bounded_text
-from fusewire_server.device.orders import Load, Loaded
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_protos.errors import bounded_text
+from fusewire_protos.programs.codec import encode
+from fusewire_server.device.orders import Lacks, Load, Loaded, NoKernel, Unloadable
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlanRequest
-from fusewire_server.planning.preparations import NOT_LISTED, Preparations
 from fusewire_server.programs.counters import Counters
-from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
-from fusewire_server.programs.program_table import OneOp, PlanState, ProgramEntry
+from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.programs.row_cost import RowCost
-from fusewire_server.sessions.session import Session
+from fusewire_server.sessions.session import Session, SessionState
 
 log = logging.getLogger("fusewire.plans")
 
 MOST_PROGRAMS_WAITING = 64  # of a session; the server asks for a further program when that program is used again
-MOST_CALLS_WAITING = 4096  # of a session; a session that has no calls waiting may exceed it with one program
-
-ASK_AGAIN_S = 10.0
-PLAN_FIRST_S = 1.0
-_VERY_MANY_OPS = 50_000  # take half a second at tier 0 on a GPU
-
-Key = ProgramEntry | OneOpCall  # a plan is made for each key
+FIRST_PAUSE_S = 1.0  # between a passing refusal and the next request; each further pause is twice as long
+MOST_PAUSE_S = 30.0
 
 
-class _Awaited(NamedTuple):
-    """The request for a one-op plan, and the programs that will get the plan. Programs may be evicted meanwhile."""
+class KernelWait(NamedTuple):
+    """Rows of some sessions wait for the kernel of an op. `refusal` says why the last attempt at it failed, if any."""
 
-    request: PlanRequest
-    entries: WeakSet[ProgramEntry]
+    op: str
+    session_ids: tuple[bytes, ...]
+    since_ns: int  # on the monotonic clock
+    refusal: str
+
+
+@dataclass(eq=False)
+class _Awaited:
+    """A one-op plan that rows of `sessions` wait for. `request` is None during the pause after a refusal."""
+
+    sessions: set[Session] = field(default_factory=set)
+    request: PlanRequest | None = None
+    since_ns: int = field(default_factory=time.monotonic_ns)
+    refusals: int = 0
+    refusal: str = ""
 
 
 class Plans:
     """The plans that are being made and loaded. The loop thread owns this state.
 
-    Without a planner no plan is ever asked for. `order` takes the load orders for the device. `arena_bytes` is a
-    setting: the arena of a plan may not be larger. `retry` is called when waiting rows may run now and no report of the
-    device thread has told the engine.
+    Without a planner no plan is ever asked for. `order` takes the orders for the device. `arena_bytes` is a setting:
+    the arena of a plan may not be larger.
     """
 
     def __init__(
         self,
         planner: Planner | None,
         device: Device,
-        order: Callable[[Load], None],
+        order: Callable[[Load | NoKernel], None],
         counters: Counters,
         arena_bytes: int,
-        retry: Callable[[], None],
     ) -> None:
         self._planner = planner
         self._device = device
         self._order = order
         self._counters = counters
         self._arena_bytes = arena_bytes
-        self._retry = retry
         self.trouble = ""  # why the machine cannot compile, until it can again
-        self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
-        self._plan_first: dict[ProgramEntry, set[Session]] = {}  # sessions whose rows wait for the program's plan first
-        self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
+
+    # ---- programs ----
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the plan of a program. A request that is already waiting gets a turn of this session too."""
@@ -91,174 +95,162 @@ class Plans:
         elif request is not None or entry.state is PlanState.UNPLANNED:
             entry.enter(PlanState.PLANNING)
             request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
-            request.answer.add_done_callback(partial(self._answered, entry))
+            request.answer.add_done_callback(partial(self._program_answered, entry))
             self._planning[entry] = request
 
-    def prepare_tier0(self, entry: ProgramEntry, session: Session, ops: int = 1) -> None:
-        """Asks for the one-op plans that `entry` needs at tier 0 and that are missing. The row runs `ops` ops.
-
-        If a program needs many plans, asks for the first plans now and for the others in later turns of the event loop.
-        """
-        if self._planner is None:
+    def _program_answered(self, entry: ProgramEntry, answer: asyncio.Future[Planned]) -> None:
+        if answer.cancelled():  # no session wants the plan any more; the next one that needs it asks again
+            if self._planning[entry].answer is answer:  # no newer request has replaced this one
+                del self._planning[entry]
+                entry.enter(PlanState.UNPLANNED)
             return
-        if not entry.has_begun_preparing:
-            if ops >= _VERY_MANY_OPS and (entry in self._planning or entry.state is PlanState.LOADING):
-                self._wait_for_plan(entry, session)
-            else:
-                self._prepare(entry, {session, *self._plan_first.pop(entry, ())})
-        elif entry.missing_calls:
-            self._preparations.begin(entry, session)
-
-    def _wait_for_plan(self, entry: ProgramEntry, session: Session) -> None:
-        sessions = self._plan_first.get(entry)
-        if sessions is None:
-            sessions = self._plan_first[entry] = set()
-            entry.missing_calls.add(NOT_LISTED)  # its rows wait
-            asyncio.get_running_loop().call_later(PLAN_FIRST_S, self._wait_no_longer, entry)
-        sessions.add(session)
-
-    def _wait_no_longer(self, entry: ProgramEntry) -> None:
-        sessions = self._plan_first.pop(entry, None)
-        if sessions and entry.loaded is None:
-            self._prepare(entry, sessions)
-            self._retry()
-
-    def _prepare(self, entry: ProgramEntry, sessions: set[Session]) -> None:
-        if entry.calls is None:
-            entry.calls = OneOpCalls(entry.program, is_library_exact=self._device.info.is_library_exact)
-        entry.has_begun_preparing = True
-        entry.fault = None
-        for session in sessions:
-            self._preparations.begin(entry, session)
-
-    def leave(self, session: Session) -> None:
-        """Withdraws the requests of a session that has ended."""
-        if self._planner is not None:
-            self._planner.leave(session)
-            self._preparations.leave(session)
-            for sessions in self._plan_first.values():
-                sessions.discard(session)
-
-    def loaded(self, report: Loaded) -> None:
-        """Gives a plan that the device has loaded to its programs."""
-        key, loaded = report.key, report.loaded
-        arena_bytes = loaded.plan.arena_bytes
-        if self._device.rows_that_fit(arena_bytes) == 0:
-            limit = self._arena_bytes
-            text = f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit}"
-            self.refused(key, text, case="out_of_memory")
-            return
-        if isinstance(key, ProgramEntry):
-            key.slot_layout = SlotLayout(loaded.plan)
-            key.cost = RowCost()
-            key.enter(PlanState.LOADED)
-            key.loaded = loaded
-            key.refusal = ""
-        elif isinstance(key, OneOpCall):
-            self._one_ops[key] = one_op = OneOp(loaded, SlotLayout(loaded.plan), key.result())
-            for entry in self._no_longer_awaited(key):
-                entry.one_ops[key] = one_op
-                entry.missing_calls.discard(key)
-                if not entry.missing_calls:
-                    self._preparations.end(entry)
-
-    def refused(self, key: object, text: str, *, case: str = "server_fault") -> None:
-        """Notes that a plan will not be made. Rows that cannot run without it fail with `case`."""
-        text = bounded_text(text)
-        log.warning("no plan: %s", text)
-        self._counters.plans_refused += 1
-        if isinstance(key, ProgramEntry):
-            key.enter(PlanState.REFUSED)
-            key.refusal = text
-            self._wait_no_longer(key)
-        elif isinstance(key, OneOpCall):
-            failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
-            for entry in self._no_longer_awaited(key):
-                if key in entry.missing_calls:
-                    self._give_up(entry, failure)
-
-    def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
-        """Gets the plan of a call or asks for it. Returns False if the session already waits for too many plans."""
-        assert self._planner is not None, "programs are prepared only with a planner"
-        one_op = entry.one_ops.get(call) or self._one_ops.get(call)
-        if one_op is not None:
-            entry.one_ops[call] = one_op
-            return True
-        waiting = self._planner.waiting(session, is_urgent=True)
-        if waiting >= MOST_CALLS_WAITING and not is_first:
-            text = f"{waiting} kernels are being prepared for this session already"
-            failure = Failure(BY_NAME["server_fault"], f"{text} (at most {MOST_CALLS_WAITING})", 0, 0)
-            self._give_up(entry, failure)
-            return False
-        entry.missing_calls.add(call)
-        self._await(self._planner, call, entry, session)
-        return True
-
-    def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
-        entry.cannot_run(failure)
-        self._preparations.end(entry)
-
-    def _has_none_waiting(self, session: Session) -> bool:
-        return self._planner is not None and self._planner.waiting(session, is_urgent=True) == 0
-
-    def _await(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
-        awaited = self._awaited.get(call)
-        if awaited is None or awaited.request.answer.cancelled():
-            request = planner.request(call.raw(), session, is_urgent=True)
-            request.answer.add_done_callback(partial(self._answered, call))
-            entries = awaited.entries if awaited is not None else WeakSet[ProgramEntry]()
-            awaited = self._awaited[call] = _Awaited(request, entries)
-        planner.join(awaited.request, session)
-        awaited.entries.add(entry)
-
-    def _answered(self, key: Key, answer: asyncio.Future[Planned]) -> None:
-        if answer.cancelled():
-            self._withdrawn(key, answer)
-            return
-        if isinstance(key, ProgramEntry):
-            del self._planning[key]
+        del self._planning[entry]
         refusal = answer.exception()
         if isinstance(refusal, PlannerRefusal):
-            self.refused(key, str(refusal))
-            if refusal.is_passing:
-                self._ask_later(key, str(refusal))
-            self._retry()
+            self._refuse_program(entry, str(refusal), is_passing=refusal.is_passing)
             return
+        planned = self._taken(answer.result())
+        entry.enter(PlanState.LOADING)
+        entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
+        self._order(Load(entry, planned.plan, planned.binaries))
+
+    def _refuse_program(self, entry: ProgramEntry, text: str, *, is_passing: bool) -> None:
+        """Notes that a program has no plan. If the refusal is passing, it is planned when it is used after a pause."""
+        self._note_refusal(text, is_passing=is_passing)
+        entry.enter(PlanState.REFUSED)
+        entry.refusal = bounded_text(text)
+        if is_passing:
+            entry.refusals += 1
+            asyncio.get_running_loop().call_later(_pause_s(entry.refusals), entry.enter, PlanState.UNPLANNED)
+
+    # ---- one-op calls ----
+
+    def _need(self, calls: Iterable[OneOpCall], sessions: Iterable[Session]) -> None:
+        """Asks for the kernels of one-op calls, for which rows of some sessions wait on the device thread."""
+        waiting = {session for session in sessions if session.state is not SessionState.CLOSED}
+        for call in calls:
+            if self._planner is None:
+                self._order(NoKernel(call, "this server compiles nothing"))
+            elif not waiting:
+                self._order(NoKernel(call, ""))
+            else:
+                self._await(self._planner, call, waiting)
+
+    def waits(self) -> list[KernelWait]:
+        """Returns the kernels that rows wait for."""
+        return [
+            KernelWait(
+                call.op.name,
+                tuple(sorted([session.session_id for session in each.sessions])),
+                each.since_ns,
+                each.refusal,
+            )
+            for call, each in self._awaited.items()
+        ]
+
+    def _await(self, planner: Planner, call: OneOpCall, sessions: set[Session]) -> None:
+        awaited = self._awaited.get(call)
+        if awaited is None:
+            awaited = self._awaited[call] = _Awaited()
+            self._request(planner, call, awaited, sessions)
+        elif awaited.request is not None:
+            for session in sessions:
+                planner.join(awaited.request, session)
+        awaited.sessions |= sessions
+
+    def _request(self, planner: Planner, call: OneOpCall, awaited: _Awaited, sessions: set[Session]) -> None:
+        first, *others = sessions
+        request = planner.request(encode(call.program()), first, is_urgent=True)
+        for session in others:
+            planner.join(request, session)
+        awaited.request = request
+        request.answer.add_done_callback(partial(self._call_answered, call, awaited))
+
+    def _call_answered(self, call: OneOpCall, awaited: _Awaited, answer: asyncio.Future[Planned]) -> None:
+        if self._awaited.get(call) is not awaited:  # all its sessions have ended
+            return
+        if answer.cancelled():
+            self._ask_again(call, awaited)
+            return
+        refusal = answer.exception()
+        if isinstance(refusal, PlannerRefusal):
+            self._refuse_call(call, str(refusal), is_passing=refusal.is_passing)
+            return
+        planned = self._taken(answer.result())
+        self._order(Load(call, planned.plan, planned.binaries))
+
+    def _refuse_call(self, call: OneOpCall, text: str, *, is_passing: bool) -> None:
+        self._note_refusal(text, is_passing=is_passing)
+        awaited = self._awaited.get(call)
+        if not is_passing:
+            self._awaited.pop(call, None)
+            self._order(NoKernel(call, text))
+        elif awaited is not None:
+            awaited.request = None
+            awaited.refusal = bounded_text(text)
+            awaited.refusals += 1
+            loop = asyncio.get_running_loop()
+            loop.call_later(_pause_s(awaited.refusals), self._ask_again, call, awaited)
+
+    def _ask_again(self, call: OneOpCall, awaited: _Awaited) -> None:
+        if self._awaited.get(call) is awaited and self._planner is not None:
+            self._request(self._planner, call, awaited, awaited.sessions)
+
+    # ---- both ----
+
+    def leave(self, session: Session) -> None:
+        """Withdraws the requests of a session that has ended. Its rows that wait for kernels are given up."""
+        if self._planner is None:
+            return
+        for call, awaited in list(self._awaited.items()):
+            if session in awaited.sessions:
+                awaited.sessions.discard(session)
+                if not awaited.sessions:
+                    del self._awaited[call]
+                self._order(NoKernel(call, ""))
+        self._planner.leave(session)
+
+    def take(self, report: Loaded | Unloadable | Lacks) -> None:
+        """Handles a report of the device thread. It cannot load a plan for want of memory, or from a damaged file."""
+        match report:
+            case Lacks(calls, sessions):
+                self._need(calls, sessions)
+            case Loaded(OneOpCall() as call):
+                self._awaited.pop(call, None)
+            case Loaded(ProgramEntry() as entry, loaded):
+                self._program_loaded(entry, loaded)
+            case Unloadable(OneOpCall() as call, text):
+                self._refuse_call(call, text, is_passing=True)
+            case Unloadable(ProgramEntry() as entry, text):
+                self._refuse_program(entry, text, is_passing=True)
+
+    def _program_loaded(self, entry: ProgramEntry, loaded: LoadedPlan) -> None:
+        arena_bytes = loaded.plan.arena_bytes
+        if self._device.rows_that_fit(arena_bytes) == 0:
+            text = f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {self._arena_bytes}"
+            self._refuse_program(entry, text, is_passing=False)
+            return
+        entry.slot_layout = SlotLayout(loaded.plan)
+        entry.cost = RowCost()
+        entry.enter(PlanState.LOADED)
+        entry.loaded = loaded
+        entry.refusal = ""
+
+    def _taken(self, planned: Planned) -> Planned:
+        """Counts a plan that the planner has made, and returns it."""
         self.trouble = ""
-        planned = answer.result()
         self._counters.planned(
             planned.planning_ns, planned.compiling_ns, kernels=len(planned.binaries), compiled=planned.compiled
         )
-        if isinstance(key, ProgramEntry):
-            key.enter(PlanState.LOADING)
-            key.planning_ns, key.compiling_ns = planned.planning_ns, planned.compiling_ns
-        self._order(Load(key, planned.plan, planned.binaries))
+        return planned
 
-    def _ask_later(self, key: Key, text: str) -> None:
-        """Lets a program that was refused because of the machine be planned when it is used after `ASK_AGAIN_S`.
-
-        A one-op plan is asked for at the next use anyway.
-        """
-        self.trouble = bounded_text(text)
-        if isinstance(key, ProgramEntry):
-            asyncio.get_running_loop().call_later(ASK_AGAIN_S, key.enter, PlanState.UNPLANNED)
-
-    def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
-        """Notes that no session waits for the plan any more. The next session that needs the plan asks again."""
-        if isinstance(key, ProgramEntry):
-            if self._planning[key].answer is answer:  # no newer request has replaced this one
-                del self._planning[key]
-                key.enter(PlanState.UNPLANNED)
-                self._wait_no_longer(key)
-            return
-        awaited = self._awaited.get(key)
-        if awaited is not None and awaited.request.answer is answer:
-            self._no_longer_awaited(key)
-
-    def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
-        awaited = self._awaited.pop(call, None)
-        return set() if awaited is None else set(awaited.entries)
+    def _note_refusal(self, text: str, *, is_passing: bool) -> None:
+        log.warning("no plan: %s", bounded_text(text))
+        self._counters.plans_refused += 1
+        if is_passing:
+            self.trouble = bounded_text(text)
 
 
-def _in_the_next_turn(function: Callable[[], None]) -> None:
-    asyncio.get_running_loop().call_soon(function)
+def _pause_s(refusals: int) -> float:
+    """Returns the pause after so many passing refusals."""
+    return min(FIRST_PAUSE_S * 2.0 ** min(refusals - 1, 16), MOST_PAUSE_S)

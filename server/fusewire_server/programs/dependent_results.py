@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
 from fusewire_protos.programs.program import Program
+
+
+def dependent_ops(program: Program, ops: Iterable[int]) -> dict[int, int]:
+    """Returns the ops that depend on some failed ops, these included, each with the failed op.
+
+    In a loop, an op depends on another if it does so in any iteration.
+    """
+    first = program.first_result
+    failed = first_failed(program, dict.fromkeys([first + op for op in ops], 0), is_loop=bool(program.carried))
+    return {op: cause - first for op, (_, cause) in failed.items()}
 
 
 def first_failed(

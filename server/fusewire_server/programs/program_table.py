@@ -18,13 +18,10 @@ from weakref import WeakSet
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
-from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
 
@@ -49,15 +46,6 @@ class PlanState(Enum):
     REFUSED = "refused"  # by the planner or the device; the program stays at tier 0
 
 
-@dataclass(frozen=True, eq=False)
-class OneOp:
-    """A loaded one-op plan. All programs that need the plan share it. The plan is dropped with the last of them."""
-
-    loaded: LoadedPlan
-    slot_layout: SlotLayout
-    result: Spec
-
-
 @dataclass(eq=False)
 class ProgramEntry:
     """One program, its plans, and its counts. Owned by the loop thread unless said otherwise."""
@@ -77,12 +65,8 @@ class ProgramEntry:
     cost: RowCost = field(default_factory=RowCost)  # of submissions at the current tier
     planning_ns: int = 0
     compiling_ns: int = 0
-    refusal: str = ""
-    has_begun_preparing: bool = False  # whether the one-op plans of tier 0 have been asked for
-    calls: OneOpCalls | None = None  # its calls that need one-op plans, found so far; None until it is prepared
-    missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
-    fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
-    one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # its one-op plans, kept as long as this entry
+    refusal: str = ""  # why it has no plan
+    refusals: int = 0  # how often the machine, and not the program, was to blame for that
     # The table's set of entries to show again.
     changed: MutableSet[ProgramEntry] = field(default_factory=set, repr=False)
 
@@ -90,7 +74,7 @@ class ProgramEntry:
     def size_bytes(self) -> int:
         """The approximate bytes that the program takes in memory without plans.
 
-        Plans do not count: they come after the program was admitted, and programs share the one-op plans.
+        Plans do not count, because they come after the program was admitted.
         """
         program = self.program
         ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
@@ -122,12 +106,6 @@ class ProgramEntry:
         self.submissions += 1
         self.rows_per_submission[bucket(rows)] += 1
         self.changed.add(self)
-
-    def cannot_run(self, failure: Failure) -> None:
-        """Notes that missing one-op plans will not come. Rows that wait for these plans fail."""
-        self.fault = failure
-        self.has_begun_preparing = False
-        self.missing_calls.clear()
 
 
 class TableBounds(NamedTuple):

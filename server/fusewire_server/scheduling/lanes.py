@@ -66,7 +66,7 @@ class Lanes:
         The key is the row's lane, or the number of the slow submission that the row must wait for. Rows that wait for
         different submissions do not share one, because the row that waits longest would delay the others.
         """
-        if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
+        if row.session in self._lasting:
             return None
         lane = self._lane(row)
         return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None

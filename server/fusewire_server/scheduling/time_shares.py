@@ -24,6 +24,7 @@ class Progress(Enum):
     ENDED = "ended"
     GOES_ON = "goes on"
     WAITS = "waits"  # for other runs, or for the device
+    LACKS_KERNELS = "lacks kernels"  # and goes on once they are loaded or refused
 
 
 class Waiting(Enum):
@@ -73,6 +74,6 @@ class TimeShares:
         `SLICE_NS`. If the slice ended because its order waits, unfinished orders may run again at once.
         """
         self._others_ns = 0
-        waits = progress is Progress.WAITS
+        waits = progress in (Progress.WAITS, Progress.LACKS_KERNELS)
         self._due_ns = 0 if waits else now_ns + max(min(now_ns - slice_began_ns, MOST_OWED_NS), SLICE_NS)
         return not waits and now_ns < self._until_ns

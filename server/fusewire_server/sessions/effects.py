@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.session import Fetching, Row, Value
+from fusewire_server.sessions.session import Fetching, Value
 
 
 class Effects:
     """Actions that are collected while tables change. The engine does these actions afterwards."""
 
-    __slots__ = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "to_prepare", "writes")
+    __slots__ = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "writes")
 
     def __init__(self) -> None:
         self.writes: list[tuple[Value, bytes]] = []  # uploads whose bytes came in the frame
@@ -20,5 +20,4 @@ class Effects:
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.
         self.to_plan: list[ProgramEntry] = []
-        self.to_prepare: list[Row] = []  # rows whose programs run at tier 0 until they have their plans
         self.failures: list[Failure] = []  # failures to count

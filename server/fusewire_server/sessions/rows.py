@@ -9,12 +9,12 @@ inputs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.programs.dependent_results import first_failed
+from fusewire_server.programs.dependent_results import dependent_ops, first_failed
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
@@ -65,6 +65,19 @@ def fail_row(row: Row, failure: Failure) -> None:
     for value in row.outputs:
         if value.state is not ValueState.FAILED:
             fail_value(row.session, value, failure.of_result(program, row.base, value.op_index))
+
+
+def fail_dependent(row: Row, failure: Failure, ops: Sequence[int]) -> None:
+    """Fails those results of a row that depend on some of its ops, if they have not failed yet.
+
+    `failure` is of the row; the failure of a result names the op that it depends on.
+    """
+    program = row.entry.program
+    causes = dependent_ops(program, ops)
+    named = {op: failure.of_result(program, row.base, op) for op in ops}
+    for value in row.outputs:
+        if value.op_index in causes and value.state is not ValueState.FAILED:
+            fail_value(row.session, value, named[causes[value.op_index]])
 
 
 def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:

@@ -172,10 +172,8 @@ def _admit(frame: Frame, use: _Use) -> None:
 def _count_use(frame: Frame, row: Row) -> None:
     entry = row.entry
     is_due = frame.programs.use(entry)
-    if entry.loaded is None:
-        frame.effects.to_prepare.append(row)
-        if is_due or entry.state is PlanState.PLANNING:
-            frame.effects.to_plan.append(entry)
+    if entry.loaded is None and (is_due or entry.state is PlanState.PLANNING):
+        frame.effects.to_plan.append(entry)
 
 
 def _take_misfits(frame: Frame, use: _Use, misfits: Misfits) -> FailedResults | PartlyFailed | None:

@@ -156,11 +156,6 @@ class Row:
         self.queued_at_ns = queued_at_ns
         self.waits_since_ns = queued_at_ns  # later than that if it is a loop, once its first slice has been ordered
 
-    @property
-    def op_count(self) -> int:
-        """The number of ops that it runs, in all iterations."""
-        return self.entry.program.op_count * (1 if self.iterations is None else self.iterations.count)
-
     def at(self, iteration: int) -> Row:
         """Returns one iteration of this row, as a row that is no loop."""
         loop = self.iterations

@@ -17,10 +17,9 @@ for its table (see `graphs`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import cupy
@@ -41,7 +40,7 @@ from fusewire_kernels.devices.base import (
 )
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.cuda import page_locked
-from fusewire_kernels.devices.cuda.driver import Call, CudaFence, Stream, TimedCudaFence
+from fusewire_kernels.devices.cuda.driver import CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda.graphs import LaunchGraphs
 from fusewire_kernels.devices.cuda.launches import MOST_ROWS, PlanLaunches, addresses_of, integers_of
 from fusewire_kernels.devices.cuda.modules import load_module
@@ -49,15 +48,11 @@ from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, Pers
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.loop_parts import graphs_of_part, parts_of_loop
-from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import ConfigurationError, OutOfMemory
-from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
 
 _CLUSTERS_AND_EARLY_STARTS = 90  # compute capability 9.0, the first that has both
 _EARLY_STARTS_IN_GRAPHS = 12030  # CUDA 12.3, the first whose driver captures kernels that start early
@@ -154,10 +149,6 @@ class CudaDevice:
     def persistent_kernels(self) -> CudaPersistentKernels:
         return self._persistent_kernels
 
-    @property
-    def array_library(self) -> Any:
-        return cupy
-
     def allocate(self, size_bytes: int) -> Block:
         self._enter_thread()
         return self._blocks.take(size_bytes)
@@ -200,18 +191,6 @@ class CudaDevice:
         self._stream.copy_to_host(staged.owner.page.address + part.start, block.address + part.start, size_bytes)
         return CudaReadback(place)
 
-    def array(self, block: Block, spec: Spec) -> Any:
-        self._enter_thread()
-        return cupy.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), memptr=block.owner)
-
-    def empty(self, spec: Spec) -> Any:
-        self._enter_thread()
-        return cupy.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), memptr=self._take(spec.size_bytes))
-
-    def address(self, array: Any) -> int:
-        address: int = array.data.ptr
-        return address
-
     def load(self, plan: Plan, binaries: Sequence[str]) -> CudaPlan:
         self._enter_thread()
         self._retire_unheld()
@@ -224,15 +203,6 @@ class CudaDevice:
         loaded.persistent = self._persistent(loaded, places)
         self._modules.hold(loaded, binaries)
         return loaded
-
-    def as_function(self, loaded: CudaPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        shape, dtype, size_bytes = result.shape, dtypes.to_numpy(result.dtype), result.size_bytes
-
-        def empty() -> Any:
-            return cupy.ndarray(shape, dtype, memptr=self._take(size_bytes))
-
-        launch = partial(self._launch_row, loaded, loaded.launches.calls(1))  # holds the plan
-        return as_function(self, loaded, slot_layout, result, empty=empty, launch=launch)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):
@@ -335,13 +305,6 @@ class CudaDevice:
             launches.point_at(self._table.ptr + iteration * table[0].nbytes, rows)
             self._stream.launch(calls)
 
-    def _launch_row(self, loaded: CudaPlan, calls: Sequence[Call], table: npt.NDArray[np.int64]) -> None:
-        """Launches one row kernel by kernel, by prepared launches for one row."""
-        self._enter_thread()
-        self._copy_table(table)
-        loaded.launches.point_at(self._table.ptr, 1)
-        self._stream.launch(calls)
-
     def _persistent(self, loaded: CudaPlan, places: Sequence[int]) -> PersistentCall | None:
         """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run.
 
@@ -374,16 +337,6 @@ class CudaDevice:
         memory = self._malloc(size_bytes)
         return Block(memory.ptr, memory.mem.size, memory)
 
-    def _take(self, size_bytes: int) -> Any:
-        """Allocates a temporary within the bound. Returns CuPy's memory pointer. Raises OutOfMemory."""
-        try:
-            return self._malloc(size_bytes)
-        except OutOfMemory:
-            if not self._blocks.kept_bytes:
-                raise
-        self._blocks.clear()
-        return self._malloc(size_bytes)
-
     def _malloc(self, size_bytes: int) -> Any:
         try:
             return self._pool.malloc(max(size_bytes, 1))
@@ -404,14 +357,13 @@ class CudaDevice:
             self._stream.copy_to_device(address + first, self._pages.put(part), part.nbytes)
 
     def _enter_thread(self) -> None:
-        """Makes CuPy use the device's stream and its bounded memory pool in the calling thread."""
+        """Makes CuPy use the device's stream in the calling thread."""
         if self._thread == threading.get_ident():
             return
         self._thread = threading.get_ident()
         runtime.setDevice(0)
         self._thread_settings = ExitStack()
         self._thread_settings.enter_context(self._lane)
-        self._thread_settings.enter_context(cupy.cuda.using_allocator(self._take))
 
 
 def _open_device() -> None:
@@ -456,7 +408,6 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
         architecture=f"sm_{properties['major']}{properties['minor']}",
         memory_bytes=memory_bytes,
         detail="; ".join(filter(None, (why, ", ".join(versions)))),
-        is_library_exact=False,  # because CuPy compiles all its kernels to flush denormals
     )
 
 

@@ -1,0 +1,1 @@
+"""Programs as steps of one op each, for rows that run before their plan is made. Pure."""

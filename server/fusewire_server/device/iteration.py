@@ -1,0 +1,129 @@
+"""Runs one iteration of a row step by step, over blocks of the pool. Device thread.
+
+A step computes one op's result, in a block that is given back after its last use. So an iteration can be stopped
+between two steps and begun again later: its inputs are as they were.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.unfused.steps import Step
+from fusewire_server.device.memory import Temporaries
+from fusewire_server.device.one_ops import OneOp
+from fusewire_server.device.unfused_program import NUMBER_BYTES, OpKind, UnfusedProgram
+from fusewire_server.sessions.session import Row, Value
+
+_NO_ADDRESS = 0
+
+
+class Iteration:
+    """The progress of one iteration. `row` is the iteration as a row that is no loop; its results have their blocks.
+
+    Ops with an index in `skipped` do not run.
+    """
+
+    def __init__(self, temporaries: Temporaries, unfused: UnfusedProgram, row: Row, skipped: frozenset[int]) -> None:
+        self._temporaries = temporaries
+        self._unfused = unfused
+        self._row = row
+        self._skipped = skipped
+        program = unfused.program
+        self._first_result = program.first_result
+        # An input that failed for want of memory has no block; only skipped ops read it.
+        read = [_NO_ADDRESS if value.block is None else value.block.address for value in row.inputs]
+        self._addresses = [*read, *[_NO_ADDRESS] * (len(program.specs) - len(read))]  # by operand number
+        outputs = zip(program.live, row.outputs, strict=True)
+        self._output_of = {index: value for index, value in outputs if index not in skipped}
+        # Results of an array that a loop changes in place would be written over an input: they replace it at the end.
+        self._replacing = {index for index, value in self._output_of.items() if _block(value).address in read}
+        self._blocks: dict[int, Block] = {}  # of results that are not live, or that replace an input
+        self._constants_address = self._put_numbers()
+        self._index = 0  # of the op that is next, or under way
+        self._starts = 0  # slice starts of the ops before it
+        self._steps_done = 0  # of that op
+        self._locals: list[int] = []  # addresses of that op's values
+        self._inner: dict[int, Block] = {}  # blocks of them, by number
+
+    @property
+    def op_index(self) -> int:
+        """The op that is next, or under way."""
+        return self._index
+
+    def go_on(self, until_ns: int) -> bool:
+        """Runs steps until the time is over. Returns whether the iteration has ended. Raises OutOfMemory."""
+        ops = self._unfused.program.op_count
+        while self._index < ops:
+            kind = self._unfused.kinds[self._index]
+            if self._index not in self._skipped:
+                self._begin_op(kind)
+                while self._steps_done < len(kind.steps):
+                    self._run_step(*kind.steps[self._steps_done], is_last=self._steps_done + 1 == len(kind.steps))
+                    self._steps_done += 1
+                    if time.perf_counter_ns() >= until_ns and self._steps_done < len(kind.steps):
+                        return False
+            self._end_op(kind)
+            if time.perf_counter_ns() >= until_ns and self._index < ops:
+                return False
+        self._replace_inputs()
+        return True
+
+    def _begin_op(self, kind: OpKind) -> None:
+        if self._steps_done == 0:
+            first = self._constants_address + kind.first_constant * NUMBER_BYTES
+            constants = [first + number * NUMBER_BYTES for number in range(kind.constants)]
+            operands = self._unfused.program.operands[self._index]
+            self._locals = [*[self._addresses[operand] for operand in operands], *constants]
+
+    def _run_step(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
+        result = self._address_of_result(step, is_last=is_last)
+        arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
+        operands = [self._locals[number] for number in step.operands]
+        starts = self._row.starts[self._starts :] if step.call.op.has_region else ()
+        one_op.run(operands, result, _NO_ADDRESS if arena is None else arena.address, starts)
+        self._locals.append(result)
+        for block in [arena, *[self._inner.pop(number) for number in step.dying]]:
+            if block is not None:
+                self._temporaries.give_back(block)
+
+    def _address_of_result(self, step: Step, *, is_last: bool) -> int:
+        if is_last and self._index in self._output_of and self._index not in self._replacing:
+            return _block(self._output_of[self._index]).address
+        block = self._temporaries.allocate(step.result_bytes)
+        if is_last:
+            self._blocks[self._first_result + self._index] = block
+        else:
+            self._inner[len(self._locals)] = block
+        return block.address
+
+    def _end_op(self, kind: OpKind) -> None:
+        if self._index not in self._skipped:
+            self._addresses[self._first_result + self._index] = self._locals[-1]
+        for number in self._unfused.dying[self._index]:
+            block = self._blocks.pop(number, None)
+            if block is not None:
+                self._temporaries.give_back(block)
+        self._starts += kind.starts
+        self._index += 1
+        self._steps_done = 0
+
+    def _replace_inputs(self) -> None:
+        for index in self._replacing:
+            self._temporaries.become(self._output_of[index], self._blocks[self._first_result + index])
+
+    def _put_numbers(self) -> int:
+        """Writes the scalars and the constants to the device. Returns the address of the first constant."""
+        program, data = self._unfused.program, self._unfused.numbers(self._row.scalars)
+        if not data:
+            return _NO_ADDRESS
+        address = self._temporaries.allocate_filled(data).address
+        for number in range(len(program.inputs), program.first_result):
+            self._addresses[number] = address
+            address += NUMBER_BYTES
+        return address
+
+
+def _block(value: Value) -> Block:
+    assert value.block is not None, "a submission has all its memory before it runs"
+    return value.block

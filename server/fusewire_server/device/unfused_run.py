@@ -1,0 +1,196 @@
+"""Runs a submission op by op in slices, row by row, because its program has no plan yet. Device thread."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_protos.errors import OutOfMemory
+from fusewire_server.device.allocation import Allocation
+from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.iteration import Iteration
+from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.one_ops import OneOps
+from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Report, Run
+from fusewire_server.device.unfused_program import UnfusedProgram
+from fusewire_server.programs.dependent_results import dependent_ops
+from fusewire_server.scheduling.time_shares import Progress
+from fusewire_server.sessions.session import Row, SessionState
+
+log = logging.getLogger("fusewire.device")
+
+# A run that has used this much time, or that waits, is reported, so that later submissions need not wait for its end.
+LASTING_NS = 5_000_000
+MOST_RETREATS = 3  # how often a row that finds no memory gives back its temporaries and waits for other runs
+
+
+class UnfusedRun:
+    """A submission that runs in slices. `used_ns` is the time that the slices took; the device thread adds it up."""
+
+    def __init__(
+        self,
+        order: Run,
+        unfused: UnfusedProgram,
+        one_ops: OneOps,
+        allocation: Allocation,
+        memory: DeviceMemory,
+        device_time: DeviceTime,
+        report: Callable[[Report], None],
+    ) -> None:
+        """Allocates the results of the rows. A row without memory fails."""
+        rows, self.failed, self.spare = allocation.allocate(order.submission)  # `spare`: blocks to give back at the end
+        self.order = order
+        self.device_time = device_time
+        self.used_ns = 0
+        self._rows = deque(rows)  # rows that have not ended; the first one may be running
+        self._unfused = unfused
+        self._one_ops = one_ops
+        self._memory = memory
+        self._temporaries = memory.enter(self._stop)
+        self._report = report
+        self._is_reported = False  # whether `Lasts` has been reported
+        self._preparing: Iterator[None] | None = None
+        self._lacking: set[OneOpCall] = set()  # calls whose kernels were missing when the program was prepared
+        # The following fields belong to the first row.
+        self._iteration: Iteration | None = None
+        self._iterations = 0  # that have been computed
+        self._skipped: frozenset[int] | None = None  # ops that do not run; None before the row has begun
+        self._retreats = 0
+        self._waits_for_memory = False
+
+    @property
+    def tenant(self) -> str:
+        """Returns the tenant of the current row's session. The run takes turns of that tenant."""
+        return (self._rows or self.order.submission.rows)[0].session.tenant
+
+    def go_on(self, until_ns: int) -> Progress:
+        progress = self._go_on(until_ns)
+        if progress is Progress.ENDED:
+            self._memory.leave(self._temporaries)
+        elif progress is not Progress.GOES_ON or self.used_ns >= LASTING_NS:
+            self._tell_that_it_lasts()
+        if progress is Progress.LACKS_KERNELS:
+            sessions = frozenset([row.session for row in self._rows])
+            self._report(Lacks(frozenset(self._lacking), sessions))
+        return progress
+
+    def give_up(self) -> None:
+        """Fails all rows that have not ended."""
+        while self._rows:
+            self._fail_row("cancelled", "the server has ended")
+
+    def _tell_that_it_lasts(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._report(Lasts(self.order.number))
+
+    def _go_on(self, until_ns: int) -> Progress:
+        """Runs rows until the time is over."""
+        while self._rows:
+            if self._rows[0].session.state is SessionState.CLOSED:
+                self._fail_row("cancelled", "the session has ended")
+                continue
+            progress = self._go_on_with(self._rows[0], until_ns)
+            if progress is not None:
+                return progress
+        return Progress.ENDED
+
+    def _prepare(self, until_ns: int) -> bool:
+        """Prepares the program until the time is over. Returns whether it is ready.
+
+        If it is not, and `_preparing` is None, it lacks kernels.
+        """
+        if self._preparing is None:
+            self._lacking = set()
+            self._preparing = self._unfused.prepare(self._one_ops, self._lacking)
+        for _ in self._preparing:
+            if time.perf_counter_ns() >= until_ns:
+                return False
+        self._preparing = None
+        return self._unfused.is_ready
+
+    def _go_on_with(self, row: Row, until_ns: int) -> Progress | None:
+        """Runs a slice of the row. Returns None once the row has ended, or another attempt may follow at once.
+
+        An unexpected exception fails only this row, because rows of other sessions must not fail with it.
+        """
+        try:
+            if not self._unfused.is_ready and not self._prepare(until_ns):
+                return Progress.LACKS_KERNELS if self._preparing is None else Progress.GOES_ON
+            if self._waits_for_memory and self._memory.is_held:
+                return Progress.WAITS
+            self._waits_for_memory = False
+            if not self._compute(row, until_ns):
+                return Progress.GOES_ON
+            self._leave_row()
+        except (OutOfMemory, MemoryError) as error:
+            return self._retreat(row, str(error) or "the host has no memory for a value of this op")
+        except Exception as error:
+            log.exception("a row that went on op by op failed")
+            self._fail_row("server_fault", f"running it op by op failed: {type(error).__name__}")
+        return None
+
+    def _compute(self, row: Row, until_ns: int) -> bool:
+        """Runs iterations of a row until the time is over. Returns whether all of them have ended."""
+        span = self.order.submission.span(row)
+        if self._skipped is None:
+            self._begin_row(row)
+        while self._iterations < len(span):
+            if self._iteration is None:
+                at = row.at(span[self._iterations])
+                self._iteration = Iteration(self._temporaries, self._unfused, at, self._skipped or frozenset())
+            if not self._iteration.go_on(until_ns):
+                return False
+            self._stop()
+            self._iterations += 1
+            if time.perf_counter_ns() >= until_ns and self._iterations < len(span):
+                return False
+        return True
+
+    def _begin_row(self, row: Row) -> None:
+        self._skipped = frozenset()
+        for text, ops in self._unfused.refused.items():
+            self._fail_ops(row, "server_fault", text, ops)
+
+    def _retreat(self, row: Row, text: str) -> Progress | None:
+        """Gives back all temporaries, to begin the iteration again when no other run holds any.
+
+        If there is none, or this has been in vain, fails the op that found no memory.
+        """
+        op_index = 0 if self._iteration is None else self._iteration.op_index
+        self._stop()
+        self._retreats += 1
+        if self._memory.is_held and self._retreats <= MOST_RETREATS:
+            self._waits_for_memory = True
+            return Progress.WAITS
+        self._fail_ops(row, "out_of_memory", text, [op_index])
+        return None
+
+    def _fail_ops(self, row: Row, case: str, text: str, ops: Sequence[int]) -> None:
+        """Fails the results that depend on some ops. The row goes on without them."""
+        dependent = dependent_ops(self._unfused.program, ops)
+        self._skipped = (self._skipped or frozenset()).union(dependent)
+        self.failed.append(FailedRow(row, case, text, tuple(ops)))
+        if row.iterations is None or self.order.submission.span(row).stop == row.iterations.count:
+            self._memory.release(tuple([value for value in row.outputs if value.op_index in dependent]))
+
+    def _fail_row(self, case: str, text: str) -> None:
+        row = self._rows[0]
+        self._leave_row()
+        self.failed.append(FailedRow(row, case, text))
+        self._memory.release(tuple(row.outputs))
+
+    def _leave_row(self) -> None:
+        self._stop()
+        self._rows.popleft()
+        self._iterations = self._retreats = 0
+        self._skipped = None
+        self._waits_for_memory = False
+
+    def _stop(self) -> None:
+        """Ends the current iteration, which begins again if it has not been completed."""
+        self._iteration = None
+        self._temporaries.release()
