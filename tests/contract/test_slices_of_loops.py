@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy.typing as npt
 import pytest
+from fusewire_server.device.sliced_run import SlicedRun
+from fusewire_server.device.tier0 import Tier0
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,8 +25,6 @@ from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
-from fusewire_server.device.sliced_run import SlicedRun
-from fusewire_server.device.tier0 import Tier0
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
