@@ -80,12 +80,16 @@ class Iteration:
         result = self._address_of_result(step, is_last=is_last)
         arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
         operands = [self._locals[number] for number in step.operands]
-        starts = self._row.starts[self._starts :] if step.call.op.has_region else ()
+        starts = self._starts_of_op() if step.call.op.has_region else ()
         one_op.run(operands, result, _NO_ADDRESS if arena is None else arena.address, starts)
         self._locals.append(result)
         for block in [arena, *[self._inner.pop(number) for number in step.dying]]:
             if block is not None:
                 self._temporaries.give_back(block)
+
+    def _starts_of_op(self) -> tuple[int, ...]:
+        end = self._starts + self._unfused.kinds[self._index].starts
+        return self._row.starts[self._starts : end]
 
     def _address_of_result(self, step: Step, *, is_last: bool) -> int:
         if is_last and self._index in self._output_of and self._index not in self._replacing:
