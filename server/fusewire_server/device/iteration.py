@@ -39,7 +39,8 @@ class Iteration:
         # Results of an array that a loop changes in place would be written over an input: they replace it at the end.
         self._replacing = {index for index, value in self._output_of.items() if _block(value).address in read}
         self._blocks: dict[int, Block] = {}  # of results that are not live, or that replace an input
-        self._constants_address = self._put_numbers()
+        self._has_numbers = not (program.scalars or unfused.constants)  # once some op needs them
+        self._constants_address = _NO_ADDRESS
         self._index = 0  # of the op that is next, or under way
         self._starts = 0  # slice starts of the ops before it
         self._steps_done = 0  # of that op
@@ -71,21 +72,27 @@ class Iteration:
 
     def _begin_op(self, kind: OpKind) -> None:
         if self._steps_done == 0:
+            operands = self._unfused.program.operands[self._index]
+            if not self._has_numbers and (kind.constants or any(map(self._is_scalar, operands))):
+                self._put_numbers()
             first = self._constants_address + kind.first_constant * NUMBER_BYTES
             constants = [first + number * NUMBER_BYTES for number in range(kind.constants)]
-            operands = self._unfused.program.operands[self._index]
             self._locals = [*[self._addresses[operand] for operand in operands], *constants]
 
     def _run_step(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
         result = self._address_of_result(step, is_last=is_last)
         arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
         operands = [self._locals[number] for number in step.operands]
-        starts = self._row.starts[self._starts :] if step.call.op.has_region else ()
+        starts = self._starts_of_op() if step.call.op.has_region else ()
         one_op.run(operands, result, _NO_ADDRESS if arena is None else arena.address, starts)
         self._locals.append(result)
         for block in [arena, *[self._inner.pop(number) for number in step.dying]]:
             if block is not None:
                 self._temporaries.give_back(block)
+
+    def _starts_of_op(self) -> tuple[int, ...]:
+        end = self._starts + self._unfused.kinds[self._index].starts
+        return self._row.starts[self._starts : end]
 
     def _address_of_result(self, step: Step, *, is_last: bool) -> int:
         if is_last and self._index in self._output_of and self._index not in self._replacing:
@@ -112,16 +119,17 @@ class Iteration:
         for index in self._replacing:
             self._temporaries.become(self._output_of[index], self._blocks[self._first_result + index])
 
-    def _put_numbers(self) -> int:
-        """Writes the scalars and the constants to the device. Returns the address of the first constant."""
-        program, data = self._unfused.program, self._unfused.numbers(self._row.scalars)
-        if not data:
-            return _NO_ADDRESS
-        address = self._temporaries.allocate_filled(data).address
-        for number in range(len(program.inputs), program.first_result):
+    def _is_scalar(self, operand: int) -> bool:
+        return len(self._unfused.program.inputs) <= operand < self._first_result
+
+    def _put_numbers(self) -> None:
+        """Writes the scalars and the constants to the device."""
+        address = self._temporaries.allocate_filled(self._unfused.numbers(self._row.scalars)).address
+        for number in range(len(self._unfused.program.inputs), self._first_result):
             self._addresses[number] = address
             address += NUMBER_BYTES
-        return address
+        self._constants_address = address
+        self._has_numbers = True
 
 
 def _block(value: Value) -> Block:

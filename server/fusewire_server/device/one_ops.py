@@ -19,7 +19,7 @@ from fusewire_kernels.plan.plan import KernelSource
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
-from fusewire_protos.errors import ConfigurationError, ServerFault
+from fusewire_protos.errors import FusewireError
 
 log = logging.getLogger("fusewire.device")
 
@@ -118,6 +118,6 @@ class OneOps:
         try:
             paths = self._find_kernels(plan.kernels)
             return None if paths is None else PlannedOp(self._device, self._device.load(plan, paths))
-        except (ConfigurationError, ServerFault, OSError) as error:
+        except (FusewireError, OSError) as error:
             log.warning("a compiled kernel of %s cannot be used: %s", call.op.name, error)
             return None

@@ -59,7 +59,6 @@ class UnfusedProgram:
         constants, steps = steps_of(signature)
         found = [one_ops.find(step.call) for step in steps]
         missing = [step.call for step, one_op in zip(steps, found, strict=True) if one_op is None]
-        lacking.update(missing)
         computing: list[tuple[Step, OneOp]] = []
         for step, one_op in zip(steps, found, strict=True):
             if isinstance(one_op, str):
@@ -67,6 +66,7 @@ class UnfusedProgram:
             if one_op is not None:
                 computing.append((step, one_op))
         if missing:
+            lacking.update(missing)
             return None
         first_constant = len(self.constants) // NUMBER_BYTES
         self.constants += b"".join([_as_bytes(bits_of(*constant)) for constant in constants])

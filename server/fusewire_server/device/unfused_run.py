@@ -158,9 +158,13 @@ class UnfusedRun:
     def _retreat(self, row: Row, text: str) -> Progress | None:
         """Gives back all temporaries, to begin the iteration again when no other run holds any.
 
-        If there is none, or this has been in vain, fails the op that found no memory.
+        If there is none, or this has been in vain, fails the op that found no memory. Without an iteration it was the
+        host that had no memory, and the row fails.
         """
-        op_index = 0 if self._iteration is None else self._iteration.op_index
+        if self._iteration is None:
+            self._fail_row("out_of_memory", text)
+            return None
+        op_index = self._iteration.op_index
         self._stop()
         self._retreats += 1
         if self._memory.is_held and self._retreats <= MOST_RETREATS:
@@ -189,6 +193,7 @@ class UnfusedRun:
         self._iterations = self._retreats = 0
         self._skipped = None
         self._waits_for_memory = False
+        self._preparing = None  # if a fault has ended it, the next row begins it again
 
     def _stop(self) -> None:
         """Ends the current iteration, which begins again if it has not been completed."""
