@@ -15,6 +15,8 @@ from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.shapes import Spec
 
 _LEAST_ROWS = 2  # of a piece, because a single row may have another kernel
+# A piece of a product walks all of its second operand, which takes longer than to multiply fewer rows by it.
+_LEAST_ROWS_OF_PRODUCT = 32
 
 
 class Piece(NamedTuple):
@@ -33,7 +35,8 @@ def pieces_of(call: OneOpCall, count: int) -> list[Piece]:
         return [whole]
     divided = _divided(call, result)
     rows = result.shape[0]
-    count = min(count, rows // _LEAST_ROWS)
+    least_rows = _LEAST_ROWS_OF_PRODUCT if call.op.category is Category.PRODUCT else _LEAST_ROWS
+    count = min(count, rows // least_rows)
     if count < 2 or not any(divided):
         return [whole]
     bounds = [rows * number // count for number in range(count + 1)]

@@ -44,6 +44,9 @@ class Iteration:
         self._index = 0  # of the op that is next, or under way
         self._starts = 0  # slice starts of the ops before it
         self._steps_done = 0  # of that op
+        self._pieces_done = 0  # of that step
+        self._result = _NO_ADDRESS  # of that step
+        self._arena: Block | None = None  # of that step
         self._locals: list[int] = []  # addresses of that op's values
         self._inner: dict[int, Block] = {}  # blocks of them, by number
 
@@ -60,8 +63,7 @@ class Iteration:
             if self._index not in self._skipped:
                 self._begin_op(kind)
                 while self._steps_done < len(kind.steps):
-                    self._run_step(*kind.steps[self._steps_done], is_last=self._steps_done + 1 == len(kind.steps))
-                    self._steps_done += 1
+                    self._run_piece(*kind.steps[self._steps_done], is_last=self._steps_done + 1 == len(kind.steps))
                     if time.perf_counter_ns() >= until_ns and self._steps_done < len(kind.steps):
                         return False
             self._end_op(kind)
@@ -71,7 +73,7 @@ class Iteration:
         return True
 
     def _begin_op(self, kind: OpKind) -> None:
-        if self._steps_done == 0:
+        if self._steps_done == self._pieces_done == 0:
             operands = self._unfused.program.operands[self._index]
             if not self._has_numbers and (kind.constants or any(map(self._is_scalar, operands))):
                 self._put_numbers()
@@ -79,16 +81,26 @@ class Iteration:
             constants = [first + number * NUMBER_BYTES for number in range(kind.constants)]
             self._locals = [*[self._addresses[operand] for operand in operands], *constants]
 
-    def _run_step(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
-        result = self._address_of_result(step, is_last=is_last)
-        arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
+    def _run_piece(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
+        """Runs a piece of a step, mostly the only one."""
+        if self._pieces_done == 0:
+            self._result = self._address_of_result(step, is_last=is_last)
+            self._arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
         operands = [self._locals[number] for number in step.operands]
+        arena = _NO_ADDRESS if self._arena is None else self._arena.address
         starts = self._starts_of_op() if step.call.op.has_region else ()
-        one_op.run(operands, result, _NO_ADDRESS if arena is None else arena.address, starts)
-        self._locals.append(result)
-        for block in [arena, *[self._inner.pop(number) for number in step.dying]]:
+        one_op.run(self._pieces_done, operands, self._result, arena, starts)
+        self._pieces_done += 1
+        if self._pieces_done == one_op.pieces:
+            self._end_step(step)
+
+    def _end_step(self, step: Step) -> None:
+        self._locals.append(self._result)
+        for block in [self._arena, *[self._inner.pop(number) for number in step.dying]]:
             if block is not None:
                 self._temporaries.give_back(block)
+        self._steps_done += 1
+        self._pieces_done = 0
 
     def _starts_of_op(self) -> tuple[int, ...]:
         end = self._starts + self._unfused.kinds[self._index].starts

@@ -47,10 +47,10 @@ def test_pieces_give_the_bits_of_the_whole(op: Op, data: st.DataObject) -> None:
 
 
 def test_a_product_is_divided_along_the_rows_of_its_first_operand() -> None:
-    first, second = pieces_of(_call("matmul", (5, 5), (5, 5)), 2)
-    assert [spec.shape for spec in first.call.operands] == [(2, 5), (5, 5)]
-    assert [spec.shape for spec in second.call.operands] == [(3, 5), (5, 5)]
-    assert (second.operand_offsets, second.result_offset) == ((40, 0), 40)
+    first, second = pieces_of(_call("matmul", (65, 65), (65, 65)), 2)
+    assert [spec.shape for spec in first.call.operands] == [(32, 65), (65, 65)]
+    assert [spec.shape for spec in second.call.operands] == [(33, 65), (65, 65)]
+    assert (second.operand_offsets, second.result_offset) == ((32 * 65 * 4, 0), 32 * 65 * 4)
 
 
 def test_an_operand_that_broadcasts_is_taken_whole() -> None:
@@ -67,6 +67,7 @@ def test_an_operand_that_broadcasts_is_taken_whole() -> None:
         _call("sum", (100, 100), attributes=((0,), False)),
         _call("transpose", (100, 100), attributes=((1, 0),)),
         _call("matmul", (100,), (100, 100)),
+        _call("matmul", (63, 100), (100, 100)),
         _call("add", (3, 100), (3, 100)),
     ],
     ids=lambda call: f"{call.op.name} of {call.operands[0].shape}",
