@@ -12,7 +12,6 @@ from fusewire_kernels.unfused.steps import Step, dying_results, steps_of
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
 from fusewire_server.device.one_ops import OneOp, OneOps
-from fusewire_server.programs.dependent_results import dependent_ops
 
 NUMBER_BYTES = 64  # of device memory for each scalar and constant, because kernels expect aligned operands
 
@@ -33,7 +32,6 @@ class UnfusedProgram:
         self.program = program
         self.is_ready = False
         self.refused: dict[str, list[int]] = {}  # why ops can never run -> their indices
-        self.skipped: frozenset[int] = frozenset()  # the ops that depend on those, these included
         self.kinds: list[OpKind] = []  # of each op
         self.dying: list[tuple[int, ...]] = []  # of each op, the operand numbers that no later op reads
         self.constants = b""  # as device memory holds them
@@ -86,7 +84,6 @@ class UnfusedProgram:
                 kind = OpKind((), 0, 0, signature.starts)
             self.kinds.append(kind)
         self.refused = dict(refused)
-        self.skipped = frozenset(dependent_ops(program, [index for each in refused.values() for index in each]))
         self.dying = dying_results(program)
         self.is_ready = True
 

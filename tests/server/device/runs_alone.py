@@ -12,7 +12,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import DeviceInfo, LoadedPlan
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment
+from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
@@ -82,13 +82,17 @@ class RunsAlone:
         inputs: Sequence[Array],
         scalars: Sequence[Scalar] = (),
         starts: Sequence[int] = (),
-        **stepped: Any,
+        *,
+        stepped_scalars: tuple[tuple[int, Steps], ...] = (),
+        stepped_starts: tuple[tuple[int, Steps], ...] = (),
     ) -> Row:
         """A row that is a loop, of whose results the client keeps the last of each."""
         row = self.row(entry, inputs, scalars, starts)
         first = Segment(0, BASE, tuple(range(len(inputs))), row.scalars, row.starts, ())
         kept = (1,) * len(entry.program.live)
-        row.iterations = iterations_of(Loop(first, iterations, entry.program.op_count, kept, **stepped), row, 0)
+        stride = entry.program.op_count
+        loop = Loop(first, iterations, stride, kept, scalars=stepped_scalars, starts=stepped_starts)
+        row.iterations = iterations_of(loop, row, 0)
         row.outputs = row.iterations.outputs
         return row
 

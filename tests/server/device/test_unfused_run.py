@@ -53,14 +53,6 @@ def test_any_ops_of_the_catalogue_give_what_their_twins_do(work: Work, until_ns:
     assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
 
 
-def test_a_step_of_a_program_takes_the_temporaries_of_one_op() -> None:
-    runs = RunsAlone()
-    row = runs.row(entry_of(chain(["negative"] * 10)), [NUMBERS])
-    runs.run(row)
-    assert runs.memory.count().peak_bytes == 4 * SIZE_BYTES  # input, result, what an op reads, and what it computes
-    assert runs.memory.count().live_bytes == 2 * SIZE_BYTES
-
-
 def test_rows_of_one_run_get_their_own_results() -> None:
     runs, entry = RunsAlone(), entry_of(chain())
     factors = (1, 2, 3)
