@@ -147,7 +147,7 @@ def _calls_of(name: str) -> list[Call]:
     function = getattr(fw, name)
     calls: list[Call] = [lambda x, besides=besides: function(x, *besides(x)) for besides in _BESIDES]  # type: ignore[misc]
     calls += [lambda x: function([x]), lambda x: function([x], 0)]
-    return [*calls, lambda x: function(0, x), lambda x: function(1, x), lambda x: function(True, x, x)]  # noqa: FBT003
+    return [*calls, lambda x: function(0, x), lambda x: function(1, x), lambda x: function(True, x, x)]
 
 
 def _calls_of_member(name: str) -> list[Call]:
