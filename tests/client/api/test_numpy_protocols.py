@@ -122,14 +122,15 @@ def test_a_function_that_writes_is_refused_with_code_that_writes(
 
 
 def test_a_ufunc_that_is_to_write_to_an_array_is_refused_with_code_that_writes(session: fw.Session) -> None:
-    x = session.array([1.0, 2.0])
+    x: Any = session.array([1.0, 2.0])
     with pytest.raises(TypeError, match=r"out=, an array on a server; write out\[\.\.\.\] = np\.multiply\(…\)$"):
         np.multiply(x, 3, out=x)
     x[...] = np.multiply(x, 3)
     host = np.zeros(2)
     with pytest.raises(TypeError, match=r"otherwise out\[\.\.\.\] = np\.multiply\(…\)\.numpy\(\)$"):
         np.multiply(x, 2, out=host)
-    host[...] = np.multiply(x, 2).numpy()
+    doubled: Any = np.multiply(x, 2)
+    host[...] = doubled.numpy()
     assert (x.tolist(), host.tolist()) == ([3, 6], [6, 12])
 
 
