@@ -337,6 +337,10 @@ class Session:
 
     def _check_own(self, array: Recorded) -> None:
         if array._recorder.owner is not self:
+            try:
+                array._recorder.owner.check_open()
+            except FusewireError as reason:
+                raise ArgumentError(f"the array belongs to another session, which has ended: {reason}") from None
             raise ArgumentError("the array belongs to another session; fetch it there and upload it here")
 
     def _on_welcome(self, frame: wire.ServerFrame) -> None:

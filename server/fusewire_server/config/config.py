@@ -158,6 +158,7 @@ class Log:
 
     level: Annotated[LogLevel, "debug, info, warning or error"] = "info"
     style: Annotated[LogStyle, "json, console, or auto: console on a terminal, else json"] = "auto"
+    audit: Annotated[Flag, "tell who gets a session and what is refused, whatever the level is"] = True
 
     def __post_init__(self) -> None:
         check_section("log", self)

@@ -127,6 +127,10 @@ class OneOps:
         self._known.move_to_end(call)
         return known
 
+    def has_news_of(self, call: OneOpCall) -> bool:
+        """Returns whether a call whose kernels were missing has been added or refused since."""
+        return call in self._known
+
     def add(self, call: OneOpCall, loaded: LoadedPlan) -> None:
         """Takes a plan that the planner has made."""
         self._keep(call, PlannedOp(self._device, loaded))

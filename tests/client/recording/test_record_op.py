@@ -95,3 +95,12 @@ def test_arrays_of_two_sessions_are_refused_beside_a_known_op(x: fw.Array) -> No
     fw.maximum(x, x)
     with pytest.raises(fw.RequestError, match="the arrays belong to different sessions"):
         fw.maximum(x, connect().session.array(H))
+
+
+def test_arrays_of_a_session_that_was_lost_are_refused_with_the_reason(x: fw.Array) -> None:
+    other = connect(is_manual=True).session
+    lost = other.array(H)
+    other.on_lost(fw.SessionLost("the line is cut"))
+    for use in (lambda: x + lost, lambda: fw.maximum(x, lost), lambda: x.session.array(lost)):
+        with pytest.raises(fw.ArgumentError, match=r"has ended.*the line is cut"):
+            use()

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadtests.load.clock import Clock
-from loadtests.load.pace import Pace
-from loadtests.load.reads import Reads
-from loadtests.load.samples import Samples
-from loadtests.load.session_runner import SessionRunner
+from loadtests.load.runners.clock import Clock
+from loadtests.load.runners.pace import Pace
+from loadtests.load.runners.reads import Reads
+from loadtests.load.runners.session_runner import SessionRunner
+from loadtests.load.windows.samples import Samples
 from loadtests.scenarios import library
 from loadtests.scenarios.scenario import Steps
 

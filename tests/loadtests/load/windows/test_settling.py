@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadtests.load.samples import Window
-from loadtests.load.settling import has_settled
+from loadtests.load.windows.samples import Window
+from loadtests.load.windows.settling import has_settled
 
 
 def _window(steps: int, p50_s: float | None = 0.01) -> Window:

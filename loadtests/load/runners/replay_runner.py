@@ -8,10 +8,10 @@ from typing import NamedTuple
 from fusewire._connect import transport_to
 from fusewire._recordings.records import Recording
 from fusewire._recordings.replay import OnAnswer, Replay, Replayed
-from loadtests.load.clock import MONOTONIC_CLOCK
-from loadtests.load.pace import Pace
-from loadtests.load.runner import Runner, RunnerReport
-from loadtests.load.server import Access
+from loadtests.load.runners.clock import MONOTONIC_CLOCK
+from loadtests.load.runners.pace import Pace
+from loadtests.load.runners.runner import Runner, RunnerReport
+from loadtests.load.target.server import Access
 
 _CLIENT = "fusewire-loadtests"
 

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from loadtests.load.reads import Array, Read
-from loadtests.load.samples import Samples, Step, of_steps
+from loadtests.load.runners.reads import Array, Read
+from loadtests.load.windows.samples import Samples, Step, of_steps
 
 
 class RunnerReport(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusewire.testing import serve_subprocess
-from loadtests.load.server import Access, given_server
+from loadtests.load.target.server import Access, given_server
 from loadtests.measuring.errors import LoadFailed
 from tests.deploy.setting_up import set_up
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import psutil
 
-from loadtests.load.server import ServerUnderLoad
+from loadtests.load.target.server import ServerUnderLoad
 
 _SETTLES_WITHIN_S = 2.0
 _LOOK_EVERY_S = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loadtests.load.reads import Reads, digest_of
+from loadtests.load.runners.reads import Reads, digest_of
 
 _VALUE = np.arange(8, dtype=np.float32)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadtests.scenarios import rl
+from loadtests.scenarios.agents import rl
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 

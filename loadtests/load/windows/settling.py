@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loadtests.load.samples import Window
+from loadtests.load.windows.samples import Window
 
 MEASURED_WINDOWS = 3
 MOST_WINDOWS = 12

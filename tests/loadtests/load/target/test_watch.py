@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from loadtests.load.watch import MemoryWatch, growth_bytes_per_s
+from loadtests.load.target.watch import MemoryWatch, growth_bytes_per_s
 
 
 def test_a_leak_of_a_mebibyte_a_second_is_its_slope() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from loadtests.load.differences import Array, difference_in_bits, difference_in_numbers
-from loadtests.load.reads import Read, digest_of
-from loadtests.load.runner import RunnerReport
+from loadtests.load.checks.differences import Array, difference_in_bits, difference_in_numbers
+from loadtests.load.runners.reads import Read, digest_of
+from loadtests.load.runners.runner import RunnerReport
 from loadtests.measuring.workers import Worker
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario

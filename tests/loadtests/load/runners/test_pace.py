@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadtests.load.pace import Pace
+from loadtests.load.runners.pace import Pace
 
 
 def test_in_a_closed_loop_a_step_begins_now() -> None:

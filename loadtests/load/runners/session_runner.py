@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from loadtests.load.clock import MONOTONIC_CLOCK, Clock
-from loadtests.load.pace import Pace
-from loadtests.load.reads import Array, Reads
-from loadtests.load.runner import Runner, RunnerReport
+from loadtests.load.runners.clock import MONOTONIC_CLOCK, Clock
+from loadtests.load.runners.pace import Pace
+from loadtests.load.runners.reads import Array, Reads
+from loadtests.load.runners.runner import Runner, RunnerReport
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Steps
 

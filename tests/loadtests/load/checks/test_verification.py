@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loadtests.load.reads import Read, Reads
-from loadtests.load.verification import first_difference
+from loadtests.load.checks.verification import first_difference
+from loadtests.load.runners.reads import Read, Reads
 from loadtests.scenarios import library
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.scenarios.library import Library

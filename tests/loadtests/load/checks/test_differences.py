@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loadtests.load.differences import difference_in_bits, difference_in_numbers
+from loadtests.load.checks.differences import difference_in_bits, difference_in_numbers
 
 _VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadtests.load.samples import Step, joined, of_steps, window, windows
+from loadtests.load.windows.samples import Step, joined, of_steps, window, windows
 
 _SECOND = 1_000_000_000
 
