@@ -101,8 +101,8 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
 def _ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
     """Returns the length of each live result's ring: `iterations` says why.
 
-    What a plan updates in place needs no second value. Nor would it without a plan, as then all results are written
-    after all ops have run; so the plan may be dropped before the loop runs.
+    What a plan updates in place needs no second value. Nor does it without a plan, because then such a result replaces
+    the array when all ops of the iteration have run; so the plan may be dropped before the loop runs.
     """
     program, lags = entry.program, _lags(entry.program)
     if entry.loaded is not None:
