@@ -106,7 +106,7 @@ def test_a_loop_waits_since_its_last_slice() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            client.send(Loop(segment(NEGATE, 100, 10), 20_000, 1, (1,)))
+            client.send(Loop(segment(NEGATE, 100, 10), 2_000, 1, (1,)))
             queue = here.engine.counters.queue
             await until(lambda: queue.count > 1)
             here.engine.hold()
