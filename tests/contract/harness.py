@@ -17,20 +17,19 @@ import numpy.typing as npt
 from fusewire_kernels.build import build_plan, written_in
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
-from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
+from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, KernelSource, Plan
 from fusewire_kernels.plan.slots import SlotLayout
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.steps import steps_of
+from fusewire_kernels.unfused.twins import has_same_bits
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.ops.signatures import Signature
-from fusewire_protos.programs.codec import decode, encode
-from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.ops.signatures import signature_of
+from fusewire_protos.programs.codec import encode
 from fusewire_protos.programs.program import Program
-from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
-from fusewire_server.programs.program_table import OneOp
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
-from tests.kernels.op_by_op import run_op_by_op
+from tests.kernels.op_by_op import by_twin, in_steps, run_op_by_op
 from tests.kernels.separate import design_separately
 from tests.strategies import Work
 from tests.tolerances import assert_same_bytes
@@ -135,34 +134,16 @@ class Runner:
         return results
 
     def run_op_by_op(self, work: Work) -> list[Array]:
-        """Tier 0: the array library where its bits are ours, one-op plans elsewhere."""
-        with _Buffers(self.device, 0) as buffers:
-            inputs = [
-                self.device.array(buffers.filled(array), spec)
-                for array, spec in zip(work.inputs, work.program.inputs, strict=True)
-            ]
-            results = run_op_by_op(
-                work.program,
-                self.device.array_library,
-                inputs,
-                work.scalars,
-                work.starts,
-                self._run_one_op,
-                is_library_exact=self.device.info.is_library_exact,
-            )
-            return [self._to_host(result, buffers) for result in results]
+        """Tier 0: the steps of each op, by their NumPy twins where those give our bits, else by one-op plans."""
+        return run_op_by_op(work.program, work.inputs, work.scalars, work.starts, in_steps(self._run_call))
 
-    def one_ops(self, program: Program) -> dict[OneOpCall, OneOp]:
-        """The loaded one-op plans that a program needs to run op by op in a server."""
-        ready = {call: self._plan(_one_op_program(call), is_fused=True) for call in self._calls_of(program)}
-        return {call: OneOp(each.loaded, each.slot_layout, call.result()) for call, each in ready.items()}
+    def find_kernels(self, sources: Sequence[KernelSource]) -> Sequence[str]:
+        """The compiled files of kernels, which are compiled now if they were not yet."""
+        return self._compiler.compile(sources).paths
 
     def run_pieces(self, work: Work, pieces: Sequence[Piece], manner: Manner = FUSED) -> list[Array]:
         """The program cut into pieces, each with a plan of its own."""
         return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
-
-    def _calls_of(self, program: Program) -> set[OneOpCall]:
-        return calls_of(program, is_library_exact=self.device.info.is_library_exact)
 
     def _plan(self, program: Program, *, is_fused: bool) -> _Ready:
         job = Job(program, is_fused)
@@ -197,16 +178,10 @@ class Runner:
             ready.slot_layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
         self.device.launch(ready.loaded, table)
 
-    def _run_one_op(self, op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
-        call = OneOpCall(op, tuple(operands), attributes)
-        ready = self._plan(_one_op_program(call), is_fused=True)
-        return self.device.as_function(ready.loaded, ready.slot_layout, call.result())(*arrays)
-
-    def _to_host(self, result: Any, buffers: _Buffers) -> Array:
-        spec = Spec(dtypes.from_numpy(result.dtype), tuple(result.shape))
-        address = buffers.add_rubbish(spec)
-        self.device.array(buffers.block_at(address), spec)[...] = result
-        return buffers.read(address, spec)
+    def _run_call(self, call: OneOpCall, operands: Sequence[Array], starts: Sequence[int]) -> Array:
+        if self._dialect == "c" and has_same_bits(call):
+            return by_twin(signature_of(*call), operands, starts)
+        return self.run(Work(call.program(), tuple(operands), (), tuple(starts)))[0]
 
 
 class _Buffers:
@@ -267,8 +242,9 @@ def _jobs(runner: Runner, program: Program) -> Iterator[Job]:
     """Every plan that a program needs in all manners."""
     yield Job(program, is_fused=True)
     yield Job(program, is_fused=False)
-    for call in runner._calls_of(program):
-        yield Job(_one_op_program(call), is_fused=True)
+    for signature in program.distinct:
+        for step in steps_of(signature).steps:
+            yield Job(step.call.program(), is_fused=True)
     for most_ops in _piece_sizes(program):
         for piece in pieces_of(program, most_ops):
             yield Job(piece.program, is_fused=True)
@@ -318,14 +294,6 @@ def _described(work: Work) -> str:
         live = " (live)" if index in program.live else ""
         lines.append(f"%{first + index} = {op.name}({told}) -> {program.result_spec(index)}{live}")
     return "\n".join(lines)
-
-
-def _call_of(signature: Signature) -> OneOpCall:
-    return OneOpCall(signature.op, signature.operands, signature.attributes)
-
-
-def _one_op_program(call: OneOpCall) -> Program:
-    return decode(call.raw(), ProgramLimits())
 
 
 def _heirs(plan: Plan) -> dict[int, int]:

@@ -15,8 +15,8 @@ _SOURCE_ROOTS = ("protos", "kernels", "server", "client")
 _TESTS = (
     "tests/contract/test_every_op.py",
     "tests/kernels/codegen/test_bodies.py",
-    "tests/kernels/ops/test_interpreter.py",
     "tests/kernels/ops/test_reference.py",
+    "tests/kernels/unfused/test_steps.py",
     "tests/protos/ops/test_catalogue.py",
     "tests/test_tolerances.py",
 )

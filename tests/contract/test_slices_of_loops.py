@@ -22,9 +22,10 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.one_ops import OneOps
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
-from fusewire_server.device.sliced_run import SlicedRun
-from fusewire_server.device.tier0 import Tier0
+from fusewire_server.device.unfused_program import UnfusedProgram
+from fusewire_server.device.unfused_run import UnfusedRun
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
@@ -138,15 +139,17 @@ class Submitting:
         ready = runner._plan(program, is_fused=True)
         self.entry: ProgramEntry = entry_of(program)
         self.entry.loaded, self.entry.slot_layout = ready.loaded, ready.slot_layout
-        self.entry.one_ops.update(runner.one_ops(program))
         self._device: Device = runner.device
         self._memory = DeviceMemory(self._device, unfinished)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         reports = JoinedReports(self._reports.put)
         self._completion = Completion(self._device, reports, lambda: True)
         self._allocation = Allocation(self._device, self._memory)
-        self._executor = Executor(self._device, self._memory, self._allocation, self._completion, reports)
-        self._tier0 = Tier0(self._device, self._memory)
+        self._one_ops = OneOps(self._device, runner.find_kernels)
+        self._executor = Executor(
+            self._device, self._memory, self._allocation, self._completion, reports, self._one_ops
+        )
+        self._unfused = UnfusedProgram(program)
         self._completion.start()
         self._rows: list[Row] = []
 
@@ -181,11 +184,13 @@ class Submitting:
     def run_op_by_op(self, spans: dict[Row, range]) -> None:
         """Runs iterations of rows as a server does before it has the plan, in slices of an op or a few."""
         order = self._order(spans, None)
-        op_by_op, device_time = self._tier0.op_by_op(self.entry), DeviceTime(self._device)
-        sliced = SlicedRun(order, op_by_op, self._allocation, self._memory, device_time, self._reports.put)
-        while sliced.go_on(0) is Progress.GOES_ON:
+        device_time = DeviceTime(self._device)
+        run = UnfusedRun(
+            order, self._unfused, self._one_ops, self._allocation, self._memory, device_time, self._reports.put
+        )
+        while run.go_on(0) is Progress.GOES_ON:
             pass
-        self._executor.complete_run(order.number, order.submission, sliced.failed, sliced.spare, device_time)
+        self._executor.complete_run(order.number, order.submission, run.failed, run.spare, device_time)
         self._wait()
 
     def _order(self, spans: dict[Row, range], loaded: LoadedPlan | None) -> Run:

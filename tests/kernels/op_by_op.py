@@ -1,44 +1,61 @@
-"""Runs one row of a program op by op, as tier 0 does, without stopping between ops."""
+"""Runs one row of a program op by op on NumPy arrays: what plans, and tier 0, are compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fusewire_kernels.ops.interpreter import Kernel, OpCache, execute, run_to_end
-from fusewire_protos.ops.catalogue import Attributes, Op
-from fusewire_protos.ops.shapes import Spec
+from fusewire_kernels.ops.composites import expand
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.ops.reference import twin
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.steps import steps_of
+from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
 
-# (op, operand specs, attributes, operand arrays in C order) → the result in C order.
-RunInexact = Callable[[Op, Sequence[Spec], Attributes, Sequence[Any]], Any]
+Array = npt.NDArray[Any]
+RunOp = Callable[[Signature, Sequence[Array], Sequence[int]], Array]  # (op, operands, slice starts) → the result
+RunCall = Callable[[OneOpCall, Sequence[Array], Sequence[int]], Array]
+
+
+def by_twin(signature: Signature, operands: Sequence[Array], starts: Sequence[int]) -> Array:
+    """The result of an op by its NumPy twin, or by those of its expansion."""
+    if signature.op.category is Category.COMPOSITE:
+        program, constants = expand(signature.op, signature.operands, signature.attributes)
+        return run_op_by_op(program, operands, constants, starts)[0]
+    return np.array(twin(signature.op)(np, operands, signature.attributes, starts), order="C")
 
 
 def run_op_by_op(
     program: Program,
-    library: Any,
-    inputs: Sequence[Any],
-    scalars: Sequence[int | float],
-    starts: Sequence[int],
-    run_inexact: RunInexact | None,
-    *,
-    is_library_exact: bool = True,
-) -> list[Any]:
-    """The live results in order, each in C order; one may share memory with an input or with another.
-
-    `library` is NumPy or has its interface, `inputs` are its arrays in C order. `run_inexact` None stands for a device
-    without a compiler; `is_library_exact` is the device's.
-    """
-    kernel_of = None if run_inexact is None else partial(_of_dense, library, run_inexact)
-    op_cache = OpCache(library, is_library_exact=is_library_exact)
-    prepared = run_to_end(op_cache.prepare(program, kernel_of))
-    with np.errstate(all="ignore"):
-        return run_to_end(execute(prepared, inputs, scalars, starts))
+    inputs: Sequence[Array],
+    scalars: Sequence[int | float] = (),
+    starts: Sequence[int] = (),
+    run_op: RunOp = by_twin,
+) -> list[Array]:
+    """The live results in order, each in C order."""
+    values = [*inputs, *[scalar(np, value, dtype) for value, dtype in zip(scalars, program.scalars, strict=True)]]
+    left = iter(starts)
+    for signature, operands in zip(program.signatures, program.operands, strict=True):
+        of_op = [*islice(left, signature.starts)]
+        values.append(run_op(signature, [values[operand] for operand in operands], of_op))
+    return [values[program.first_result + index] for index in program.live]
 
 
-def _of_dense(library: Any, run_inexact: RunInexact, op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Kernel:
-    dense = partial(library.asarray, order="C")
-    return lambda *operands: run_inexact(op, specs, attributes, [*map(dense, operands)])
+def in_steps(run_call: RunCall) -> RunOp:
+    """Returns what runs an op in the steps that tier 0 runs. `run_call` computes a step."""
+
+    def run_op(signature: Signature, operands: Sequence[Array], starts: Sequence[int]) -> Array:
+        constants, steps = steps_of(signature)
+        values = [*operands, *[scalar(np, each.value, each.dtype) for each in constants]]
+        for step in steps:
+            of_step = starts if step.call.op.has_region else ()
+            values.append(run_call(step.call, [values[number] for number in step.operands], of_step))
+        return values[-1]
+
+    return run_op

@@ -67,7 +67,7 @@ def meaning(
     subject: Program, inputs: Sequence[Array], scalars: Sequence[int | float] = (), starts: Sequence[int] = ()
 ) -> list[Array]:
     """The live results by the NumPy twin of every op."""
-    return [np.asarray(result) for result in run_op_by_op(subject, np, inputs, scalars, starts, None)]
+    return run_op_by_op(subject, inputs, scalars, starts)
 
 
 def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:

@@ -6,9 +6,7 @@ summation matters.
 
 from __future__ import annotations
 
-import gc
 import math
-import weakref
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -43,11 +41,8 @@ from fusewire_kernels.plan.plan import (
     Plan,
     ScalarColumn,
 )
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Spec
 
 Array = npt.NDArray[Any]
 
@@ -166,31 +161,6 @@ class DeviceConformance:
         views = [device.read(_filled(device, bytes([number]) * 100), 100).data() for number in range(8)]
         device.fence().wait()
         assert [bytes(view) for view in views] == [bytes([number]) * 100 for number in range(8)]
-
-    # ---- arrays ----
-
-    @pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
-    def test_an_array_of_every_dtype_shares_its_blocks_memory(self, machine: Machine, dtype: DType) -> None:
-        device, spec = machine.device, Spec(dtype, (3, 5))
-        data = np.arange(15).reshape(3, 5).astype(dtypes.to_numpy(dtype))
-        source, target = _filled(device, data.tobytes()), device.allocate(spec.size_bytes)
-        device.array(target, spec)[...] = device.array(source, spec)
-        assert _read(device, target, spec.size_bytes) == data.tobytes()
-
-    @pytest.mark.parametrize("shape", [(), (0,), (4, 6)])
-    def test_an_array_has_the_address_of_its_block(self, machine: Machine, shape: tuple[int, ...]) -> None:
-        block, spec = machine.device.allocate(1000), Spec(dtypes.float64, shape)
-        array = machine.device.array(block, spec)
-        assert array.shape == shape
-        assert machine.device.address(array) == block.address
-
-    def test_a_new_array_takes_what_the_library_computes(self, machine: Machine) -> None:
-        device, spec = machine.device, Spec(dtypes.float32, (7,))
-        array = device.empty(spec)
-        array[...] = device.array_library.arange(7, dtype="float32") * 2
-        block = device.allocate(spec.size_bytes)
-        device.array(block, spec)[...] = array
-        assert _read(device, block, spec.size_bytes) == (np.arange(7, dtype=np.float32) * 2).tobytes()
 
     # ---- plans ----
 
@@ -317,34 +287,6 @@ class DeviceConformance:
 
     # ---- plans of one op as functions ----
 
-    def test_a_function_gives_a_new_array_each_time(self, machine: Machine) -> None:
-        add, x, y = _addition(machine, 10), *_vectors(machine, 10)
-        first, second = add(x, y), add(y, x)
-        third = add(first, second)
-        assert [_host(array) for array in (first, second, third)] == [[11.0] * 10, [11.0] * 10, [22.0] * 10]
-
-    def test_a_function_takes_operands_in_any_order(self, machine: Machine) -> None:
-        x, y = _vectors(machine, 20)
-        every_other, backwards = x[::2], y[10:][::-1]
-        expected = [every + back for every, back in zip(_host(every_other), _host(backwards), strict=True)]
-        assert _host(_addition(machine, 10)(every_other, backwards)) == expected
-        assert _host(x) == _host(_vectors(machine, 20)[0])
-
-    def test_a_function_of_nothing_gives_nothing(self, machine: Machine) -> None:
-        x, y = _vectors(machine, 0)
-        assert _addition(machine, 0)(x, y).shape == (0,)
-
-    def test_a_function_holds_its_plan(self, machine: Machine) -> None:
-        loaded = _load_addition(machine, 10)
-        held = weakref.ref(loaded)
-        add = machine.device.as_function(loaded, SlotLayout(loaded.plan), Spec(dtypes.float32, (10,)))
-        del loaded
-        gc.collect()
-        assert held() is not None
-        del add
-        gc.collect()
-        assert held() is None
-
     # ---- fences ----
 
     def test_a_fence_waited_for_is_reached_and_stays_so(self, machine: Machine) -> None:
@@ -358,30 +300,6 @@ class DeviceConformance:
 def _pointwise(op: str, first: Argument, second: Argument) -> LoopKernel:
     node = Node(op, (0, 1), dtypes.float32, dtypes.float32, is_inner=True)
     return LoopKernel(1, False, (first, second), (node,), (Store(2, _VECTOR),))
-
-
-def _load_addition(machine: Machine, length: int) -> Any:
-    operands = tuple(OperandRef(column, 0) for column in (1, 2, 3))
-    columns = (ArenaColumn(), InputColumn(0), InputColumn(1), OutputColumn(0))
-    return _load(machine, [_ADDING], [Launch(0, (length,), (operands,))], columns)
-
-
-def _addition(machine: Machine, length: int) -> Callable[..., Any]:
-    """Two vectors to their sum."""
-    loaded = _load_addition(machine, length)
-    return machine.device.as_function(loaded, SlotLayout(loaded.plan), Spec(dtypes.float32, (length,)))
-
-
-def _vectors(machine: Machine, length: int) -> tuple[Any, Any]:
-    """1, 2, … 10, 1, … and 10, 9, … 1, 10, …, as the device's library has arrays."""
-    library = machine.device.array_library
-    rising = library.asarray(np.arange(length) % 10 + 1, dtype="float32")
-    return rising, 11 - rising
-
-
-def _host(array: Any) -> list[float]:
-    numbers: list[float] = array.tolist()
-    return numbers
 
 
 def _load_scaled_sum(machine: Machine, length: int) -> Any:

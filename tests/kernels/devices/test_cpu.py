@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import BY_NAME
-from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.programs.program import ProgramOp, build
 from tests.kernels.devices.conformance import ARENA_BYTES, DeviceConformance, Machine
 from tests.kernels.devices.conformance import MEMORY_BYTES as MACHINE_MEMORY_BYTES
 from tests.kernels.problems import node, toolchain_in
@@ -136,33 +130,3 @@ def test_a_library_is_unloaded_after_the_last_plan_that_holds_it(tmp_path: Path)
         gc.collect()
         device.load(nothing, ())
         assert (path in Path("/proc/self/maps").read_text(encoding="utf-8")) == is_held
-
-
-# ---- what is asked of arrays in C code alone ----
-
-
-def _negation(device: CpuDevice, toolchain: Toolchain, result_length: int) -> Callable[..., Any]:
-    """Of four floats, into an array that may be longer."""
-    negative = ProgramOp(BY_NAME["negative"], (0,), ())
-    plan = build_plan(build([Spec(dtypes.float32, (4,))], (), [negative], (0,)), "c")
-    loaded = device.load(plan, compile_kernels(plan.kernels, toolchain))
-    return device.as_function(loaded, SlotLayout(plan), Spec(dtypes.float32, (result_length,)))
-
-
-def test_a_function_takes_arrays_that_nobody_may_write_to(toolchain: Toolchain) -> None:
-    device = CpuDevice(find=lambda: toolchain)
-    try:
-        given = np.arange(4, dtype=np.float32)
-        given.setflags(write=False)
-        assert _negation(device, toolchain, 4)(given).tolist() == [0, -1, -2, -3]
-    finally:
-        device.close()
-
-
-def test_a_function_whose_result_finds_no_room_says_so(toolchain: Toolchain) -> None:
-    device = CpuDevice(find=lambda: toolchain)
-    try:
-        with pytest.raises(OutOfMemory):
-            _negation(device, toolchain, 1 << 46)(np.zeros(4, np.float32))
-    finally:
-        device.close()

@@ -36,7 +36,7 @@ _CASES: list[tuple[str, tuple[Any, ...], tuple[float, ...]]] = [
 def _run(name: str, attributes: tuple[Any, ...], operands: list[Any]) -> Any:
     specs = tuple(Spec(dtypes.from_numpy(operand.dtype), operand.shape) for operand in operands)
     expansion = expand(catalogue.BY_NAME[name], specs, attributes)
-    return run_op_by_op(expansion.program, np, operands, expansion.constants, (), None)[0]
+    return run_op_by_op(expansion.program, operands, expansion.constants)[0]
 
 
 def _operands(dtype: DType, scalars: tuple[float, ...]) -> list[Any]:
