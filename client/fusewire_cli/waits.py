@@ -20,7 +20,7 @@ def waits_of(stats: dict[str, Any]) -> list[str]:
 
 
 def _line(wait: dict[str, Any]) -> str:
-    who = _counted(len(wait["sessions"]), "session")
+    who = _counted(wait["waiting_sessions"], "session")
     why = f": {wait['refusal']}" if wait["refusal"] else ""
     return f"waits for the kernel of {wait['op']}, {duration(wait['waited_s'])}, {who}{why}"
 

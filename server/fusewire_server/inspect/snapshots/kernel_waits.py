@@ -39,7 +39,7 @@ def ops_by_session(waits: Sequence[KernelWait]) -> Mapping[Session, Sequence[str
 
 def _described(wait: KernelWait, now_ns: int) -> KernelWaitView:
     shown = islice(sorted([shown_id(session.session_id) for session in wait.sessions]), _MOST_LISTED)
-    return KernelWaitView(wait.op, tuple(shown), _waited_s(wait, now_ns), wait.refusal)
+    return KernelWaitView(wait.op, len(wait.sessions), tuple(shown), _waited_s(wait, now_ns), wait.refusal)
 
 
 def _waited_s(wait: KernelWait, now_ns: int) -> float:

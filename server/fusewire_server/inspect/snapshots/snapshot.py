@@ -238,8 +238,10 @@ class KernelWaitView(Described):
 
     op: str
     """Name of the op."""
+    waiting_sessions: int
+    """Number of sessions of these rows."""
     sessions: tuple[str, ...]
-    """Shown ids of the sessions of these rows, at most 100."""
+    """Shown ids of these sessions, at most 100."""
     waited_s: float
     """Time in s since the first row came to wait for the kernel."""
     refusal: str

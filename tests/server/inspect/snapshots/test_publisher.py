@@ -27,6 +27,7 @@ from tests.server.world import (
     InstantPlanner,
     WatchedDevice,
     World,
+    lack_exp,
     load,
     run,
     until,
@@ -69,6 +70,21 @@ def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
             assert (view.tenant, view.client, view.live_handles, view.state) == ("lab", "a", 2, "open")
             assert view.live_bytes == client.session.live_bytes > 0
             assert view.session != client.session.session_id.hex()
+
+    run(test())
+
+
+def test_the_kernels_that_rows_wait_for_are_shown_and_which_session_waits() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            one, _ = here.client("a"), here.client("b")
+            publisher = publisher_of(here)
+            await lack_exp(here, one)
+            snapshot = publisher.publish()
+            assert (snapshot.stats.kernel_waits.kernels, snapshot.stats.kernel_waits.sessions) == (1, 1)
+            assert {view.client: view.waits_for for view in snapshot.sessions} == {"a": ("exp",), "b": ()}
 
     run(test())
 
