@@ -44,7 +44,7 @@ class KernelWait(NamedTuple):
     """Rows of some sessions wait for the kernel of an op. `refusal` says why the last attempt at it failed, if any."""
 
     op: str
-    session_ids: tuple[bytes, ...]
+    sessions: frozenset[Session]
     since_ns: int  # on the monotonic clock
     refusal: str
 
@@ -139,14 +139,9 @@ class Plans:
                 self._await(self._planner, call, waiting)
 
     def waits(self) -> list[KernelWait]:
-        """Returns the kernels that rows wait for."""
+        """Returns the kernels that rows wait for, the longest wait first."""
         return [
-            KernelWait(
-                call.op.name,
-                tuple(sorted([session.session_id for session in each.sessions])),
-                each.since_ns,
-                each.refusal,
-            )
+            KernelWait(call.op.name, frozenset(each.sessions), each.since_ns, each.refusal)
             for call, each in self._awaited.items()
         ]
 

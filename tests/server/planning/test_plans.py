@@ -100,7 +100,8 @@ class World:
         return delay_s
 
     def waits(self) -> list[tuple[str, tuple[bytes, ...], str]]:
-        return [(wait.op, wait.session_ids, wait.refusal) for wait in self.plans.waits()]
+        waits = self.plans.waits()
+        return [(wait.op, tuple(sorted(one.session_id for one in wait.sessions)), wait.refusal) for wait in waits]
 
 
 async def called_back() -> None:
