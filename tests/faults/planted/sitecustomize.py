@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-_SMALL_DISK = b"size=1m"
+_SMALL_DISK = b"size=1m,mode=700"
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 
 _leaked: list[bytearray] = []

@@ -100,8 +100,9 @@ def test_a_plan_that_breaks_a_rule_is_refused_and_leaves_its_words_and_its_progr
 
 
 def test_a_pass_that_fails_leaves_its_words_too(faults: Path) -> None:
-    with pytest.raises(PlannerRefusal, match="died"):
+    with pytest.raises(PlannerRefusal, match="KeyError") as refused:
         plan(spoiled("return {}[launches[0].groups]"), encode(chain()))
+    assert not refused.value.is_passing
     assert left_in(faults) == names_of(chain())
     assert "KeyError" in next(faults.glob(f"*{WORDS_SUFFIX}")).read_text(encoding="utf-8")
 
@@ -166,7 +167,8 @@ def test_a_compiler_that_fails_at_first_does_not_end_the_worker() -> None:
         (ConfigurationError("the folder cannot be used"), True),
         (MachineFault("the compiler ended with -9"), True),
         (ServerFault("the compiler ended with 1"), False),
-        (MemoryError(), False),
+        (KeyError("a defect"), False),
+        (MemoryError(), True),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -224,7 +226,7 @@ def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
 ) -> None:
     raw = encode(chain())
     request = len(raw).to_bytes(4, "little") + raw
-    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S), "1")
+    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S), "1", "0")
     (tmp_path / "test_careless.py").write_text(CARELESS_TEST.format(command=whole_command, request=request))
     pytest_command = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *processes)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TMPDIR": str(tmp_path)}
