@@ -13,6 +13,7 @@ import pytest
 
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import (
+    CCompiler,
     Toolchain,
     compile_kernels,
     compile_library,
@@ -175,6 +176,24 @@ def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(
     with pytest.raises(MachineFault, match=r"did not end within 0\.1 s"):
         compile_kernels([_source(1)], replace(sleeping, bounds=Bounds(wall_s=0.1)))
     assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_that_vanished_is_used_again_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toolchain: Toolchain
+) -> None:
+    path = os.environ["PATH"]
+    works = _compiler(toolchain, tmp_path, f'PATH={path} exec {toolchain.compiler} "$@"').compiler
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(tmp_path / "cache"))
+    compiler = CCompiler(Bounds())
+    assert compiler.compile([_source(1)]).fresh == 1
+    away = Path(works).rename(tmp_path / "away")
+    for words in ("cannot be started", "is gone"):
+        with pytest.raises(MachineFault, match=words):
+            compiler.compile([_source(2)])
+    away.rename(works)
+    assert compiler.compile([_source(2)]).fresh == 1
 
 
 def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolchain: Toolchain) -> None:

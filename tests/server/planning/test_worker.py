@@ -20,7 +20,7 @@ from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.programs.codec import digest, encode
 from fusewire_protos.programs.program import Program
-from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _is_asked, _warm_up
 from tests.server.parts import chain, session
 
@@ -201,6 +201,25 @@ def test_a_program_whose_compiler_was_killed_gets_its_plan_when_it_is_asked_for_
         plan(SOUND, encode(chain()))
     assert refused.value.is_passing
     assert plan(SOUND, encode(chain())).compiled == 1
+
+
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_only_what_no_row_waits_for_is_made_at_a_lower_priority(is_urgent: bool) -> None:
+    async def niceness() -> int:
+        planner = Planner(PlannerSettings("c", "", DEADLINE_S, MEMORY_BYTES))
+        planner.start()
+        try:
+            request = planner.request(encode(chain()), session("a"), is_urgent=is_urgent)
+            await asyncio.wait_for(request.answer, 4 * DEADLINE_S)
+            pool = planner._urgent if is_urgent else planner._usual
+            process = pool._workers[0]._process
+            assert process is not None
+            return os.getpriority(os.PRIO_PROCESS, process.pid)
+        finally:
+            await planner.stop()
+
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert asyncio.run(niceness()) == (own if is_urgent else min(own + NICENESS, 19))
 
 
 @pytest.mark.parametrize("folder", [None, ""])
