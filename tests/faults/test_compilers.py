@@ -146,7 +146,7 @@ def _wait_for_plans(session: fw.Session, program: Program, inspector: Inspector)
 
 def _idle_s() -> float:
     """Returns for how long the processors of this machine have had nothing to do, on average."""
-    idle_s: float = psutil.cpu_times().idle / psutil.cpu_count()
+    idle_s: float = psutil.cpu_times().idle / (os.cpu_count() or 1)
     return idle_s
 
 

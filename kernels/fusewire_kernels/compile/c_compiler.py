@@ -10,7 +10,7 @@ import ctypes
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -86,8 +86,8 @@ def find_compiler(cache_folder: Path | None = None, bounds: Bounds = USUAL_BOUND
 class CCompiler:
     """The machine's C compiler. It is looked for at the first use, and again when the last one could not work."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, find: Callable[[], Toolchain | None]) -> None:
+        self._find = find
         self._toolchain: Toolchain | None = None
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
@@ -104,7 +104,7 @@ class CCompiler:
         self._found()
 
     def _found(self) -> Toolchain:
-        self._toolchain = self._toolchain or find_compiler(bounds=self._bounds)
+        self._toolchain = self._toolchain or self._find()
         if self._toolchain is None:
             raise MachineFault("the C compiler that was found at start is gone")
         return self._toolchain

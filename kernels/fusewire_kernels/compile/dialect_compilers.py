@@ -6,10 +6,11 @@ A dialect is a language of kernels: "c" or "cuda".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from fusewire_kernels.compile.binary_cache import Compiled
-from fusewire_kernels.compile.c_compiler import CCompiler
+from fusewire_kernels.compile.c_compiler import CCompiler, find_compiler
 from fusewire_kernels.compile.watch import USUAL_BOUNDS, Bounds
 from fusewire_kernels.plan.plan import KernelSource
 
@@ -40,4 +41,4 @@ def compiler_of(dialect: str, architecture: str, bounds: Bounds = USUAL_BOUNDS) 
         from fusewire_kernels.compile.cuda_compiler import CudaCompiler  # noqa: PLC0415 - needs NVRTC
 
         return CudaCompiler(architecture)
-    return CCompiler(bounds)
+    return CCompiler(partial(find_compiler, bounds=bounds))

@@ -186,7 +186,7 @@ def test_a_compiler_that_vanished_is_used_again_when_it_is_back(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(tmp_path / "cache"))
-    compiler = CCompiler(Bounds())
+    compiler = CCompiler(find_compiler)
     assert compiler.compile([_source(1)]).fresh == 1
     away = Path(works).rename(tmp_path / "away")
     for words in ("cannot be started", "is gone"):

@@ -36,8 +36,10 @@ SPIN = "print('worked', flush=True)\nwhile True: pass"
 def running(code: str, *, leads_session: bool = False) -> Iterator[int]:
     """A process that leads a group, after it has told that it has worked."""
     pipe = subprocess.PIPE
-    options = {"start_new_session": True} if leads_session else {"process_group": 0}
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, **options) as process:  # type: ignore[call-overload]
+    command, group = [sys.executable, "-c", code], None if leads_session else 0
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, start_new_session=leads_session, process_group=group
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"worked\n"
