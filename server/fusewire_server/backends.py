@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
+from fusewire_kernels.compile.binary_cache import check_writers, default_cache_folder
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import ConfigurationError, ServerFault
@@ -29,10 +30,14 @@ def choose_device(config: DeviceConfig) -> Device:
 
 
 def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings | None:
-    """What the planner needs to know; None where nothing can be compiled."""
+    """What the planner needs to know; None where nothing can be compiled.
+
+    Raises ConfigurationError if others may write the folder of compiled kernels.
+    """
     if device.info.dialect is None:
-        log.warning("no compiler: every program runs op by op")
+        log.warning("nothing can be compiled, so every program runs op by op: %s", device.info.detail)
         return None
+    check_writers(default_cache_folder())
     processors = os.cpu_count() or 1
     return PlannerSettings(
         device.info.dialect,
