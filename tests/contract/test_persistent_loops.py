@@ -191,7 +191,7 @@ def bytes_of(state: State) -> list[bytes]:
 
 
 def send_alone(state: State) -> State:
-    """Sends what makes a state, and nothing else with it. It waits for no value: the waits would take most of a test."""
+    """Sends what makes a state, and nothing else with it. Does not wait: a wait an iteration is most of a test."""
     state[0].future()
     return state
 
