@@ -75,7 +75,7 @@ class Session:
 
     def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
         self._state = SessionState(transport, client)
-        self._thread_recorders = ThreadRecorders(self, is_debugging=debug)
+        self._thread_recorders = ThreadRecorders(self)
         self._sender = Sender(self._state, self._thread_recorders)
         self._upload_sender = UploadSender(self._state, self._sender)
         self._fetches = Fetches(self._state, self._sender, self._thread_recorders)
@@ -143,7 +143,7 @@ class Session:
         """Returns the line of your code that recorded the op with this result, such as "recorded at loop.py:12".
 
         The handle is base + op, as inspection tells both of a slow segment or an array. Returns an empty text if the
-        line is not known. Lines are known only with `connect(debug=True)`.
+        line is not known. Lines are known of the last 65,536 ops of each thread.
         """
         return self._thread_recorders.source_line(handle)
 
