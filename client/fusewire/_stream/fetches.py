@@ -164,7 +164,7 @@ class Fetches:
             return self._awaited.pop(fetch, None)
 
     def _exception(self, failure: wire.Failure) -> FusewireError:
-        """Returns the exception for a failure. It names the line of the user's code that recorded the op, if one did."""
+        """Returns the exception for a failure. It names the line that recorded the op, if an op failed."""
         if not failure.base:
             return exception_of(failure.code, failure.text)
         source_line = self._thread_recorders.source_line(failure.base + failure.op_index)
