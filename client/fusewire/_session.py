@@ -35,7 +35,7 @@ from fusewire._stream import tensor_bytes
 from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.numbered_programs import Programs
-from fusewire._stream.receivers import Value
+from fusewire._stream.receivers import FutureValue, Value, end_quietly
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire._stream.session_timer import SessionTimer
@@ -331,7 +331,7 @@ class Session:
         own: Array = array if dtype is None else astype(array, dtype, copy=False)
         return own
 
-    def _fetch_index_checks(self) -> list[Future[Value]]:
+    def _fetch_index_checks(self) -> list[FutureValue]:
         checks = self.index_checks
         return [] if checks is None else [self._fetches.future(each) for each in checks.take()]
 
@@ -411,8 +411,14 @@ def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
 _sessions: WeakSet[Session] = WeakSet()
 
 
+def end_all() -> None:
+    """Ends all sessions when Python exits, and lets nothing of it be shown."""
+    end_quietly()
+    close_all()
+
+
 def close_all() -> None:
-    """Closes all sessions when Python exits. Waits for all goodbyes together, within one deadline."""
+    """Closes all sessions. Waits for all goodbyes together, within one deadline."""
     closing = [session for session in tuple(_sessions) if session._begin_to_close()]
     deadline_s = time.monotonic() + _PARTING_S
     for session in closing:

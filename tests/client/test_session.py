@@ -23,6 +23,7 @@ import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._recording.cutting.cutter import Reach
 from fusewire._recording.cutting.drafts import Draft
+from fusewire._recording.places import NOT_KNOWN
 from fusewire._recording.recorder import Recorder
 from fusewire._session import close_all
 from fusewire._transport.interface import Peer
@@ -33,6 +34,7 @@ from fusewire_protos.frames import Abandon, Cancel, Fetch, Loop, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
+from tests.client.peer import Peer as MemoryPeer
 from tests.client.peer import connect, entries
 
 # ---- waiting, cancelling, ending ----
@@ -304,33 +306,57 @@ def test_at_exit_sessions_part_together_within_one_deadline(monkeypatch: pytest.
 # ---- errors from the server ----
 
 
-def test_a_failed_op_is_told_with_the_line_that_recorded_its_segment() -> None:
+def error_of(peer: MemoryPeer, failing: fw.Array, read: fw.Array) -> BaseException:
+    """The error of reading an array when the segment that begins with the op of another one fails."""
+    peer.server.failing[failing._handle] = "out_of_memory"
+    future = read.future()
+    peer.transport.run_once()
+    error = future.exception(0)
+    assert error is not None
+    return error
+
+
+def test_a_failed_op_is_told_with_its_own_line() -> None:
     peer = connect(is_manual=True)  # else the op may have run before it is to fail
     x = peer.session.array(H)
     y = x + 1
-    peer.server.failing[y._handle] = "out_of_memory"
-    future = y.future()
-    peer.transport.run_once()
-    with pytest.raises(MemoryError, match=r"recorded at .*test_session\.py:\d+"):
-        future.result(0)
-
-
-def test_with_debug_every_ops_own_line_is_told() -> None:
-    peer = connect(debug=True, is_manual=True)
-    x = peer.session.array(H)
-    y = x + 1
-    peer.server.failing[y._handle] = "out_of_memory"
     z = y * 2
     line = users_line() - 1
-    future = z.future()
-    peer.transport.run_once()
-    with pytest.raises(fw.OutOfMemory, match=rf"recorded at .*test_session\.py:{line}"):
-        future.result(0)
+    error = error_of(peer, y, z)
+    assert isinstance(error, MemoryError)
+    assert str(error) == f"it failed (recorded at {__file__}:{line})"
+
+
+def test_an_op_of_a_recorded_function_is_told_with_its_line_in_the_function_at_each_call() -> None:
+    peer, lines = connect(is_manual=True), []
+
+    @fw.function
+    def twice(x: fw.Array) -> fw.Array:
+        y = x + 1
+        z = y * 2
+        lines.append(users_line() - 1)
+        return z
+
+    x = peer.session.array(H)
+    for _ in range(3):
+        z = twice(x)
+        peer.server.failing[z._handle - 1] = "out_of_memory"
+        future = z.future()
+        peer.transport.run_once()
+        assert str(future.exception(0)) == f"it failed (recorded at {__file__}:{lines[0]})"
+
+
+def test_the_line_of_an_op_that_lies_too_far_back_is_not_known() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    y = x + 1
+    y._recorder.put_places(y._handle, [NOT_KNOWN])
+    assert str(error_of(peer, y, y)) == "it failed (the line that recorded it is not known any more)"
 
 
 @pytest.mark.parametrize("function", [fw.sum, fw.tanh, fw.ravel, fw.Array.mean], ids=lambda function: function.__name__)
 def test_an_op_that_a_function_records_is_told_with_the_users_line(function: Callable[[fw.Array], fw.Array]) -> None:
-    peer = connect(debug=True, is_manual=True)
+    peer = connect(is_manual=True)
     y = function(peer.session.array(H))
     line = users_line() - 1
     peer.server.failing[y._handle] = "out_of_memory"

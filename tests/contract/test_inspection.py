@@ -111,7 +111,7 @@ def test_statistics_that_are_asked_for_once_after_a_pause_are_fresh(service: Ser
 
 
 def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> None:
-    with fw.connect(service.target, debug=True) as session:
+    with service.connect() as session:
         x = session.array(np.ones(4, np.float32))
         with service.held():
             x = x + 1
@@ -127,7 +127,7 @@ def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> Non
 
 
 def test_each_op_of_a_slow_loop_is_found_at_its_line_in_the_body(service: Service) -> None:
-    with fw.connect(service.target, debug=True) as session:
+    with service.connect() as session:
         x, w = (session.array(np.ones(shape, np.float32)) for shape in ((2, 4), (4, 4)))
         with service.held():
             for _ in range(_STEPS):

@@ -24,7 +24,7 @@ from fusewire._recording.op_rules import (
     learn_beside,
 )
 from fusewire._recording.pinned_handles import ForeignHandles
-from fusewire._recording.places import NOT_KNOWN, OpPlaces, place_of
+from fusewire._recording.places import NOT_KNOWN, OPS_WITH_PLACES, OpPlaces, place_of
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
 from fusewire_protos.frames import Scalar
@@ -96,7 +96,8 @@ class ThreadTape:
 
     def place_of_op(self, number: int) -> int:
         """Returns the number of the place that recorded op `number`, or NOT_KNOWN, as for all but the last ops."""
-        return self._op_places.find(number) if number < self.next_number else NOT_KNOWN
+        end = self.next_number
+        return self._op_places.find(number) if end - OPS_WITH_PLACES <= number < end else NOT_KNOWN
 
     def put_places(self, first: int, numbers: Sequence[int]) -> None:
         """Notes the places of ops that are numbered from `first` on."""

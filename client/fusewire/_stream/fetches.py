@@ -6,7 +6,6 @@ table also answers it, so no fetch is answered twice.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +49,7 @@ class Fetches:
 
     # ---- users' threads ----
 
-    def future(self, array: Recorded) -> Future[Value]:
+    def future(self, array: Recorded) -> FutureValue:
         """Returns a future of the value. May wait for credit."""
         future = FutureValue(self._abandon)
         future.fetch = self._fetch(array, future, None).fetch

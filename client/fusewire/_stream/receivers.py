@@ -14,11 +14,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusewire._errors import SessionClosed
+
 Value = npt.NDArray[Any]
 
 
-class FutureValue(Future[Value]):
-    """A future of a value.
+class UserFuture(Future[Value]):
+    """A future whose callbacks are no longer called once Python exits.
+
+    They would find that the session has ended, and most would raise. Nobody is left to whom this could matter.
+    """
+
+    def add_done_callback(self, fn: Callable[[Future[Value]], object]) -> None:
+        self.when_done(lambda future: None if _is_exiting.is_set() else fn(future))
+
+    def when_done(self, act: Callable[[Future[Value]], object]) -> None:
+        """Calls `act` when the future is done, also while Python exits."""
+        super().add_done_callback(act)
+
+
+class FutureValue(UserFuture):
+    """A future of a value that was fetched.
 
     Cancelling the future calls `abandon` with the number of its fetch. The server then drops the answer, but still
     computes the value. The future holds this number and not the fetch, which holds the future: in a cycle, a large
@@ -74,4 +90,21 @@ class BlockedReader:
         return self._value
 
 
+def end_quietly() -> None:
+    """Makes users' code that waits for values end without a word, in the process that is about to exit.
+
+    The threads that still run are daemons, as Python has joined the others. Reading raises SessionClosed in them, so
+    that they end, and nobody has to hear of it.
+    """
+    _is_exiting.set()
+    show = threading.excepthook
+
+    def show_others(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, SessionClosed):
+            show(args)
+
+    threading.excepthook = show_others
+
+
 _NOTHING: Value = np.empty(0)
+_is_exiting = threading.Event()
