@@ -6,6 +6,7 @@ A future needs a condition, callbacks and states. A blocked reader needs only on
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -93,17 +94,23 @@ class BlockedReader:
 def end_quietly() -> None:
     """Makes users' code that waits for values end without a word, in the process that is about to exit.
 
-    The threads that still run are daemons, as Python has joined the others. Reading raises SessionClosed in them, so
-    that they end, and nobody has to hear of it.
+    The threads that still run are daemons, as Python has joined the others. What they read and record raises
+    SessionClosed, so that they end, and nobody has to hear of it. The same holds for finalisers. The error of a handler
+    of `atexit` is shown: it may have been to save a value.
     """
     _is_exiting.set()
-    show = threading.excepthook
+    show_of_thread, show_of_finaliser = threading.excepthook, sys.unraisablehook
 
-    def show_others(args: threading.ExceptHookArgs) -> None:
+    def of_thread(args: threading.ExceptHookArgs) -> None:
         if not issubclass(args.exc_type, SessionClosed):
-            show(args)
+            show_of_thread(args)
 
-    threading.excepthook = show_others
+    def of_finaliser(args: sys.UnraisableHookArgs) -> None:
+        is_handler = args.err_msg is not None  # Python words it for those of `atexit`, and for no finaliser
+        if is_handler or not issubclass(args.exc_type, SessionClosed):
+            show_of_finaliser(args)
+
+    threading.excepthook, sys.unraisablehook = of_thread, of_finaliser
 
 
 _NOTHING: Value = np.empty(0)
