@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tests.contract.service import Service
+from tests.patience import HANGS_S
 
-_HANGS_S = 600.0  # only a process that would never end takes so long
 _BEGIN = "import sys, threading, atexit, asyncio\n{early}\nimport fusewire as fw; s = fw.connect(sys.argv[1])\n"
 _WORK = "x = fw.ones((300, 300))\nfor _ in range(200): x = x @ x * 0.001\n"
 _DAEMON = "began = threading.Event()\nthreading.Thread(target=run, daemon=True).start()\nbegan.wait()\n"
@@ -32,7 +32,7 @@ _QUIET = {
 def run(service: Service, program: str, *, early: str = "") -> subprocess.CompletedProcess[str]:
     """Runs a program in a process of its own. `early` is run before Fusewire is imported."""
     command = [sys.executable, "-c", _BEGIN.format(early=early) + program, service.target]
-    return subprocess.run(command, capture_output=True, text=True, timeout=_HANGS_S, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
 
 
 @pytest.mark.parametrize("program", _QUIET.values(), ids=_QUIET.keys())
