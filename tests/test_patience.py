@@ -41,12 +41,11 @@ def test_a_thread_that_has_begun_meanwhile_counts_from_its_beginning() -> None:
 
 
 def test_patience_is_exhausted_by_the_time_that_counts() -> None:
-    now_s = 0.0
-    patience = Patience(9.0, threads=lambda: {1: ThreadTime(now_s / 2, now_s / 2)}, clock=lambda: now_s)
-    found = []
-    for now_s in (4.0, 4.5, 8.0, 17.0, 19.0):
-        found.append(patience.is_exhausted())
-    assert found == [False, False, False, False, True]
+    times_s = [0.0, 4.0, 4.5, 8.0, 17.0, 19.0]
+    halves = iter([ThreadTime(at_s / 2, at_s / 2) for at_s in times_s if at_s != 4.5])
+    clock = iter(times_s)
+    patience = Patience(9.0, threads=lambda: {1: next(halves)}, clock=lambda: next(clock))
+    assert [patience.is_exhausted() for _ in times_s[1:]] == [False, False, False, False, True]
 
 
 def test_this_process_and_its_descendants_are_seen() -> None:

@@ -36,6 +36,7 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
 from tests.client.peer import Peer as MemoryPeer
 from tests.client.peer import connect, entries
+from tests.patience import HANGS_S
 
 # ---- waiting, cancelling, ending ----
 
@@ -62,7 +63,7 @@ def test_a_deep_copy_of_an_object_stays_in_its_session() -> None:
     session = connect().session
     copied_session, weights = copy.deepcopy((session, session.array(H)))
     assert copied_session is session
-    np.testing.assert_array_equal(weights.numpy(timeout=10), H)
+    np.testing.assert_array_equal(weights.numpy(timeout=HANGS_S), H)
 
 
 @pytest.mark.parametrize("of", [copy.copy, pickle.dumps])
@@ -110,8 +111,8 @@ def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         opening = pool.submit(open_session, transport, timeout=math.inf)
         with pytest.raises(TimeoutError):
             opening.result(0.1)
-        begin(opened.get(timeout=10))
-        opening.result(10).close()
+        begin(opened.get(timeout=HANGS_S))
+        opening.result(HANGS_S).close()
 
 
 def test_a_value_may_take_for_ever() -> None:
@@ -168,9 +169,9 @@ def test_a_cancelled_future_is_done_for_whoever_waits_for_several() -> None:
     before, after = x.future(), x.future()
     before.cancel()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(wait, [before, after], timeout=10)
+        waiting = pool.submit(wait, [before, after], timeout=HANGS_S)
         after.cancel()
-        assert waiting.result(10).done == {before, after}
+        assert waiting.result(HANGS_S).done == {before, after}
 
 
 def test_a_future_may_be_cancelled_again() -> None:
@@ -181,7 +182,7 @@ def test_a_future_may_be_cancelled_again() -> None:
 def test_an_answered_future_cannot_be_cancelled() -> None:
     with connect().session as session:
         future = session.array(H).future()
-        future.result(10)
+        future.result(HANGS_S)
         assert not future.cancel()
 
 
@@ -189,7 +190,7 @@ def test_an_answered_future_is_freed_with_its_value_as_soon_as_nobody_holds_it()
     peer = connect(is_manual=True)
     future = peer.session.array(H).future()
     peer.transport.run_once()
-    np.testing.assert_array_equal(future.result(10), H)
+    np.testing.assert_array_equal(future.result(HANGS_S), H)
     freed = weakref.ref(future)
     del future
     assert freed() is None
@@ -213,18 +214,18 @@ def test_cancelling_the_session_leaves_a_body_that_another_thread_is_recording()
     def body(_: fw.Array, carry: fw.Array) -> fw.Array:
         carry = carry + 1
         is_recorded.set()
-        may_end.wait(10)
+        may_end.wait(HANGS_S)
         return carry
 
     with ThreadPoolExecutor(1) as pool:
         looping = pool.submit(fw.fori_loop, 3, body, x)
-        is_recorded.wait(10)
+        is_recorded.wait(HANGS_S)
         y = x * 2
         try:
             peer.session.cancel()
         finally:
             may_end.set()
-        looping.result(10)
+        looping.result(HANGS_S)
     peer.transport.run_once()
     assert [type(entry) for entry in peer.server.entries][:4] == [Upload, Segment, Cancel, Loop]
     del y

@@ -12,6 +12,7 @@ import pytest
 
 import fusewire as fw
 from tests.contract.service import Refused, Service
+from tests.patience import HANGS_S
 
 _STEPS = 300
 _BODY = ("matmul", "add", "tanh")
@@ -19,7 +20,7 @@ _COUNTED_OPS = 10
 _PAUSE_S = 0.3  # in which nobody asks the server anything
 _SLOW_S = 0.02  # more than the least time of a segment in the slow log
 _ROUNDING_S = 1e-9
-_WITHIN_S = 60.0
+_WITHIN_S = HANGS_S
 
 
 def _run_loop(service: Service) -> None:

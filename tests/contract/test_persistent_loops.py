@@ -17,10 +17,11 @@ import pytest
 
 import fusewire as fw
 from tests.contract.service import Service
+from tests.patience import HANGS_S
 
 COUNTS = (1, 2, 3, 17, 1000)
 STEPS = 1000
-_WITHIN_S = 60.0
+_WITHIN_S = HANGS_S
 
 State = tuple[fw.Array, ...]
 Keeping = Callable[["Data", int, Any, State], State]  # a body that keeps rows; the integer is the last index
