@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from fusewire._errors import FusewireError, WaitTimeout
 
-_START_TIMEOUT_S = 60.0
+# Only a server that hangs takes so long; on a busy machine the start alone may take minutes.
+_START_TIMEOUT_S = 600.0
 _STOP_TIMEOUT_S = 15.0
 _QUIET_LOG = {"FUSEWIRE_LOG__LEVEL": "warning", "FUSEWIRE_LOG__AUDIT": "false"}
 
