@@ -54,10 +54,12 @@ def kernel_finder(device: Device) -> FindKernels | None:
     if device.info.dialect is None:
         return None
     try:
-        return compiler_of(device.info.dialect, device.info.architecture).find
+        find = compiler_of(device.info.dialect, device.info.architecture).find
+        find(())  # looks for the compiler, which names the folder of what it has compiled
     except (ConfigurationError, ServerFault) as reason:
         log.warning("kernels that were compiled before are not looked for: %s", reason)
         return None
+    return find
 
 
 def urgent_workers(processors: int) -> int:

@@ -100,7 +100,7 @@ class CCompiler:
             raise
 
     def find(self, sources: Sequence[KernelSource]) -> tuple[str, ...] | None:
-        return self._toolchain.cache.find_all(sources)
+        return self._found().cache.find_all(sources)
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         """Looks for the compiler. Compiles nothing, because each compilation is a process of its own."""

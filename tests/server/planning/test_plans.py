@@ -35,7 +35,7 @@ class PausedLoop(asyncio.SelectorEventLoop):
         super().__init__()
         self.pauses: list[tuple[float, Callable[[], object]]] = []
 
-    def call_later(
+    def call_later(  # type: ignore[override]  # typeshed ties the arguments to the callback's parameters
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         self.pauses.append((delay, lambda: callback(*args)))
@@ -534,6 +534,6 @@ def test_a_program_that_only_ended_sessions_used_is_asked_for_anew_by_the_next()
         assert entry.state is PlanState.UNPLANNED
         here.plans.plan(entry, session("b"))
         await here.answer(1)
-        assert entry.state is PlanState.LOADED
+        assert entry.loaded is not None
 
     in_world(test)

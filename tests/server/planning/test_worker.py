@@ -133,6 +133,9 @@ class FailingCompiler(NamedTuple):
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         raise self.error
 
+    def find(self, sources: Sequence[KernelSource]) -> None:
+        raise self.error
+
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         raise self.error
 
@@ -144,6 +147,9 @@ class CountingCompiler:
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         raise AssertionError("nothing was asked for")
+
+    def find(self, sources: Sequence[KernelSource]) -> None:
+        raise AssertionError("nothing was looked for")
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         self.warmed_up += len(sources)
