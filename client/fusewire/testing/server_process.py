@@ -39,7 +39,7 @@ def serve_subprocess(
     `environment` is added to the environment of this process. The server logs warnings only, and not who gets a
     session, unless FUSEWIRE_LOG__LEVEL and FUSEWIRE_LOG__AUDIT are set. `arguments` are added to the command. If the
     server does not start, it writes the reason to standard error, and this function raises FusewireError. If the server
-    is not ready within a minute, this function raises WaitTimeout.
+    is not ready within ten minutes, this function raises WaitTimeout.
     """
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
