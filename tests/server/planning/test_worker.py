@@ -132,6 +132,9 @@ class FailingCompiler(NamedTuple):
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         raise self.error
 
+    def find(self, sources: Sequence[KernelSource]) -> None:
+        raise self.error
+
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         raise self.error
 
@@ -142,6 +145,9 @@ class CountingCompiler:
     warmed_up = 0
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        raise AssertionError("nothing was asked for")
+
+    def find(self, sources: Sequence[KernelSource]) -> None:
         raise AssertionError("nothing was asked for")
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
