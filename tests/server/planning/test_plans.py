@@ -265,11 +265,13 @@ def test_a_final_refusal_after_passing_ones_ends_the_wait() -> None:
     in_world(test)
 
 
-def test_why_a_kernel_does_not_come_is_told_within_a_bound() -> None:
+def test_why_a_kernel_does_not_come_is_told_within_a_bound(caplog: pytest.LogCaptureFixture) -> None:
     async def test(here: World) -> None:
         here.lack(session())
         await here.refuse_newest("x" * 10 * MOST_TEXT)
         assert len(here.plans.waits()[0].refusal) == MOST_TEXT
+        assert caplog.messages[-1].startswith("no kernel for exp: xxx")
+        assert len(caplog.messages[-1]) < 2 * MOST_TEXT
 
     in_world(test)
 
