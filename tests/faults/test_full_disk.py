@@ -16,7 +16,7 @@ from tests.faults.server import Inspector, serving, until
 
 pytestmark = pytest.mark.faults
 
-_MADE_AGAIN_WITHIN_S = 25.0  # the server plans a refused program again after 10 s
+_MADE_AGAIN_WITHIN_S = 25.0  # the server asks for a refused plan again after pauses that grow
 _UNSHARE = shutil.which("unshare")
 
 

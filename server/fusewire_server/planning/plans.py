@@ -118,7 +118,7 @@ class Plans:
 
     def _refuse_program(self, entry: ProgramEntry, text: str, *, is_passing: bool) -> None:
         """Notes that a program has no plan. If the refusal is passing, it is planned when it is used after a pause."""
-        self._note_refusal(text, is_passing=is_passing)
+        self._note_refusal("no plan", text, is_passing=is_passing)
         entry.enter(PlanState.REFUSED)
         entry.refusal = bounded_text(text)
         if is_passing:
@@ -177,7 +177,7 @@ class Plans:
         self._order(Load(call, planned.plan, planned.binaries))
 
     def _refuse_call(self, call: OneOpCall, text: str, *, is_passing: bool) -> None:
-        self._note_refusal(text, is_passing=is_passing)
+        self._note_refusal(f"no kernel for {call.op.name}", text, is_passing=is_passing)
         awaited = self._awaited.get(call)
         if not is_passing:
             self._awaited.pop(call, None)
@@ -254,8 +254,8 @@ class Plans:
         )
         return planned
 
-    def _note_refusal(self, text: str, *, is_passing: bool) -> None:
-        log.warning("no plan: %s", bounded_text(text))
+    def _note_refusal(self, lacking: str, text: str, *, is_passing: bool) -> None:
+        log.warning("%s: %s", lacking, bounded_text(text))
         self._counters.plans_refused += 1
         if is_passing:
             self.trouble = bounded_text(text)

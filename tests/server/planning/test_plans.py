@@ -35,7 +35,7 @@ class PausedLoop(asyncio.SelectorEventLoop):
         super().__init__()
         self.pauses: list[tuple[float, Callable[[], object]]] = []
 
-    def call_later(  # type: ignore[override]  # typeshed ties the arguments to the callback's parameters
+    def call_later(  # type: ignore[override]  # the type of its arguments is not kept
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         self.pauses.append((delay, lambda: callback(*args)))
@@ -265,11 +265,13 @@ def test_a_final_refusal_after_passing_ones_ends_the_wait() -> None:
     in_world(test)
 
 
-def test_why_a_kernel_does_not_come_is_told_within_a_bound() -> None:
+def test_why_a_kernel_does_not_come_is_told_within_a_bound(caplog: pytest.LogCaptureFixture) -> None:
     async def test(here: World) -> None:
         here.lack(session())
         await here.refuse_newest("x" * 10 * MOST_TEXT)
         assert len(here.plans.waits()[0].refusal) == MOST_TEXT
+        assert caplog.messages[-1].startswith("no kernel for exp: xxx")
+        assert len(caplog.messages[-1]) < 2 * MOST_TEXT
 
     in_world(test)
 
@@ -531,9 +533,9 @@ def test_a_program_that_only_ended_sessions_used_is_asked_for_anew_by_the_next()
         here.plans.plan(entry, one)
         here.plans.leave(one)
         await called_back()
-        assert entry.state is PlanState.UNPLANNED
+        states = [entry.state]
         here.plans.plan(entry, session("b"))
         await here.answer(1)
-        assert entry.loaded is not None
+        assert [*states, entry.state] == [PlanState.UNPLANNED, PlanState.LOADED]
 
     in_world(test)

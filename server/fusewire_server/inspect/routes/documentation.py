@@ -70,7 +70,8 @@ def _description(app: FastAPI, version: str) -> dict[str, Any]:
     )
     schemas = told["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
-    schemas["Readiness"] = Readiness.model_json_schema()
+    schemas["Readiness"] = Readiness.model_json_schema(ref_template="#/components/schemas/{model}")
+    del schemas["Readiness"]["$defs"]  # the schemas that it refers to are those of other routes too
     for name in _FASTAPI_REFUSALS:
         schemas.pop(name, None)
     for schema in schemas.values():
