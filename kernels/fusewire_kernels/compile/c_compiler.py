@@ -25,7 +25,6 @@ from fusewire_protos.errors import ServerFault
 _WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
 
 _FLAGS = (
-    "-march=native",
     "-std=gnu11",
     "-fPIC",
     "-shared",
@@ -42,6 +41,8 @@ _FLAGS = (
 
 # gcc takes a third longer at -O2 and twice as long at -O3, for kernels that are no faster, but for integer division.
 _OPTIMISATION = {"gcc": ("-O1", "-ftree-vectorize", "-fvect-cost-model=dynamic"), "clang": ("-O3",)}
+
+NATIVE = "native"  # the level of this machine's processor
 
 _COMPILERS = ("cc", "gcc", "clang")
 _USUAL_TIMEOUT_S = 120.0
@@ -61,8 +62,13 @@ class Toolchain:
     timeout_s: float = _USUAL_TIMEOUT_S
 
 
-def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
-    """Returns the C compiler of this machine. Returns None if there is none.
+def flags_for(level: str) -> tuple[str, ...]:
+    """Returns the flags with which any compiler compiles kernels for a level of processors (see `processor`)."""
+    return (f"-march={level}", *_FLAGS)
+
+
+def find_compiler(cache_folder: Path | None = None, level: str = NATIVE) -> Toolchain | None:
+    """Returns the C compiler of this machine, for a level of processors. Returns None if there is none.
 
     The compiler that the environment variable CC names is tried first.
     """
@@ -70,7 +76,7 @@ def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
         path = shutil.which(name)
         version = _version(path) if path else None
         if path and version:
-            flags = (*_OPTIMISATION["clang" if "clang version" in version else "gcc"], *_FLAGS)
+            flags = (*_OPTIMISATION["clang" if "clang version" in version else "gcc"], *flags_for(level))
             identity = "\n".join((version, _processor(), *flags, prelude("c")))
             return Toolchain(path, version, flags, BinaryCache(cache_folder or default_cache_folder(), identity, ".so"))
     return None

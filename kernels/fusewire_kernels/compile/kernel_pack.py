@@ -1,0 +1,118 @@
+"""Finds kernels in packs: folders of compiled files that were made before the first client needed them.
+
+A pack holds the kernels of all single ops for one level of processors, or one architecture of devices, many in each
+file. Its index maps the digest of everything that a kernel's machine code depends on to the name of a file; unlike the
+digests of the cache, it does not depend on the compiler's version. So a kernel whose text has changed is not found.
+
+Packs lie in the package, where a wheel or an image has brought them, and in the folder `packs` of the cache. Nothing
+there is ever removed to make room.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.compile.binary_cache import content_name, default_cache_folder, digest_of, is_whole
+from fusewire_kernels.compile.c_compiler import flags_for
+from fusewire_kernels.compile.cuda_compiler import options_for
+from fusewire_kernels.plan.plan import KernelSource
+
+PACKAGE_FOLDER = Path(__file__).parent.parent / "packs"
+RUNTIME_KEY = "fw_run"  # of what runs the launches of a plan of C kernels; a pack holds it as if it were a kernel
+_INDEX = "index.json"
+
+log = logging.getLogger("fusewire.packs")
+
+
+class KernelPack:
+    """An open pack. `files` maps the digest of each kernel to the name of its file."""
+
+    def __init__(self, folder: Path, dialect: str, target: str, files: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._identity = _identity(dialect, target)
+        self._files = files
+        self._whole: dict[str, bool] = {}  # by name, whether a file has the content that its name tells
+
+    def find(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
+        """Returns the file that holds each kernel, or None if the pack lacks some kernel."""
+        names = [self._files.get(_kernel_digest(source.text, self._identity)) for source in sources]
+        found = tuple([str(self.folder / name) for name in names if name is not None and self._is_whole(name)])
+        return found if len(found) == len(names) else None
+
+    def _is_whole(self, name: str) -> bool:
+        known = self._whole.get(name)
+        if known is None:
+            known = self._whole[name] = is_whole(self.folder / name)
+            if not known:
+                log.warning("the file %s of the pack %s is damaged or missing", name, self.folder)
+        return known
+
+
+def pack_roots() -> tuple[Path, ...]:
+    """Returns the folders that may hold packs: that of the package, then that of the cache."""
+    return PACKAGE_FOLDER, default_cache_folder() / "packs"
+
+
+def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) -> KernelPack | None:
+    """Returns the first pack below `roots` for a level of processors or an architecture, or None if there is none.
+
+    Without `roots` it looks below `pack_roots()`. A pack that cannot be read counts as absent.
+    """
+    for root in pack_roots() if roots is None else roots:
+        folder = root / name_of(dialect, target)
+        try:
+            files = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+            return KernelPack(folder, dialect, target, {str(key): str(name) for key, name in files.items()})
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, AttributeError) as error:
+            log.warning("the pack %s cannot be used: %s", folder, error)
+    return None
+
+
+def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSource, str]) -> Path:
+    """Writes a pack of compiled kernels, each given with the path of its file. Returns the pack's folder.
+
+    An older pack of that name is replaced. A process that reads the older one at the same time finds it or this one.
+    """
+    folder, identity = root / name_of(dialect, target), _identity(dialect, target)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    names = {path: _put(folder, Path(path)) for path in dict.fromkeys(compiled.values())}
+    files = {_kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
+    _replace(folder / _INDEX, json.dumps(files).encode())
+    for path in folder.iterdir():
+        if path.name != _INDEX and path.name not in names.values():
+            path.unlink(missing_ok=True)
+    return folder
+
+
+def name_of(dialect: str, target: str) -> str:
+    """Returns the name of a pack's folder."""
+    return f"{dialect}-{target}"
+
+
+def _put(folder: Path, compiled: Path) -> str:
+    content = compiled.read_bytes()
+    name = content_name(content, compiled.suffix)
+    _replace(folder / name, content)
+    return name
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(f"part-{os.getpid()}-{path.name}")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _identity(dialect: str, target: str) -> str:
+    options = options_for(target) if dialect == "cuda" else flags_for(target)
+    return "\n".join((*options, prelude(dialect)))
+
+
+def _kernel_digest(text: str, identity: str) -> str:
+    return digest_of(f"{text}\0{identity}".encode())
