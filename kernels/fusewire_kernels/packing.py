@@ -9,15 +9,15 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fusewire_kernels.build import design
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile.c_compiler import compile_kernels, compile_library, find_compiler
-from fusewire_kernels.compile.kernel_pack import RUNTIME_KEY, find_pack, write_pack
+from fusewire_kernels.compile.kernel_pack import find_pack, write_pack
 from fusewire_kernels.compile.processor import LEVELS
+from fusewire_kernels.devices.cpu import runtime_source
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_protos.errors import ConfigurationError
@@ -43,16 +43,17 @@ def kernels_of_all_calls(dialect: str) -> tuple[KernelSource, ...]:
     return tuple([source for kernel in kernels.values() for source in generate(kernel, dialect)])
 
 
-def make_c_pack(root: Path, machine: str, progress: Progress) -> Path:
-    """Makes the pack of C kernels below `root`, if it is not there yet. Returns its folder.
+def make_c_pack(roots: Sequence[Path], machine: str, progress: Progress) -> Path | None:
+    """Makes the pack of C kernels for a type of machines, which is this machine's.
 
-    `machine` is this machine's type. Raises ConfigurationError if there is no pack for such machines, or if this
-    machine has no C compiler; ServerFault if the compiler fails.
+    Returns the new pack's folder, below the last of `roots`; None if packs below `roots` hold all kernels already.
+    Raises ConfigurationError if there are no packs for such machines, or if this machine has no C compiler; ServerFault
+    if the compiler fails.
     """
     level = LEVELS.get(machine)
     if level is None:
         raise ConfigurationError(f"there are no packs of C kernels for {machine}, only for {', '.join(LEVELS)}")
-    runtime = KernelSource(RUNTIME_KEY, files("fusewire_kernels.devices").joinpath("runtime.c").read_text("utf-8"))
+    runtime = runtime_source()
     with TemporaryDirectory(prefix="fusewire-pack-") as folder:
         toolchain = find_compiler(Path(folder), level)
         if toolchain is None:
@@ -62,47 +63,46 @@ def make_c_pack(root: Path, machine: str, progress: Progress) -> Path:
             return compile_kernels(sources, toolchain)
 
         known = {runtime: compile_library(runtime.text, toolchain)}
-        return _made(root, "c", level, known, compile_some, progress)
+        return _made(roots, "c", level, known, compile_some, progress)
 
 
-def make_cuda_pack(root: Path, architecture: str, progress: Progress) -> Path:
-    """Makes the pack of CUDA kernels for an architecture such as "sm_90" below `root`, if it is not there yet.
+def make_cuda_pack(roots: Sequence[Path], architecture: str, progress: Progress) -> Path | None:
+    """Makes the pack of CUDA kernels for an architecture, such as "sm_90". Needs no device.
 
-    Needs no device. Returns the pack's folder. Raises ConfigurationError if NVRTC is not installed; ServerFault if it
-    fails.
+    Returns what `make_c_pack` returns. Raises ConfigurationError if NVRTC is not installed; ServerFault if it fails.
     """
     from fusewire_kernels.compile.cuda_compiler import CudaCompiler  # noqa: PLC0415 - needs NVRTC
 
     with TemporaryDirectory(prefix="fusewire-pack-") as folder:
         compiler = CudaCompiler(architecture, Path(folder))
-        return _made(root, "cuda", architecture, {}, lambda sources: compiler.compile(sources).paths, progress)
+        return _made(roots, "cuda", architecture, {}, lambda sources: compiler.compile(sources).paths, progress)
 
 
 def _made(
-    root: Path,
+    roots: Sequence[Path],
     dialect: str,
     target: str,
     known: dict[KernelSource, str],
     compile_some: _Compile,
     progress: Progress,
-) -> Path:
+) -> Path | None:
     sources = kernels_of_all_calls(dialect)
-    there = find_pack(dialect, target, [root])
+    there = find_pack(dialect, target, roots)
     if there is not None and there.find([*known, *sources]) is not None:
-        return there.folder
+        return None
     compiled = dict(known)
     at_once = _KERNELS_AT_ONCE[dialect]
     for first in range(0, len(sources), at_once):
         some = sources[first : first + at_once]
         compiled.update(zip(some, compile_some(some), strict=True))
         progress(first + len(some), len(sources))
-    return write_pack(root, dialect, target, compiled)
+    return write_pack(roots[-1], dialect, target, compiled)
 
 
 def main() -> None:
     """Makes the pack of C kernels. Ends with a message if it cannot be made."""
     try:
-        make_c_pack(Path(sys.argv[1]), platform.machine(), lambda done, of: None)
+        make_c_pack([Path(sys.argv[1])], platform.machine(), lambda done, of: None)
     except (ConfigurationError, OSError) as error:
         sys.exit(str(error))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.binary_cache import content_name, default_cache_folder, digest_of, is_whole
 from fusewire_kernels.compile.c_compiler import flags_for
 from fusewire_kernels.compile.cuda_compiler import options_for
+from fusewire_kernels.compile.processor import level_of
 from fusewire_kernels.plan.plan import KernelSource
 
 PACKAGE_FOLDER = Path(__file__).parent.parent / "packs"
@@ -30,26 +32,25 @@ log = logging.getLogger("fusewire.packs")
 
 
 class KernelPack:
-    """An open pack. `files` maps the digest of each kernel to the name of its file."""
+    """The kernels of one level or architecture. `files` maps the digest of each kernel to its file."""
 
-    def __init__(self, folder: Path, dialect: str, target: str, files: Mapping[str, str]) -> None:
-        self.folder = folder
-        self._identity = _identity(dialect, target)
+    def __init__(self, identity: str, files: Mapping[str, Path]) -> None:
+        self._identity = identity
         self._files = files
-        self._whole: dict[str, bool] = {}  # by name, whether a file has the content that its name tells
+        self._whole: dict[Path, bool] = {}  # whether a file has the content that its name tells
 
     def find(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
         """Returns the file that holds each kernel, or None if the pack lacks some kernel."""
-        names = [self._files.get(_kernel_digest(source.text, self._identity)) for source in sources]
-        found = tuple([str(self.folder / name) for name in names if name is not None and self._is_whole(name)])
-        return found if len(found) == len(names) else None
+        files = [self._files.get(_kernel_digest(source.text, self._identity)) for source in sources]
+        found = tuple([str(file) for file in files if file is not None and self._is_whole(file)])
+        return found if len(found) == len(files) else None
 
-    def _is_whole(self, name: str) -> bool:
-        known = self._whole.get(name)
+    def _is_whole(self, file: Path) -> bool:
+        known = self._whole.get(file)
         if known is None:
-            known = self._whole[name] = is_whole(self.folder / name)
+            known = self._whole[file] = is_whole(file)
             if not known:
-                log.warning("the file %s of the pack %s is damaged or missing", name, self.folder)
+                log.warning("%s is damaged or missing; `fusewire warm` makes it anew", file)
         return known
 
 
@@ -59,20 +60,32 @@ def pack_roots() -> tuple[Path, ...]:
 
 
 def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) -> KernelPack | None:
-    """Returns the first pack below `roots` for a level of processors or an architecture, or None if there is none.
+    """Returns the pack for a level of processors or an architecture, or None if there is none.
 
-    Without `roots` it looks below `pack_roots()`. A pack that cannot be read counts as absent.
+    Packs below several `roots` count as one, and one that cannot be read as none. Without `roots` it looks below
+    `pack_roots()`.
     """
-    for root in pack_roots() if roots is None else roots:
+    files: dict[str, Path] = {}
+    for root in reversed(pack_roots() if roots is None else roots):
         folder = root / name_of(dialect, target)
         try:
-            files = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-            return KernelPack(folder, dialect, target, {str(key): str(name) for key, name in files.items()})
+            index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+            files |= {digest: folder / name for digest, name in index.items()}
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, AttributeError) as error:
+        except (OSError, ValueError, AttributeError, TypeError) as error:
             log.warning("the pack %s cannot be used: %s", folder, error)
-    return None
+    return KernelPack(_identity(dialect, target), files) if files else None
+
+
+def find_c_pack() -> KernelPack | None:
+    """Returns the pack of C kernels for this machine's processor, or None if there is none that it can run."""
+    try:
+        cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    level = level_of(platform.machine(), cpuinfo)
+    return None if level is None else find_pack("c", level)
 
 
 def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSource, str]) -> Path:

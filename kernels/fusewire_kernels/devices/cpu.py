@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
+from fusewire_kernels.compile.kernel_pack import RUNTIME_KEY, KernelPack
 from fusewire_kernels.devices.base import (
     DEFAULT_ARENA_BYTES,
     UNBOUNDED_ROWS,
@@ -34,7 +35,7 @@ from fusewire_kernels.devices.base import (
 )
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
-from fusewire_kernels.plan.plan import Launch, Plan
+from fusewire_kernels.plan.plan import KernelSource, Launch, Plan
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 
 DEFAULT_CACHED_BYTES = 1 << 30
@@ -110,8 +111,9 @@ class CpuPlan:
 
 
 class CpuDevice:
-    """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.
+    """Implements `Device`. If there is neither a C compiler nor a pack, the device holds memory but loads no plans.
 
+    `pack` holds kernels that are compiled already, and the runtime that launches them.
     `memory_bytes` limits the blocks in use and the released blocks that the pool keeps, taken together. If it is None,
     the limit is the machine's memory. `cached_bytes` limits the blocks that the pool keeps. `arena_bytes` is the size
     of the reserved range. `why` tells people why this device was chosen.
@@ -124,6 +126,7 @@ class CpuDevice:
         arena_bytes: int = DEFAULT_ARENA_BYTES,
         cached_bytes: int = DEFAULT_CACHED_BYTES,
         why: str = "",
+        pack: KernelPack | None = None,
         find: Callable[[], Toolchain | None] = find_compiler,
     ) -> None:
         toolchain = find()
@@ -134,16 +137,17 @@ class CpuDevice:
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
         self._libraries = LoadedFiles(_load_library)
-        runtime = self._load_runtime(toolchain) if toolchain else None
+        runtime = _load_runtime(pack, toolchain)
         self._run = runtime.fw_run if runtime else None
         self._run_loop = runtime.fw_run_loop if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
-            dialect="c" if toolchain else None,
+            dialect="c" if runtime else None,
             architecture=platform.machine(),
             memory_bytes=limit_bytes,
-            detail="; ".join(filter(None, (why, _detail(toolchain)))),
+            detail="; ".join(filter(None, (why, _detail(toolchain, pack)))),
+            has_compiler=toolchain is not None,
         )
 
     @property
@@ -252,14 +256,24 @@ class CpuDevice:
         for library in self._libraries.take_unheld():
             _unload_library(library)
 
-    def _load_runtime(self, toolchain: Toolchain) -> Any:
-        text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
-        runtime = _load_library(compile_library(text, toolchain))
-        address, count = ctypes.c_void_p, ctypes.c_int64
-        runtime.fw_run.restype = runtime.fw_run_loop.restype = None
-        runtime.fw_run.argtypes = (address, count, address, count, count)
-        runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
-        return runtime
+
+def runtime_source() -> KernelSource:
+    """Returns the source of what launches kernels. It is complete: no prelude comes before it."""
+    return KernelSource(RUNTIME_KEY, files(__package__).joinpath("runtime.c").read_text(encoding="utf-8"))
+
+
+def _load_runtime(pack: KernelPack | None, toolchain: Toolchain | None) -> Any:
+    """Loads what launches kernels, from the pack or compiled now. Returns None if there is neither."""
+    source = runtime_source()
+    found = pack.find([source]) if pack else None
+    if found is None and toolchain is None:
+        return None
+    runtime = _load_library(found[0] if found else compile_library(source.text, toolchain))
+    address, count = ctypes.c_void_p, ctypes.c_int64
+    runtime.fw_run.restype = runtime.fw_run_loop.restype = None
+    runtime.fw_run.argtypes = (address, count, address, count, count)
+    runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
+    return runtime
 
 
 def _load_library(path: str) -> ctypes.CDLL:
@@ -320,8 +334,11 @@ def _reserve(size_bytes: int) -> mmap.mmap:
         raise ConfigurationError(f"device.arena_bytes = {size_bytes} cannot be reserved: {error}") from error
 
 
-def _detail(toolchain: Toolchain | None) -> str:
-    return toolchain.version.splitlines()[-1] if toolchain else "no C compiler found: NumPy runs programs op by op"
+def _detail(toolchain: Toolchain | None, pack: KernelPack | None) -> str:
+    if toolchain is not None:
+        return toolchain.version.splitlines()[-1]
+    runner = "kernels that came with Fusewire run" if pack else "no kernels came with Fusewire either: NumPy runs"
+    return f"no C compiler found; {runner} programs op by op"
 
 
 def _physical_memory_bytes() -> int:

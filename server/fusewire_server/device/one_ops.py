@@ -1,7 +1,8 @@
 """Keeps what computes each call of one op: the call's loaded plan, or its NumPy twin. Device thread.
 
 A call's plan is made here, because that takes less time than asking another process. Its kernels are compiled files
-that lie on disk. If some are missing, the planner has them compiled, and `add` brings the plan.
+that lie on disk. If some are missing, the planner has them compiled, and `add` brings the plan. On a server without a
+compiler the NumPy twin computes such a call.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class OneOps:
         self._find_kernels = find_kernels
         self._most_calls = most_calls
         self._dialect = device.info.dialect
+        self._has_compiler = device.info.has_compiler
         self._known: OrderedDict[OneOpCall, OneOp | str] = OrderedDict()  # a text says why there are no kernels
 
     def find(self, call: OneOpCall) -> OneOp | str | None:
@@ -111,7 +113,10 @@ class OneOps:
     def _new(self, call: OneOpCall) -> OneOp | None:
         if self._dialect is None or (self._dialect == "c" and has_same_bits(call)):
             return TwinOp(twin_of(call))
-        return None if len(call.operands) > _MOST_OPERANDS else self._planned(call, self._dialect)
+        planned = None if len(call.operands) > _MOST_OPERANDS else self._planned(call, self._dialect)
+        if planned is None and self._dialect == "c" and not self._has_compiler:
+            return TwinOp(twin_of(call))
+        return planned
 
     def _planned(self, call: OneOpCall, dialect: str) -> OneOp | None:
         plan = build_plan(call.program(), dialect, most_rows=1)
