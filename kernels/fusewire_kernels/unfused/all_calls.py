@@ -27,6 +27,7 @@ MOST_BROADCAST_RANK = 4  # loops, after neighbouring axes along which the same o
 _SHORT = (1, 2)
 # Lengths of reductions in chunks: without a rest, with a rest of one element, and with a longer one.
 _LONG = (68 * CHUNK, 68 * CHUNK + 1, 68 * CHUNK + 2)
+_WHOLE = 5  # the length of axes of which two elements are taken, one or two apart
 _ATTRIBUTES = {AttributeKind.INTEGER: 1, AttributeKind.FLOAT: 1.0}  # kernels take numbers as arguments
 
 
@@ -135,7 +136,7 @@ def _views(dtype: DType) -> Iterator[OneOpCall]:
         repeated = tuple([1 if (rank - axis) % 2 else 2 for axis in range(rank)])
         yield _call("broadcast_to", (dtype,), (repeated,), ((2,) * rank,))
         for step in (1, 2):
-            yield _call("slice", (dtype,), ((4,) * rank,), _part(rank, step))
+            yield _call("slice", (dtype,), ((_WHOLE,) * rank,), _part(rank, step))
 
 
 def _concatenations(dtype: DType) -> Iterator[OneOpCall]:
@@ -148,16 +149,16 @@ def _concatenations(dtype: DType) -> Iterator[OneOpCall]:
 
 def _assignments(dtype: DType) -> Iterator[OneOpCall]:
     """Yields assignments to a part of an array, of values that move or repeat along the last loop."""
-    yield _call("assign_slice", (dtype, dtype), ((4,), ()), ((0,), (1,), (1,), ()))
+    yield _call("assign_slice", (dtype, dtype), ((_WHOLE,), ()), ((0,), (1,), (1,), ()))
     for rank in range(1, MAX_RANK + 1):
         for step in (1, 2):
             for last in _SHORT:
                 value = (*((2,) * (rank - 1)), last)
-                yield _call("assign_slice", (dtype, dtype), ((4,) * rank, value), _part(rank, step))
+                yield _call("assign_slice", (dtype, dtype), ((_WHOLE,) * rank, value), _part(rank, step))
 
 
 def _part(rank: int, step: int) -> Attributes:
-    """Returns the region of two elements along each axis of four, which no two loops have merged."""
+    """Returns the region of two elements along each axis, in which no two loops are merged."""
     axes = tuple(range(rank))
     return axes, (2,) * rank, (*((1,) * (rank - 1)), step)[:rank], ()
 
@@ -174,8 +175,8 @@ def _creations(dtype: DType) -> Iterator[OneOpCall]:
         yield _call("full", (dtype,), ((),), ((length,), dtype.code))
         yield _call("arange", (dtype, dtype), ((), ()), (length, dtype.code))
         yield _call("linspace", (dtypes.float64, dtypes.float64), ((), ()), (length, dtype.code))
-    for rows, columns in product(_SHORT, repeat=2):
-        yield _call("eye", (), (), (rows, columns, 0, dtype.code))
+    for rows, columns, diagonal in product(_SHORT, _SHORT, (0, 1)):  # along an axis of length 1 the place is 0, too
+        yield _call("eye", (), (), (rows, columns, diagonal, dtype.code))
 
 
 def _call(name: str, given: Sequence[DType], shapes: Sequence[Shape], attributes: Attributes = ()) -> OneOpCall:
