@@ -43,6 +43,15 @@ SESSION: dict[str, Any] = {
     "unread_bytes": 0,
     "idle_s": 0.25,
 }
+KERNEL_WAITS: dict[str, Any] = {
+    "kernels": 5,
+    "sessions": 3,
+    "oldest_s": 90.0,
+    "oldest": [
+        {"op": "max", "waiting_sessions": 2, "sessions": ["0123456789ab"], "waited_s": 90.0, "refusal": "no space"},
+        {"op": "exp", "waiting_sessions": 1, "sessions": ["0123456789ab"], "waited_s": 0.25, "refusal": ""},
+    ],
+}
 TOKEN = "id.secret"  # noqa: S105 - of a server that lives for one test
 
 

@@ -65,6 +65,7 @@ def as_json(activity: Activity) -> dict[str, Any]:
         {"session": each.session["session"], "tenant": each.session["tenant"]}
         | {"ops_per_s": each.ops_per_s, "device_share": each.device_share}
         | {name: each.session[name] for name in ("client", "in_flight_ops", "live_bytes", "state")}
+        | {"waits_for": each.session.get("waits_for", [])}
         for each in activity.sessions
     ]
     return told

@@ -69,6 +69,7 @@ def session_text(one: dict[str, Any]) -> str:
             ("tenant", one["tenant"]),
             ("client", f"{one['client']} at {one['peer']}"),
             ("work", f"{one['ops']:,} ops in {one['segments']:,} segments, {one['in_flight_ops']:,} ops in flight"),
+            ("waits for", ", ".join(f"the kernel of {op}" for op in one.get("waits_for", ())) or "no kernel"),
             ("memory", f"{one['live_handles']:,} arrays, {size(one['live_bytes'])}"),
             ("traffic", f"{size(one['received_bytes'])} in, {size(one['sent_bytes'])} out"),
             ("unread", size(one["unread_bytes"])),

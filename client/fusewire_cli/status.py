@@ -9,6 +9,7 @@ from typing import Any
 from fusewire._recording.implementation import RECORDER
 from fusewire._transport.inspection import checked_answer, inspect
 from fusewire_cli.text import properties, size
+from fusewire_cli.waits import waits_of
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -27,6 +28,7 @@ def status_text(stats: dict[str, Any]) -> str:
         (
             ("server", f"{stats['version']}, instance {stats['instance'][:12]}, since {stats['started_at']}"),
             ("state", state_of(stats)),
+            ("rows", "; ".join(waits_of(stats)) or "wait for no kernel"),
             ("device", f"{backend['name']}: {backend['device']} {backend['detail']}"),
             ("sessions", stats["sessions"]),
             ("programs", stats["programs"]),

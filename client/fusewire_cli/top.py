@@ -18,6 +18,7 @@ from fusewire._transport.inspection import checked_answer, inspect, inspect_all
 from fusewire_cli.activity import Activity, Look, SessionActivity, activity_between, as_json
 from fusewire_cli.status import state_of
 from fusewire_cli.text import harmless, rate, size
+from fusewire_cli.waits import waits_of
 from fusewire_protos.errors import ServerFault
 
 _MOST_SESSIONS = 200  # that are shown: those for which the device works most
@@ -80,6 +81,7 @@ def _heading(activity: Activity, address: str) -> Iterator[Text]:
             f"in {size(activity.received_bytes_per_s)}/s",
             f"out {size(activity.sent_bytes_per_s)}/s",
         ),
+        *[(line,) for line in waits_of(stats)],
     )
     for line in lines:
         yield Text("  ".join(harmless(part) for part in line if part))
@@ -91,11 +93,14 @@ def _sessions(shown: tuple[SessionActivity, ...]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("ops", "in flight", "memory", "device"):
         table.add_column(name, justify="right", no_wrap=True)
+    if any(each.session.get("waits_for") for each in shown):
+        table.add_column("waits for kernels of")
     for each in shown:
         session = each.session
         names = (session["session"], session["tenant"], session["client"])
         figures = (rate(each.ops_per_s), f"{session['in_flight_ops']:,}", size(session["live_bytes"]))
-        cells = (*names, *figures, f"{each.device_share:.0%}")
+        waits_for = ", ".join(session.get("waits_for", ()))  # older servers do not tell
+        cells = (*names, *figures, f"{each.device_share:.0%}", *([waits_for] if waits_for else []))
         table.add_row(*(Text(harmless(cell)) for cell in cells), style="dim" if each.ops_per_s == 0 else "")
     return table
 

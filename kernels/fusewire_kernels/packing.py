@@ -17,7 +17,7 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile.c_compiler import compile_kernels, compile_library, find_compiler
 from fusewire_kernels.compile.kernel_pack import find_pack, write_pack
 from fusewire_kernels.compile.processor import LEVELS
-from fusewire_kernels.devices.cpu import runtime_source
+from fusewire_kernels.devices.cpu import RUNTIME_FUNCTIONS, runtime_source
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_protos.errors import ConfigurationError
@@ -55,14 +55,14 @@ def make_c_pack(roots: Sequence[Path], machine: str, progress: Progress) -> Path
         raise ConfigurationError(f"there are no packs of C kernels for {machine}, only for {', '.join(LEVELS)}")
     runtime = runtime_source()
     with TemporaryDirectory(prefix="fusewire-pack-") as folder:
-        toolchain = find_compiler(Path(folder), level)
+        toolchain = find_compiler(Path(folder), level=level)
         if toolchain is None:
             raise ConfigurationError("a pack of C kernels is compiled by a C compiler, and there is none")
 
         def compile_some(sources: Sequence[KernelSource]) -> Sequence[str]:
             return compile_kernels(sources, toolchain)
 
-        known = {runtime: compile_library(runtime.text, toolchain)}
+        known = {runtime: compile_library(runtime.text, RUNTIME_FUNCTIONS, toolchain)}
         return _made(roots, "c", level, known, compile_some, progress)
 
 

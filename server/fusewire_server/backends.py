@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 
+from fusewire_kernels.compile.binary_cache import check_writers, default_cache_folder
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.compile.kernel_pack import find_c_pack, find_pack
 from fusewire_kernels.devices.base import Device
@@ -32,14 +33,19 @@ def choose_device(config: DeviceConfig) -> Device:
 
 
 def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings | None:
-    """What the planner needs to know; None where nothing can be compiled."""
-    if device.info.dialect is None or not device.info.has_compiler:
-        log.warning("no compiler: every program runs op by op")
+    """What the planner needs to know; None where nothing can be compiled.
+
+    Raises ConfigurationError if others may write the folder of compiled kernels.
+    """
+    info = device.info
+    if info.dialect is None or not info.has_compiler:
+        log.warning("nothing can be compiled, so every program runs op by op: %s", info.detail)
         return None
+    check_writers(default_cache_folder())
     processors = os.cpu_count() or 1
     return PlannerSettings(
-        device.info.dialect,
-        device.info.architecture,
+        info.dialect,
+        info.architecture,
         config.deadline_s,
         config.memory_bytes,
         urgent_workers=urgent_workers(processors),
@@ -53,10 +59,12 @@ def kernel_finder(device: Device) -> FindKernels | None:
     if info.dialect is None:
         return None
     pack = find_c_pack() if info.dialect == "c" else find_pack(info.dialect, info.architecture)
-    finders = [] if pack is None else [pack.find]
+    finders: list[FindKernels] = [] if pack is None else [pack.find]
     if info.has_compiler:
         try:
-            finders.append(compiler_of(info.dialect, info.architecture).find)
+            find_cached = compiler_of(info.dialect, info.architecture).find
+            find_cached(())  # looks for the compiler, which names the folder of what it has compiled
+            finders.append(find_cached)
         except (ConfigurationError, ServerFault) as reason:
             log.warning("kernels that were compiled before are not looked for: %s", reason)
 

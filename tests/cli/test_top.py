@@ -17,7 +17,7 @@ from fusewire_cli.activity import Activity, Look, activity_between
 from fusewire_cli.main import main
 from fusewire_cli.top import screen_of, views
 from fusewire_protos.errors import ServerFault, Unauthenticated
-from tests.inspected import SESSION, STATS, Inspected
+from tests.inspected import KERNEL_WAITS, SESSION, STATS, Inspected
 
 
 def shown(activity: Activity) -> str:
@@ -43,6 +43,17 @@ def test_the_server_and_its_sessions_are_shown() -> None:
     assert load == "memory 3.0 MiB live, 2.0 GiB peak  in 1.0 KiB/s  out 2 bytes/s"
     assert columns.split() == ["session", "tenant", "client", "ops", "in", "flight", "memory", "device"]
     assert row.split() == ["0123456789ab", "lab", "fusewire-python", "0.1.0", "3.0", "k/s", "200", "4.0", "KiB", "50%"]
+
+
+def test_what_sessions_wait_for_is_shown() -> None:
+    idle = SESSION | {"session": "ba9876543210", "device_ns": 0}
+    stats = STATS | {"kernel_waits": KERNEL_WAITS}
+    look = Look(0.0, stats, [SESSION | {"waits_for": ["max", "exp"]}, idle])
+    lines = [line.rstrip() for line in shown(activity_between(look, look._replace(at_s=2.0))).splitlines()]
+    assert lines[4] == "waits for the kernel of max, 1.5 min, 2 sessions: no space"
+    (heading,) = [line for line in lines if line.startswith("session")]
+    assert heading.endswith("waits for kernels of")
+    assert [line.endswith("max, exp") for line in lines if line.startswith(("0123456789ab", "ba98"))] == [True, False]
 
 
 def test_a_terminal_is_not_commanded_by_names() -> None:

@@ -106,7 +106,7 @@ def test_there_is_no_pack_for_other_machines(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("two_calls")
 def test_a_pack_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "find_compiler", lambda folder, level: None)
+    monkeypatch.setattr(packing, "find_compiler", lambda *_, **__: None)
     with pytest.raises(ConfigurationError, match="there is none"):
         make_c_pack([tmp_path], "x86_64", _Progress())
 
@@ -157,7 +157,7 @@ def test_packed_kernels_give_the_bytes_of_native_ones(
     native: Toolchain, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CC")
-    packed = find_compiler(tmp_path / "packed", level)
+    packed = find_compiler(tmp_path / "packed", level=level)
     assert packed is not None
     calls = [*_sampled()]
     results = [[*_results(calls, toolchain)] for toolchain in (packed, native)]

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.credit import NO_WORK
-from fusewire_protos.ops import dtypes
+from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.programs.program import build
+from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.device.device_thread import DeviceThread
+from fusewire_server.device.iteration import Iteration
+from fusewire_server.device.memory import Temporaries
 from fusewire_server.device.orders import Lasts, Order, Ran, Report, Run, Submission, Write
+from fusewire_server.device.unfused_program import UnfusedProgram
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from tests.patience import HANGS_S
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op, session
 
-DEADLINE_S = 10.0
+DEADLINE_S = HANGS_S
+_AT_ONCE_NS = 0  # the end of a slice that has no time
 SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
 
 
@@ -34,7 +39,10 @@ class UntimedQueue(queue.SimpleQueue[Sequence[Order] | None]):
 
 @dataclass
 class World:
-    """A device thread whose rows at tier 0 do nothing until `gate`, or that of their session, is open."""
+    """A device thread whose rows at tier 0 stand behind their first op until `gate`, or that of their session, is open.
+
+    They do so once `iteration` replaces the class of iterations.
+    """
 
     device: NullDevice
     gate: threading.Event = field(default_factory=threading.Event)
@@ -44,25 +52,19 @@ class World:
     reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
 
     def __post_init__(self) -> None:
-        self.thread = DeviceThread(self.device, self.reports.put)
+        self.thread = DeviceThread(self.device, no_kernels, self.reports.put)
         self.thread._orders = UntimedQueue()
-        self.tier0 = entry_of(chain())
+        self.tier0 = entry_of(chain(["negative", "negative"]))
         self.tier1 = entry_of(chain())
         plan = build_plan(self.tier1.program, "c")
         self.tier1.loaded = self.device.load(plan, ())
         self.tier1.slot_layout = SlotLayout(plan)
 
-    def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
+    def iteration(
+        self, temporaries: Temporaries, unfused: UnfusedProgram, row: Row, skipped: frozenset[int]
+    ) -> Iteration:
         self.rows_begun.append(row)
-        return self._until(self.gates.get(row.session, self.gate))
-
-    def prepare(self, *_: object) -> Generator[None, None, None]:
-        return self._until(self.gate)
-
-    def _until(self, gate: threading.Event) -> Generator[None, None, None]:
-        self.begun.set()
-        while not gate.is_set():
-            yield
+        return _GatedIteration(self, temporaries, unfused, row, skipped)
 
     def run(self, number: int, *sessions: Session, released: tuple[Value, ...] = ()) -> list[Row]:
         """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
@@ -73,15 +75,16 @@ class World:
         return self._run(number, self.tier0, sessions, ())
 
     def run_without_inputs(self, number: int, size_bytes: int, one: Session) -> Row:
-        """A run at tier 0 of one row, whose result and whose intermediate values take so much each."""
-        spec = Spec(dtypes.float32, (size_bytes // 4,))
-        entry = entry_of(build([spec], [], [op("negative", 0)], (0,)))
-        row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY)], (), (), 0)
+        """A run at tier 0 of one row, whose result takes so much, and whose only temporary takes as much."""
+        made = ProgramOp(catalogue.BY_NAME["eye"], (), (1, size_bytes // 4, 0, dtypes.float32.code))
+        entry = entry_of(build([], [], [made, op("negative", 0)], (1,)))
+        spec = entry.program.result_spec(1)
+        row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY, op_index=1)], (), (), 0)
         self.thread.order(Run(number, Submission(entry, None, (row,), ((),), ())))
         return row
 
     def begin_run(self, number: int, size_bytes: int) -> Row:
-        """Such a run, which has begun when this returns; it ends when the gate of its session is opened."""
+        """Such a run, which holds its temporary when this returns; it ends when the gate of its session is opened."""
         one = session(str(number))
         self.gates[one] = threading.Event()
         self.begun.clear()
@@ -96,7 +99,7 @@ class World:
         sessions: Sequence[Session],
         released: tuple[Value, ...],
     ) -> list[Row]:
-        rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
+        rows = [Row(one, entry, 1, [self.value()], [_result()], (), (), 0) for one in sessions]
         submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
         self.thread.order(Run(number, submission))
         return rows
@@ -117,6 +120,31 @@ class World:
         reports = [self.next_report() for _ in range(count)]
         assert all(isinstance(report, Ran) and not report.failed for report in reports), reports
         return [report.number for report in reports if isinstance(report, Ran)]
+
+
+class _GatedIteration(Iteration):
+    """Runs its first step, and then waits for its gate with what it holds."""
+
+    def __init__(
+        self, world: World, temporaries: Temporaries, unfused: UnfusedProgram, row: Row, skipped: frozenset[int]
+    ) -> None:
+        super().__init__(temporaries, unfused, row, skipped)
+        self._begun = world.begun
+        self._gate = world.gates.get(row.session, world.gate)
+
+    def go_on(self, until_ns: int) -> bool:
+        if self.op_index == 0:
+            super().go_on(_AT_ONCE_NS)
+            self._begun.set()
+        return self._gate.is_set() and super().go_on(until_ns)
+
+
+def no_kernels(_: object) -> None:
+    """Finds no compiled kernels."""
+
+
+def _result() -> Value:
+    return Value(2, VECTOR, ValueState.READY, op_index=1)
 
 
 def write(size_bytes: int, owner: Session) -> Write:

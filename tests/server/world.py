@@ -15,21 +15,25 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.programs.codec import decode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
+from fusewire_server.device.orders import Lacks
 from fusewire_server.engine.engine import Engine
 from fusewire_server.planning.planner import Planned, Planner, PlannerSettings, PlanRequest
 from fusewire_server.scheduling.turns import Owner
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
-from tests.server.parts import addition, chain, new, pair, segment, upload
+from tests.patience import HANGS_S
+from tests.server.parts import VECTOR, addition, chain, new, pair, segment, upload
 
-DEADLINE_S = 10.0
+DEADLINE_S = HANGS_S
 UNHURRIED_NS = 10**12  # whatever else the machine does: a client's frame is applied when it has been sent
 NEGATE, ADD, PAIR = 1, 2, 3
 PROGRAMS: dict[int, Program] = {NEGATE: chain(), ADD: addition(), PAIR: pair()}
@@ -224,6 +228,13 @@ async def world(
 
 def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
+
+
+async def lack_exp(here: World, *clients: Client) -> None:
+    """The device reports that rows of these clients wait for the kernel of an exponential."""
+    call = OneOpCall(BY_NAME["exp"], (VECTOR,), ())
+    here.engine._take_report(Lacks(frozenset([call]), frozenset([client.session for client in clients])))
+    await until(lambda: here.engine.kernel_waits)
 
 
 async def load(here: World, client: Client) -> None:

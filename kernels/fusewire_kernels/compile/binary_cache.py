@@ -8,6 +8,8 @@ The name of a compiled file contains the digest of the file's content. Before a 
 checks the digest. So the cache recognises and removes a file that a power failure cut short. The kernels of a removed
 file are compiled again.
 
+Whoever may write the folder chooses the code that the server runs. So a folder that others may write is not used.
+
 There are two settings, which are environment variables:
 
 - FUSEWIRE_CACHE_DIR: the folder. The default is ~/.cache/fusewire.
@@ -30,12 +32,14 @@ from typing import NamedTuple
 from fusewire_kernels.compile.cache_eviction import ENTRY_PREFIX, PART_PREFIX, UNIT_PREFIX, is_due, tidy
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.file_rights import others_who_may_write
 
 WORKER_PREFIX = "worker-"  # the temporary folder of a worker process
 CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 BYTES_VARIABLE = "FUSEWIRE_CACHE_BYTES"
 _USUAL_FOLDER = "~/.cache/fusewire"
 _USUAL_BYTES = 1 << 30
+_SUPERUSER = 0
 
 
 class Compiled(NamedTuple):
@@ -69,7 +73,7 @@ class BinaryCache:
     Machine code depends on the source and on other things, such as the compiler's version and options. `identity`
     describes these other things.
 
-    Every method raises ConfigurationError if the folder cannot be used.
+    Every method raises ConfigurationError if the folder cannot be used, or if others may write it.
     """
 
     folder: Path
@@ -146,6 +150,7 @@ class BinaryCache:
     @contextmanager
     def _usable(self) -> Iterator[None]:
         try:
+            check_writers(self.folder)
             yield
         except OSError as error:
             raise ConfigurationError(
@@ -190,6 +195,21 @@ def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) ->
 def default_cache_folder() -> Path:
     """Returns the folder that FUSEWIRE_CACHE_DIR names, or ~/.cache/fusewire if the variable is not set."""
     return Path(os.environ.get(CACHE_VARIABLE) or _USUAL_FOLDER).expanduser()
+
+
+def check_writers(folder: Path) -> None:
+    """Raises ConfigurationError if others than this user and the superuser may write the folder, if it exists."""
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return
+    others = others_who_may_write(status)
+    if others:
+        remedy = f"run chmod go-w {folder}, or set {CACHE_VARIABLE} to another folder"
+        raise ConfigurationError(f"{others} may write {folder}, where compiled kernels are kept: {remedy}")
+    if status.st_uid not in {_SUPERUSER, os.geteuid()}:
+        remedy = f"set {CACHE_VARIABLE} to a folder of your own"
+        raise ConfigurationError(f"another user owns {folder}, where compiled kernels are kept: {remedy}")
 
 
 def digest_of(data: bytes) -> str:

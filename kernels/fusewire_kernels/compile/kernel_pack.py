@@ -18,7 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.compile.binary_cache import content_name, default_cache_folder, digest_of, is_whole
+from fusewire_kernels.compile.binary_cache import (
+    check_writers,
+    content_name,
+    default_cache_folder,
+    digest_of,
+    is_whole,
+)
 from fusewire_kernels.compile.c_compiler import flags_for
 from fusewire_kernels.compile.cuda_compiler import options_for
 from fusewire_kernels.compile.processor import level_of
@@ -55,7 +61,11 @@ class KernelPack:
 
 
 def pack_roots() -> tuple[Path, ...]:
-    """Returns the folders that may hold packs: that of the package, then that of the cache."""
+    """Returns the folders that may hold packs: that of the package, then that of the cache.
+
+    Raises ConfigurationError if others may write the cache.
+    """
+    check_writers(default_cache_folder())
     return PACKAGE_FOLDER, default_cache_folder() / "packs"
 
 
@@ -63,7 +73,7 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
     """Returns the pack for a level of processors or an architecture, or None if there is none.
 
     Packs below several `roots` count as one, and one that cannot be read as none. Without `roots` it looks below
-    `pack_roots()`.
+    `pack_roots()`, and raises what that does.
     """
     files: dict[str, Path] = {}
     for root in reversed(pack_roots() if roots is None else roots):

@@ -36,9 +36,11 @@ from fusewire_kernels.devices.base import (
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan.plan import KernelSource, Launch, Plan
-from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault, bounded_text
 
 DEFAULT_CACHED_BYTES = 1 << 30
+RUNTIME_FUNCTIONS = (RUNTIME_KEY, "fw_run_loop")
+_WITHOUT_COMPILER = "NumPy runs programs op by op"
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
@@ -111,7 +113,7 @@ class CpuPlan:
 
 
 class CpuDevice:
-    """Implements `Device`. If there is neither a C compiler nor a pack, the device holds memory but loads no plans.
+    """Implements `Device`. If there is neither a C compiler that works nor a pack, the device only holds memory.
 
     `pack` holds kernels that are compiled already, and the runtime that launches them.
     `memory_bytes` limits the blocks in use and the released blocks that the pool keeps, taken together. If it is None,
@@ -137,7 +139,7 @@ class CpuDevice:
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
         self._libraries = LoadedFiles(_load_library)
-        runtime = _load_runtime(pack, toolchain)
+        runtime, detail = _start_runtime(toolchain, pack)
         self._run = runtime.fw_run if runtime else None
         self._run_loop = runtime.fw_run_loop if runtime else None
         self._info = DeviceInfo(
@@ -146,8 +148,8 @@ class CpuDevice:
             dialect="c" if runtime else None,
             architecture=platform.machine(),
             memory_bytes=limit_bytes,
-            detail="; ".join(filter(None, (why, _detail(toolchain, pack)))),
-            has_compiler=toolchain is not None,
+            detail="; ".join(filter(None, (why, detail))),
+            has_compiler=runtime is not None and toolchain is not None,
         )
 
     @property
@@ -262,18 +264,23 @@ def runtime_source() -> KernelSource:
     return KernelSource(RUNTIME_KEY, files(__package__).joinpath("runtime.c").read_text(encoding="utf-8"))
 
 
-def _load_runtime(pack: KernelPack | None, toolchain: Toolchain | None) -> Any:
-    """Loads what launches kernels, from the pack or compiled now. Returns None if there is neither."""
+def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tuple[Any, str]:
+    """Returns the library that runs plans, and what compiles them. If that does not work, returns None, and why."""
     source = runtime_source()
-    found = pack.find([source]) if pack else None
-    if found is None and toolchain is None:
-        return None
-    runtime = _load_library(found[0] if found else compile_library(source.text, toolchain))
+    packed = pack.find([source]) if pack else None
+    if packed is None and toolchain is None:
+        return None, f"no C compiler found: {_WITHOUT_COMPILER}"
+    try:
+        runtime = _load_library(packed[0] if packed else compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+    except ServerFault as fault:
+        return None, f"{toolchain.compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
     address, count = ctypes.c_void_p, ctypes.c_int64
     runtime.fw_run.restype = runtime.fw_run_loop.restype = None
     runtime.fw_run.argtypes = (address, count, address, count, count)
     runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
-    return runtime
+    if toolchain is None:
+        return runtime, "no C compiler found: kernels that came with Fusewire run programs op by op"
+    return runtime, toolchain.version.splitlines()[-1]
 
 
 def _load_library(path: str) -> ctypes.CDLL:
@@ -332,13 +339,6 @@ def _reserve(size_bytes: int) -> mmap.mmap:
         return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     except OSError as error:
         raise ConfigurationError(f"device.arena_bytes = {size_bytes} cannot be reserved: {error}") from error
-
-
-def _detail(toolchain: Toolchain | None, pack: KernelPack | None) -> str:
-    if toolchain is not None:
-        return toolchain.version.splitlines()[-1]
-    runner = "kernels that came with Fusewire run" if pack else "no kernels came with Fusewire either: NumPy runs"
-    return f"no C compiler found; {runner} programs op by op"
 
 
 def _physical_memory_bytes() -> int:

@@ -157,7 +157,7 @@ class DeviceThread:
         else:
             self._executor.act(order)
         if isinstance(order, Load | NoKernel):
-            self._look_for_kernels_again()
+            self._look_for_kernels_again(order)
         used_ns = time.perf_counter_ns() - began_ns
         self._shares.overtaken(used_ns)
         self.busy_ns += used_ns
@@ -185,11 +185,14 @@ class DeviceThread:
         assert isinstance(order, Read), "only runs and reads go in slices"
         return SlicedRead(self._device, order)
 
-    def _look_for_kernels_again(self) -> None:
-        """Has the runs that lacked kernels go on, because some kernels have come, or will never come."""
+    def _look_for_kernels_again(self, news: Load | NoKernel) -> None:
+        """Has those runs go on that lacked only these kernels, which have come or will never come."""
         lacking, self._lacking = self._lacking, []
         for run in lacking:
-            self._turns.add(run.tenant, run)
+            if run.goes_on_after(news):
+                self._turns.add(run.tenant, run)
+            else:
+                self._lacking.append(run)
 
     def _take_turns(self) -> None:
         """Runs unfinished orders, slice by slice, for as long as their turn lasts."""
@@ -242,8 +245,9 @@ class DeviceThread:
         Rows that lack kernels fail, because nobody brings these any more.
         """
         while not self._unfinished.is_empty:
-            for run in self._lacking:
+            lacking, self._lacking = self._lacking, []
+            for run in lacking:
                 run.give_up()
-            self._look_for_kernels_again()
+                self._turns.add(run.tenant, run)
             self._take_turn()
             time.sleep(PAUSE_S)

@@ -39,10 +39,14 @@ class Iteration:
         # Results of an array that a loop changes in place would be written over an input: they replace it at the end.
         self._replacing = {index for index, value in self._output_of.items() if _block(value).address in read}
         self._blocks: dict[int, Block] = {}  # of results that are not live, or that replace an input
-        self._constants_address = self._put_numbers()
+        self._has_numbers = not (program.scalars or unfused.constants)  # once some op needs them
+        self._constants_address = _NO_ADDRESS
         self._index = 0  # of the op that is next, or under way
         self._starts = 0  # slice starts of the ops before it
         self._steps_done = 0  # of that op
+        self._pieces_done = 0  # of that step
+        self._result = _NO_ADDRESS  # of that step
+        self._arena: Block | None = None  # of that step
         self._locals: list[int] = []  # addresses of that op's values
         self._inner: dict[int, Block] = {}  # blocks of them, by number
 
@@ -59,8 +63,7 @@ class Iteration:
             if self._index not in self._skipped:
                 self._begin_op(kind)
                 while self._steps_done < len(kind.steps):
-                    self._run_step(*kind.steps[self._steps_done], is_last=self._steps_done + 1 == len(kind.steps))
-                    self._steps_done += 1
+                    self._run_piece(*kind.steps[self._steps_done], is_last=self._steps_done + 1 == len(kind.steps))
                     if time.perf_counter_ns() >= until_ns and self._steps_done < len(kind.steps):
                         return False
             self._end_op(kind)
@@ -70,22 +73,38 @@ class Iteration:
         return True
 
     def _begin_op(self, kind: OpKind) -> None:
-        if self._steps_done == 0:
+        if self._steps_done == self._pieces_done == 0:
+            operands = self._unfused.program.operands[self._index]
+            if not self._has_numbers and (kind.constants or any(map(self._is_scalar, operands))):
+                self._put_numbers()
             first = self._constants_address + kind.first_constant * NUMBER_BYTES
             constants = [first + number * NUMBER_BYTES for number in range(kind.constants)]
-            operands = self._unfused.program.operands[self._index]
             self._locals = [*[self._addresses[operand] for operand in operands], *constants]
 
-    def _run_step(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
-        result = self._address_of_result(step, is_last=is_last)
-        arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
+    def _run_piece(self, step: Step, one_op: OneOp, *, is_last: bool) -> None:
+        """Runs a piece of a step, mostly the only one."""
+        if self._pieces_done == 0:
+            self._result = self._address_of_result(step, is_last=is_last)
+            self._arena = self._temporaries.allocate(one_op.arena_bytes) if one_op.arena_bytes else None
         operands = [self._locals[number] for number in step.operands]
-        starts = self._row.starts[self._starts :] if step.call.op.has_region else ()
-        one_op.run(operands, result, _NO_ADDRESS if arena is None else arena.address, starts)
-        self._locals.append(result)
-        for block in [arena, *[self._inner.pop(number) for number in step.dying]]:
+        arena = _NO_ADDRESS if self._arena is None else self._arena.address
+        starts = self._starts_of_op() if step.call.op.has_region else ()
+        one_op.run(self._pieces_done, operands, self._result, arena, starts)
+        self._pieces_done += 1
+        if self._pieces_done == one_op.pieces:
+            self._end_step(step)
+
+    def _end_step(self, step: Step) -> None:
+        self._locals.append(self._result)
+        for block in [self._arena, *[self._inner.pop(number) for number in step.dying]]:
             if block is not None:
                 self._temporaries.give_back(block)
+        self._steps_done += 1
+        self._pieces_done = 0
+
+    def _starts_of_op(self) -> tuple[int, ...]:
+        end = self._starts + self._unfused.kinds[self._index].starts
+        return self._row.starts[self._starts : end]
 
     def _address_of_result(self, step: Step, *, is_last: bool) -> int:
         if is_last and self._index in self._output_of and self._index not in self._replacing:
@@ -112,16 +131,17 @@ class Iteration:
         for index in self._replacing:
             self._temporaries.become(self._output_of[index], self._blocks[self._first_result + index])
 
-    def _put_numbers(self) -> int:
-        """Writes the scalars and the constants to the device. Returns the address of the first constant."""
-        program, data = self._unfused.program, self._unfused.numbers(self._row.scalars)
-        if not data:
-            return _NO_ADDRESS
-        address = self._temporaries.allocate_filled(data).address
-        for number in range(len(program.inputs), program.first_result):
+    def _is_scalar(self, operand: int) -> bool:
+        return len(self._unfused.program.inputs) <= operand < self._first_result
+
+    def _put_numbers(self) -> None:
+        """Writes the scalars and the constants to the device."""
+        address = self._temporaries.allocate_filled(self._unfused.numbers(self._row.scalars)).address
+        for number in range(len(self._unfused.program.inputs), self._first_result):
             self._addresses[number] = address
             address += NUMBER_BYTES
-        return address
+        self._constants_address = address
+        self._has_numbers = True
 
 
 def _block(value: Value) -> Block:

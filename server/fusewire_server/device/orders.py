@@ -81,9 +81,9 @@ class Load(NamedTuple):
 
 
 class NoKernel(NamedTuple):
-    """A one-op call will never have kernels, because of `refusal`. If this is empty, nobody makes them now.
+    """A one-op call will never have kernels, because of `refusal`.
 
-    Runs that wait for these kernels look again, and ask again if a session still wants their rows.
+    If `refusal` is empty, a session that waited for these kernels has ended, and its rows are given up.
     """
 
     call: OneOpCall

@@ -12,7 +12,6 @@ from fusewire_kernels.unfused.steps import Step, dying_results, steps_of
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
 from fusewire_server.device.one_ops import OneOp, OneOps
-from fusewire_server.programs.dependent_results import dependent_ops
 
 NUMBER_BYTES = 64  # of device memory for each scalar and constant, because kernels expect aligned operands
 
@@ -33,7 +32,6 @@ class UnfusedProgram:
         self.program = program
         self.is_ready = False
         self.refused: dict[str, list[int]] = {}  # why ops can never run -> their indices
-        self.skipped: frozenset[int] = frozenset()  # the ops that depend on those, these included
         self.kinds: list[OpKind] = []  # of each op
         self.dying: list[tuple[int, ...]] = []  # of each op, the operand numbers that no later op reads
         self.constants = b""  # as device memory holds them
@@ -59,7 +57,6 @@ class UnfusedProgram:
         constants, steps = steps_of(signature)
         found = [one_ops.find(step.call) for step in steps]
         missing = [step.call for step, one_op in zip(steps, found, strict=True) if one_op is None]
-        lacking.update(missing)
         computing: list[tuple[Step, OneOp]] = []
         for step, one_op in zip(steps, found, strict=True):
             if isinstance(one_op, str):
@@ -67,6 +64,7 @@ class UnfusedProgram:
             if one_op is not None:
                 computing.append((step, one_op))
         if missing:
+            lacking.update(missing)
             return None
         first_constant = len(self.constants) // NUMBER_BYTES
         self.constants += b"".join([_as_bytes(bits_of(*constant)) for constant in constants])
@@ -86,7 +84,6 @@ class UnfusedProgram:
                 kind = OpKind((), 0, 0, signature.starts)
             self.kinds.append(kind)
         self.refused = dict(refused)
-        self.skipped = frozenset(dependent_ops(program, [index for each in refused.values() for index in each]))
         self.dying = dying_results(program)
         self.is_ready = True
 

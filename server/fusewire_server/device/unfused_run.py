@@ -14,7 +14,7 @@ from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.one_ops import OneOps
-from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Report, Run
+from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Load, NoKernel, Report, Run
 from fusewire_server.device.unfused_program import UnfusedProgram
 from fusewire_server.programs.dependent_results import dependent_ops
 from fusewire_server.scheduling.time_shares import Progress
@@ -53,7 +53,7 @@ class UnfusedRun:
         self._report = report
         self._is_reported = False  # whether `Lasts` has been reported
         self._preparing: Iterator[None] | None = None
-        self._lacking: set[OneOpCall] = set()  # calls whose kernels were missing when the program was prepared
+        self._lacking: set[OneOpCall] = set()  # calls whose kernels were missing, and of which there is no news since
         # The following fields belong to the first row.
         self._iteration: Iteration | None = None
         self._iterations = 0  # that have been computed
@@ -76,6 +76,19 @@ class UnfusedRun:
             sessions = frozenset([row.session for row in self._rows])
             self._report(Lacks(frozenset(self._lacking), sessions))
         return progress
+
+    def goes_on_after(self, news: Load | NoKernel) -> bool:
+        """Returns whether this run, which lacks kernels, goes on now that some have come or will never come.
+
+        It looks again once it lacks no others, because looking takes time for each. If the session of a row has ended,
+        the run goes on at once, to give up the row.
+        """
+        match news:
+            case Load(OneOpCall() as call):
+                self._lacking.discard(call)
+            case NoKernel(call, refusal) if refusal:
+                self._lacking.discard(call)
+        return not self._lacking or any(row.session.state is SessionState.CLOSED for row in self._rows)
 
     def give_up(self) -> None:
         """Fails all rows that have not ended."""
@@ -110,6 +123,8 @@ class UnfusedRun:
             if time.perf_counter_ns() >= until_ns:
                 return False
         self._preparing = None
+        if any(map(self._one_ops.has_news_of, self._lacking)):  # that came between two slices
+            return self._prepare(until_ns)
         return self._unfused.is_ready
 
     def _go_on_with(self, row: Row, until_ns: int) -> Progress | None:
@@ -158,9 +173,13 @@ class UnfusedRun:
     def _retreat(self, row: Row, text: str) -> Progress | None:
         """Gives back all temporaries, to begin the iteration again when no other run holds any.
 
-        If there is none, or this has been in vain, fails the op that found no memory.
+        If there is none, or this has been in vain, fails the op that found no memory. Without an iteration it was the
+        host that had no memory, and the row fails.
         """
-        op_index = 0 if self._iteration is None else self._iteration.op_index
+        if self._iteration is None:
+            self._fail_row("out_of_memory", text)
+            return None
+        op_index = self._iteration.op_index
         self._stop()
         self._retreats += 1
         if self._memory.is_held and self._retreats <= MOST_RETREATS:
@@ -189,6 +208,7 @@ class UnfusedRun:
         self._iterations = self._retreats = 0
         self._skipped = None
         self._waits_for_memory = False
+        self._preparing = None  # if a fault has ended it, the next row begins it again
 
     def _stop(self) -> None:
         """Ends the current iteration, which begins again if it has not been completed."""

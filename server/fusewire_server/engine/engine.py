@@ -33,7 +33,7 @@ from fusewire_server.engine.registry import EndedTotals, Registry
 from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
-from fusewire_server.planning.plans import Plans
+from fusewire_server.planning.plans import KernelWait, Plans
 from fusewire_server.programs.counters import BY_SERVER, Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import program_table
@@ -122,6 +122,11 @@ class Engine:
     def trouble(self) -> str:
         """Returns why the machine cannot compile programs now, or an empty text."""
         return self._plans.trouble
+
+    @property
+    def kernel_waits(self) -> Sequence[KernelWait]:
+        """Returns the kernels that rows wait for, the longest wait first."""
+        return self._plans.waits()
 
     @property
     def slow_segments(self) -> Iterable[SlowSegment]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import (
     ArrayView,
@@ -94,6 +95,7 @@ def queue_of(engine: Engine) -> QueueView:
             QueuedProgram(digest=digest.hex(), sessions=sessions)
             for digest, sessions in programs.most_common(_MOST_LISTED)
         ),
+        kernel_waits=kernel_waits.described(engine.kernel_waits, now_ns),
     )
 
 

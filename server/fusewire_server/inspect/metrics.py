@@ -119,6 +119,10 @@ def _queue(stats: Stats) -> Iterator[Metric]:
     rows = {"ready": queue.ready, "held_back": queue.held_back}
     yield _gauges("queued_rows", "Rows that wait: ready ones, and those that wait for uploads.", "state", rows)
     yield _gauge("queue_oldest_seconds", "Age of the oldest row that is the next of its session.", queue.oldest_s)
+    waits = stats.kernel_waits
+    yield _gauge("kernel_waits", "Kernels of single ops that rows wait for.", waits.kernels)
+    yield _gauge("kernel_wait_sessions", "Sessions whose rows wait for kernels of single ops.", waits.sessions)
+    yield _gauge("kernel_wait_oldest_seconds", "Time of the longest wait for a kernel.", waits.oldest_s)
     used_up = stats.totals.credit_used_up
     yield _counter("credit_used_up", "Segments and uploads that left no credit for another one like them.", used_up)
     yield _gauge(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from fusewire_server.inspect.snapshots.snapshot import ProgramView, SessionView
+from fusewire_server.inspect.snapshots.snapshot import KernelWaits, ProgramView, SessionView
 
 Next = Annotated[
     str | None, Field(description="the value of `after` that gives the next page; null: this is the last page")
@@ -112,12 +112,13 @@ class QueueView(BaseModel):
     is_held: bool = Field(description="whether an operator holds the device")
     tenants: tuple[QueuedTenant, ...] = Field(description="at most 1,000, those with most rows first")
     programs: tuple[QueuedProgram, ...] = Field(description="at most 1,000, those of most sessions first")
+    kernel_waits: KernelWaits = Field(description="kernels of single ops that rows on the device wait for")
 
 
 class SlowSegmentView(BaseModel):
     """A segment that took at least 10 ms from its arrival until the device had completed it.
 
-    It has the ops `base` to `base + ops - 1`. `session.line_of` of a client with `debug=True` names the line of each.
+    It has the ops `base` to `base + ops - 1`. The client's `session.line_of` names the line of each.
     """
 
     at: str = Field(description="when it was completed, ISO 8601, UTC")
@@ -172,6 +173,7 @@ class Readiness(BaseModel):
     is_draining: bool = Field(description="whether the server is shutting down")
     is_held: bool = Field(description="whether an operator holds the device")
     trouble: str = Field(description="why the machine cannot compile programs now, such as a full disk; or empty")
+    kernel_waits: KernelWaits = Field(description="kernels of single ops that rows wait for, and why these do not come")
     backend: str = Field(description="name of the backend", examples=["cuda"])
     device: str = Field(description="name of the device")
     device_memory_bytes: int = Field(description="memory of the device")

@@ -36,13 +36,15 @@ log = logging.getLogger("fusewire.plans")
 MOST_PROGRAMS_WAITING = 64  # of a session; the server asks for a further program when that program is used again
 FIRST_PAUSE_S = 1.0  # between a passing refusal and the next request; each further pause is twice as long
 MOST_PAUSE_S = 30.0
+LONG_ROW_NS = 1_000_000_000  # the estimated time from which a row runs op by op on a processor
+_SHARE_OF_MEMORY = 4  # of a device's memory, that the values of such a row may take: a quarter
 
 
 class KernelWait(NamedTuple):
     """Rows of some sessions wait for the kernel of an op. `refusal` says why the last attempt at it failed, if any."""
 
     op: str
-    session_ids: tuple[bytes, ...]
+    sessions: frozenset[Session]
     since_ns: int  # on the monotonic clock
     refusal: str
 
@@ -137,14 +139,9 @@ class Plans:
                 self._await(self._planner, call, waiting)
 
     def waits(self) -> list[KernelWait]:
-        """Returns the kernels that rows wait for."""
+        """Returns the kernels that rows wait for, the longest wait first."""
         return [
-            KernelWait(
-                call.op.name,
-                tuple(sorted([session.session_id for session in each.sessions])),
-                each.since_ns,
-                each.refusal,
-            )
+            KernelWait(call.op.name, frozenset(each.sessions), each.since_ns, each.refusal)
             for call, each in self._awaited.items()
         ]
 
@@ -230,11 +227,24 @@ class Plans:
             text = f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {self._arena_bytes}"
             self._refuse_program(entry, text, is_passing=False)
             return
+        if self._runs_better_in_pieces(entry, loaded):
+            entry.enter(PlanState.REFUSED)
+            entry.refusal = "a row takes so long that it runs op by op, in pieces, and others run in between"
+            return
         entry.slot_layout = SlotLayout(loaded.plan)
         entry.cost = RowCost()
         entry.enter(PlanState.LOADED)
         entry.loaded = loaded
         entry.refusal = ""
+
+    def _runs_better_in_pieces(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
+        """Returns whether a row of a plan would hold up others for long. Only a processor runs one row at a time.
+
+        Its ops are as large, so fusing them saves little; but they need more memory for their results.
+        """
+        info = self._device.info
+        is_long = info.dialect == "c" and loaded.plan.cost.estimate_ns >= LONG_ROW_NS
+        return is_long and entry.program.all_bytes * _SHARE_OF_MEMORY <= info.memory_bytes
 
     def _taken(self, planned: Planned) -> Planned:
         """Counts a plan that the planner has made, and returns it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,20 +13,26 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullReadback
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.ops import dtypes
+from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.device import op_by_op as tier0
 from fusewire_server.device.device_thread import DeviceThread
+from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.large_read import PIECE_BYTES
+from fusewire_server.device.memory import Temporaries
+from fusewire_server.device.one_ops import OneOp, OneOps
 from fusewire_server.device.orders import (
     LARGE_BYTES,
     Brought,
     FailedRow,
+    Lacks,
     Lasts,
     Load,
+    Loaded,
     Missing,
+    NoKernel,
     Ran,
     Read,
     Release,
@@ -37,15 +43,17 @@ from fusewire_server.device.orders import (
     Write,
     Wrote,
 )
+from fusewire_server.device.unfused_program import UnfusedProgram
 from fusewire_server.sessions.session import Fetching, Row, Session, SessionState, Value, ValueState
-from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
-from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, session
+from tests.server.device.runs_alone import KernelDevice
+from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, no_kernels, write
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", here.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", here.iteration)
     here.thread.start()
     yield here
     for gate in (here.gate, *here.gates.values()):
@@ -96,13 +104,23 @@ def test_a_second_run_at_tier_0_of_a_session_waits_for_its_first(world: World) -
 def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[str] = []
 
-    def ops(_device: object, _steps: object, row: Row) -> Generator[None, None, None]:
-        yield from world.prepare()
-        for _ in range(5):
-            turns.append(row.session.tenant)
-            yield
+    class Noted(Iteration):
+        """Counts the turns in which its ops run, once they may."""
 
-    monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", ops)
+        def __init__(
+            self, temporaries: Temporaries, unfused: UnfusedProgram, row: Row, skipped: frozenset[int]
+        ) -> None:
+            super().__init__(temporaries, unfused, row, skipped)
+            self._tenant = row.session.tenant
+
+        def go_on(self, until_ns: int) -> bool:
+            if not world.gate.is_set():
+                return False
+            turns.append(self._tenant)
+            return super().go_on(until_ns)
+
+    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", Noted)
+    world.tier0 = entry_of(chain(["negative"] * 5))
     for number, tenant in enumerate(["many", "many", "many", "one"]):
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
     world.run(FAST, session("z"))
@@ -111,25 +129,24 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
     world.gate.set()
     assert sorted(world.completed(4)) == [10, 11, 12, 13]
     of_one = [place for place, tenant in enumerate(turns) if tenant == "one"]
+    assert len(of_one) > 1
     assert all(later - earlier <= 2 for earlier, later in pairwise(of_one))
 
 
 def test_a_program_is_made_ready_once_for_all_runs_that_need_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
+    found: list[OneOpCall] = []
+    find = OneOps.find
 
-    def counted(*arguments: object) -> Generator[None, None, object]:
-        made.append(arguments)
-        yield from world.prepare()
-        return (yield from tier0.prepare(*arguments))  # type: ignore[arg-type]  # they are what it was called with
+    def counted(one_ops: OneOps, call: OneOpCall) -> OneOp | str | None:
+        found.append(call)
+        return find(one_ops, call)
 
-    monkeypatch.setattr("fusewire_server.device.tier0.prepare", counted)
+    monkeypatch.setattr(OneOps, "find", counted)
     world.run(SLOW, session("a"))
     world.run(OTHER_SLOW, session("b"))
-    world.run(FAST, session("c"))
-    assert world.completed(1) == [FAST]
     world.gate.set()
     assert sorted(world.completed(2)) == [SLOW, OTHER_SLOW]
-    assert len(made) == 1
+    assert len(found) == 1  # both ops of the program are the same call
 
 
 def test_a_run_is_given_up_once_its_session_has_ended(world: World) -> None:
@@ -159,7 +176,7 @@ def test_a_run_goes_on_for_the_sessions_that_have_not_ended(world: World) -> Non
 
 
 def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.device.sliced_run.LASTING_NS", 0)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 0)
     world.run(SLOW, session("a"))
     world.run(FAST, session("b"))
     assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {Lasts, Ran}
@@ -327,11 +344,10 @@ def test_the_time_of_those_who_overtake_is_not_counted_to_the_run(world: World) 
 
 
 def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Generator[None, None, None]:
-        yield
+    def fail(*_: object) -> Iteration:
         raise ValueError("a fault")
 
-    monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", fail)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", fail)
     here = World(NullDevice(completes_by_itself=False))
     (row,) = here.run(SLOW, session("a"))
     here.thread.order(Read(Fetching(row.session, 1, row.outputs[0])))
@@ -343,16 +359,16 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(monkeyp
     here.thread.stop(DEADLINE_S)
 
 
-@pytest.mark.parametrize(("error", "case"), [(OutOfMemory("full"), "out_of_memory"), (OSError("gone"), "server_fault")])
-def test_a_plan_that_the_device_does_not_take_is_refused_with_its_case(
-    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, case: str
+@pytest.mark.parametrize("error", [OutOfMemory("full"), OSError("gone")])
+def test_a_plan_that_the_device_does_not_take_is_reported(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def load(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(world.device, "load", load)
-    world.thread.order(Load("key", build_plan(world.tier0.program, "c"), ()))
-    assert world.next_report() == Unloadable("key", str(error), case)
+    world.thread.order(Load(world.tier0, build_plan(world.tier0.program, "c"), ()))
+    assert world.next_report() == Unloadable(world.tier0, str(error))
 
 
 def test_rows_fail_if_the_device_has_no_room_to_launch_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,7 +464,7 @@ def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -
 
     here = World(device)
     here.reports = reports
-    here.thread = DeviceThread(device, report)
+    here.thread = DeviceThread(device, no_kernels, report)
     here.run(FAST, session("a"))
     here.thread.order(write(0, session("a")))
     here.thread.start()
@@ -471,3 +487,123 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
     world.gate.set()
     world.thread.stop(DEADLINE_S)
     assert world.completed(2) == [SLOW, FAST]
+
+
+# ---- runs that lack kernels ----
+
+NEGATIVE, EXP = (OneOpCall(catalogue.BY_NAME[name], (VECTOR,), ()) for name in ("negative", "exp"))
+
+
+@pytest.fixture
+def lacking() -> Iterator[World]:
+    """A world without kernels, whose program at tier 0 needs two. Nothing holds back its runs."""
+    here = World(KernelDevice())
+    here.tier0 = entry_of(chain(["negative", "exp"]))
+    here.thread.start()
+    yield here
+    here.thread.stop(DEADLINE_S)
+
+
+def lacks(*sessions: Session) -> Lacks:
+    return Lacks(frozenset([NEGATIVE, EXP]), frozenset(sessions))
+
+
+def kernels_of(call: OneOpCall) -> Load:
+    return Load(call, build_plan(call.program(), "cuda", most_rows=1), ())
+
+
+def test_a_run_that_lacks_kernels_is_overtaken_until_all_of_them_have_come(lacking: World) -> None:
+    one = session("a")
+    lacking.run(SLOW, one)
+    assert lacking.next_report() == lacks(one)
+    lacking.run(FAST, session("b"))
+    lacking.thread.order(kernels_of(NEGATIVE))
+    assert lacking.completed(1) == [FAST]
+    assert isinstance(lacking.next_report(), Loaded)
+    lacking.run(OTHER_FAST, session("c"))
+    assert lacking.completed(1) == [OTHER_FAST]
+    lacking.thread.order(kernels_of(EXP))
+    assert isinstance(lacking.next_report(), Loaded)
+    assert lacking.completed(1) == [SLOW]
+
+
+def test_all_runs_that_lack_a_kernel_go_on_when_it_comes(lacking: World) -> None:
+    sessions = [session(str(number)) for number in range(3)]
+    for number, one in enumerate(sessions):
+        lacking.run_at_tier_0(10 + number, one)
+        assert lacking.next_report() == lacks(one)
+    lacking.thread.order(kernels_of(NEGATIVE), kernels_of(EXP))
+    assert [type(lacking.next_report()) for _ in range(2)] == [Loaded] * 2
+    assert sorted(lacking.completed(3)) == [10, 11, 12]
+
+
+def test_a_call_that_is_refused_fails_what_depends_on_it_by_its_name(lacking: World) -> None:
+    one = session("a")
+    (row,) = lacking.run(SLOW, one)
+    assert lacking.next_report() == lacks(one)
+    lacking.thread.order(kernels_of(NEGATIVE), NoKernel(EXP, "it cannot be"))
+    assert isinstance(lacking.next_report(), Loaded)
+    report = lacking.next_report()
+    assert isinstance(report, Ran)
+    assert report.failed == (FailedRow(row, "server_fault", "no kernel for exp: it cannot be", (1,)),)
+
+
+def test_a_plan_of_a_program_brings_no_kernels_for_the_runs_before_it(lacking: World) -> None:
+    one = session("a")
+    lacking.run(SLOW, one)
+    assert lacking.next_report() == lacks(one)
+    lacking.thread.order(Load(lacking.tier0, build_plan(lacking.tier0.program, "cuda"), ()))
+    assert isinstance(lacking.next_report(), Loaded)
+    lacking.run(FAST, session("b"))
+    assert lacking.completed(1) == [FAST]
+
+
+def test_a_kernel_that_does_not_load_is_asked_for_again(lacking: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object) -> None:
+        raise OutOfMemory("full")
+
+    one = session("a")
+    lacking.run(SLOW, one)
+    assert lacking.next_report() == lacks(one)
+    lacking.thread.order(kernels_of(NEGATIVE))
+    assert isinstance(lacking.next_report(), Loaded)
+    with monkeypatch.context() as full:
+        full.setattr(lacking.device, "load", load)
+        lacking.thread.order(kernels_of(EXP))
+        assert lacking.next_report() == Unloadable(EXP, "full")
+        assert lacking.next_report() == Lacks(frozenset([EXP]), frozenset([one]))
+    lacking.thread.order(kernels_of(EXP))
+    assert isinstance(lacking.next_report(), Loaded)
+    assert lacking.completed(1) == [SLOW]
+
+
+def test_a_session_that_ends_while_its_run_lacks_kernels_gets_its_memory_back(lacking: World) -> None:
+    leaving, staying = session("leaving"), session("staying")
+    (row,) = lacking.run(SLOW, leaving)
+    lacking.run(OTHER_SLOW, staying)
+    assert {lacking.next_report(), lacking.next_report()} == {lacks(leaving), lacks(staying)}
+    leaving.state = SessionState.CLOSED
+    lacking.thread.order(Release(frozenset([leaving]), (*row.inputs, *row.outputs)))
+    lacking.thread.order(NoKernel(NEGATIVE, ""), NoKernel(EXP, ""))
+    report = lacking.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled")]
+    lacking.run(FAST, session("b"))  # behind the release
+    assert lacking.completed(1) == [FAST]
+    assert row.inputs[0].block is None
+    lacking.thread.order(kernels_of(NEGATIVE), kernels_of(EXP))
+    assert [type(lacking.next_report()) for _ in range(2)] == [Loaded] * 2
+    assert lacking.completed(1) == [OTHER_SLOW]
+
+
+def test_rows_that_lack_kernels_fail_when_the_thread_ends_and_what_they_hold_up_is_completed(lacking: World) -> None:
+    one, other = session("a"), session("b")
+    rows = lacking.run(SLOW, one, other)
+    lacking.run(FAST, one)
+    assert lacking.next_report() == lacks(one, other)
+    lacking.thread.stop(DEADLINE_S)
+    assert not lacking.thread.is_running
+    report = lacking.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled") for row in rows]
+    assert lacking.completed(1) == [FAST]

@@ -24,6 +24,7 @@ from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.one_ops import OneOps
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
@@ -88,7 +89,8 @@ class World:
         reports = JoinedReports(self.reports.append)
         completion = Completion(self.device, reports, lambda: True)
         allocation = Allocation(self.device, self.memory)
-        self.executor = Executor(self.device, self.memory, allocation, completion, reports)
+        one_ops = OneOps(self.device, lambda _: None)
+        self.executor = Executor(self.device, self.memory, allocation, completion, reports, one_ops)
         self.entry: ProgramEntry = entry_of(self.program)
         self.plan = build_plan(self.program, "cuda")
         self.entry.loaded = self.device.load(self.plan, ())

@@ -7,21 +7,48 @@ from collections.abc import Iterator
 import pytest
 
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_server.device.memory import MOST_RETREATS
-from fusewire_server.device.orders import Lasts, Ran, Release, Wrote
-from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
+from fusewire_server.device.orders import FailedRow, Lasts, Ran, Release, Write, Wrote
+from fusewire_server.sessions.session import Row
+from tests.server.device_world import DEADLINE_S, FAST, OTHER_SLOW, SLOW, World, write
 from tests.server.parts import SIZE_BYTES, session
 
 
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """One that is not started, so that a test may first say how much memory there is."""
+    """One that is not started, so that a test may first say how much memory there is.
+
+    A run is told to last only if it waits.
+    """
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", here.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", here.iteration)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 1 << 60)
     yield here
     for gate in (here.gate, *here.gates.values()):
         gate.set()
     here.thread.stop(DEADLINE_S)
+
+
+def written(world: World, size_bytes: int) -> Write:
+    """A write of another session, which has found memory."""
+    order = write(size_bytes, session("writer"))
+    world.thread.order(order)
+    assert world.next_report() == Wrote(order, None)
+    return order
+
+
+def failed(world: World) -> tuple[FailedRow, ...]:
+    """The failed rows of the next run that ends."""
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    return report.failed
+
+
+def without_memory(row: Row, op_index: int) -> list[tuple[Row, str, tuple[int, ...]]]:
+    return [(row, "out_of_memory", (op_index,))]
+
+
+def described(rows: tuple[FailedRow, ...]) -> list[tuple[Row, str, tuple[int, ...]]]:
+    return [(each.row, each.case, each.ops) for each in rows]
 
 
 def test_who_finds_no_room_gets_what_waits_to_be_released_and_no_order_needs(tight: World) -> None:
@@ -29,118 +56,111 @@ def test_who_finds_no_room_gets_what_waits_to_be_released_and_no_order_needs(tig
     (row,) = tight.run(SLOW, one)
     tight.thread.order(Release(frozenset([one]), (dying, *row.inputs)))
     tight.run(FAST, session("b"))
-    tight.run(OTHER_FAST, session("c"))
-    tight.device._memory_bytes = tight.device.live_bytes + SIZE_BYTES  # for the result of the first run, and no more
+    tight.device._memory_bytes = tight.device.live_bytes + 2 * SIZE_BYTES  # the result and the temporary of the first
     tight.thread.start()
     assert tight.completed(1) == [FAST]
-    report = tight.next_report()
-    assert isinstance(report, Ran)
-    assert [failed.case for failed in report.failed] == ["out_of_memory"]
     assert (dying.block is None, row.inputs[0].block is None) == (True, False)
-    tight.gate.set()
-    assert tight.completed(1) == [SLOW]
-
-
-@pytest.mark.parametrize("meanwhile", ["prepare", "run_op_by_op"])
-def test_a_run_gives_way_to_values_and_is_refused_if_they_leave_it_no_room(
-    meanwhile: str, tight: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(f"fusewire_server.device.tier0.{meanwhile}", getattr(tight, meanwhile))
-    tight.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
-    tight.run_without_inputs(SLOW, SIZE_BYTES, session("a"))
-    tight.thread.start()
-    assert tight.begun.wait(DEADLINE_S)
-    tight.thread.order(write(SIZE_BYTES, session("b")))
-    written, ran = tight.next_report(), tight.next_report()
-    assert isinstance(written, Wrote)
-    assert written.refusal is None
-    assert isinstance(ran, Ran)
-    assert [failed.case for failed in ran.failed] == ["out_of_memory"]
-
-
-def test_no_run_gives_way_to_what_would_find_no_room_even_so(tight: World) -> None:
-    tight.device._memory_bytes = 2 * SIZE_BYTES
-    row = tight.run_without_inputs(SLOW, SIZE_BYTES, session("a"))
-    tight.thread.start()
-    assert tight.begun.wait(DEADLINE_S)
-    tight.thread.order(write(2 * SIZE_BYTES, session("b")))
-    report = tight.next_report()
-    assert isinstance(report, Wrote)
-    assert report.refusal is not None
     tight.gate.set()
     assert tight.completed(1) == [SLOW]
     assert tight.rows_begun == [row]
 
 
-def test_no_run_gives_way_where_counting_closely_finds_room(tight: World) -> None:
-    tight.device._memory_bytes = 5 * SIZE_BYTES  # the run's result, and the most that may be beside it
+def test_a_value_takes_free_memory_and_no_run_gives_way(tight: World) -> None:
+    tight.device._memory_bytes = 4 * SIZE_BYTES
     tight.thread.start()
     row = tight.begin_run(SLOW, SIZE_BYTES)
-    tight.thread.order(write(2 * SIZE_BYTES, session("b")))
-    report = tight.next_report()
-    assert isinstance(report, Wrote)
-    assert report.refusal is None
+    written(tight, 2 * SIZE_BYTES)
     tight.gates[row.session].set()
     assert tight.completed(1) == [SLOW]
     assert tight.rows_begun == [row]
 
 
-# Results of 4 sizes and of 1, what the latter is computed from, and not quite what the former is.
-TOO_LITTLE_BYTES = (4 + 1 + 1 + 4) * SIZE_BYTES - 1
+def test_a_run_gives_way_to_values_and_fails_the_op_that_they_leave_no_room(tight: World) -> None:
+    tight.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and its temporary
+    tight.thread.start()
+    row = tight.begin_run(SLOW, SIZE_BYTES)
+    written(tight, SIZE_BYTES)
+    tight.gates[row.session].set()
+    assert described(failed(tight)) == without_memory(row, 0)
 
 
-def test_a_run_gives_way_to_a_smaller_one_and_begins_anew_after_it(tight: World) -> None:
-    tight.device._memory_bytes = TOO_LITTLE_BYTES
+def test_no_run_gives_way_to_what_would_find_no_room_even_so(tight: World) -> None:
+    tight.device._memory_bytes = 2 * SIZE_BYTES
+    tight.thread.start()
+    row = tight.begin_run(SLOW, SIZE_BYTES)
+    tight.thread.order(write(2 * SIZE_BYTES, session("b")))
+    report = tight.next_report()
+    assert isinstance(report, Wrote)
+    assert report.refusal is not None
+    tight.gates[row.session].set()
+    assert tight.completed(1) == [SLOW]
+    assert tight.rows_begun == [row]
+
+
+def test_a_run_that_gave_way_begins_again_once_there_is_room(tight: World) -> None:
+    tight.device._memory_bytes = 4 * SIZE_BYTES  # two results, and two temporaries
+    tight.thread.start()
+    first, second = tight.begin_run(SLOW, SIZE_BYTES), tight.begin_run(OTHER_SLOW, SIZE_BYTES)
+    value = written(tight, SIZE_BYTES).value
+    assert tight.reports.get(timeout=DEADLINE_S) == Lasts(SLOW)  # because it waits for the temporary of the second
+    tight.thread.order(Release(frozenset([session("writer")]), (value,)))
+    tight.gates[first.session].set()
+    tight.gates[second.session].set()
+    assert tight.completed(2) == [OTHER_SLOW, SLOW]
+    assert tight.rows_begun == [first, second, first, first]
+
+
+def test_the_run_with_the_most_temporaries_gives_way_first(tight: World) -> None:
+    tight.device._memory_bytes = 10 * SIZE_BYTES  # results and temporaries of 4 and of 1
     tight.thread.start()
     great = tight.begin_run(SLOW, 4 * SIZE_BYTES)
     small = tight.begin_run(OTHER_SLOW, SIZE_BYTES)
-    tight.gates[great.session].set()
-    tight.gates[small.session].set()
-    assert tight.completed(2) == [OTHER_SLOW, SLOW]
-    assert tight.rows_begun == [great, small, great]
+    value = written(tight, 3 * SIZE_BYTES).value
+    tight.thread.order(Release(frozenset([session("writer")]), (value,)))
+    for row in (great, small):
+        tight.gates[row.session].set()
+    assert sorted(tight.completed(2)) == [SLOW, OTHER_SLOW]
+    assert tight.rows_begun[:2] == [great, small]
+    assert tight.rows_begun.count(small) == 1
+    assert tight.rows_begun.count(great) > 1
 
 
-def test_a_run_waits_for_one_that_is_no_greater(tight: World) -> None:
-    tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and what one of them is computed from
+def test_a_run_that_finds_no_memory_waits_for_the_temporaries_of_another_and_begins_again(tight: World) -> None:
+    tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and one temporary
     tight.thread.start()
     first = tight.begin_run(SLOW, SIZE_BYTES)
     second = tight.run_without_inputs(OTHER_SLOW, SIZE_BYTES, session("second"))
-    tight.gate.set()
-    for _ in range(5):
-        tight.thread.order(write(0, session("other")))
-        assert isinstance(tight.next_report(), Wrote)
-    tight.gates[first.session].set()
-    assert tight.completed(2) == [SLOW, OTHER_SLOW]
-    assert tight.rows_begun == [first, second]
-
-
-def test_a_run_that_waits_for_another_lasts(tight: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.device.sliced_run.LASTING_NS", 1 << 60)
-    tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and what one of them is computed from
-    tight.thread.start()
-    first = tight.begin_run(SLOW, SIZE_BYTES)
-    tight.run_without_inputs(OTHER_SLOW, SIZE_BYTES, session("second"))
     assert tight.reports.get(timeout=DEADLINE_S) == Lasts(OTHER_SLOW)
     tight.gate.set()
+    for _ in range(5):  # in which the second run has its turns
+        written(tight, 0)
+    assert tight.rows_begun == [first, second]
     tight.gates[first.session].set()
     assert tight.completed(2) == [SLOW, OTHER_SLOW]
+    assert tight.rows_begun == [first, second, second]
 
 
-def test_a_run_that_has_given_way_too_often_is_refused(tight: World) -> None:
-    tight.device._memory_bytes = TOO_LITTLE_BYTES
+def test_a_run_whose_temporaries_never_fit_fails_the_op_and_others_go_on(tight: World) -> None:
+    tight.device._memory_bytes = 3 * SIZE_BYTES
     tight.thread.start()
-    great = tight.begin_run(SLOW, 4 * SIZE_BYTES)
-    for each in range(MOST_RETREATS - 1):
-        small = tight.begin_run(10 + each, SIZE_BYTES)
-        tight.begun.clear()
-        tight.gates[small.session].set()
-        assert tight.completed(1) == [10 + each]
-        assert tight.begun.wait(DEADLINE_S)  # the great one again
-        tight.thread.order(Release(frozenset([small.session]), tuple(small.outputs)))
-    tight.begin_run(20, SIZE_BYTES)
-    report = tight.next_report()
-    assert isinstance(report, Ran)
-    assert [(failed.row, failed.case) for failed in report.failed] == [(great, "out_of_memory")]
+    tight.gate.set()
+    row = tight.run_without_inputs(SLOW, 2 * SIZE_BYTES, session("a"))
+    assert described(failed(tight)) == without_memory(row, 0)
+    assert row.outputs[0].block is None
+    other = tight.begin_run(OTHER_SLOW, SIZE_BYTES)
+    tight.gates[other.session].set()
+    assert tight.completed(1) == [OTHER_SLOW]
+
+
+def test_no_temporary_outlives_its_run(tight: World) -> None:
+    tight.thread.start()
+    first, second = tight.begin_run(SLOW, SIZE_BYTES), tight.begin_run(OTHER_SLOW, 2 * SIZE_BYTES)
+    assert tight.thread.memory().live_bytes == 6 * SIZE_BYTES
+    for row in (first, second):
+        tight.gates[row.session].set()
+    assert sorted(tight.completed(2)) == [SLOW, OTHER_SLOW]
+    assert tight.thread.memory().live_bytes == tight.device.live_bytes == 3 * SIZE_BYTES
+    assert tight.thread.memory().peak_bytes == 6 * SIZE_BYTES
 
 
 def test_a_write_that_finds_no_room_at_all_is_refused(tight: World) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
-from typing import Any
 
 import pytest
 
-from fusewire_kernels.devices.base import Device
-from fusewire_kernels.ops.interpreter import PreparedProgram
 from fusewire_protos import frames
 from fusewire_protos.frames import Fetch
-from fusewire_server.device import op_by_op
+from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.orders import Brought, Unloadable
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
-from fusewire_server.sessions.session import Fetching, Row
+from fusewire_server.sessions.session import Fetching
 from tests.server.parts import chain, new, segment
 from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 
@@ -117,40 +113,6 @@ def test_a_refused_plan_leaves_the_program_at_tier_0() -> None:
     run(test())
 
 
-def test_rows_whose_kernel_is_refused_fail_at_once_and_others_go_on() -> None:
-    async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
-        async with world(planner=planner) as here:
-            client = here.client()
-            exponential = frames.encode_programs([new(4, chain(("exp",)), is_fragment=True)])
-            client.send(segment(4, 100, 10), segment(NEGATE, 200, 10), Fetch(1, 100), programs=exponential)
-            kernel = [is_urgent for _, is_urgent in planner.requests].index(True)
-            planner.withheld[kernel].set_exception(PlannerRefusal("the worker died"))
-            assert await client.failure(1) == "server_fault"
-            client.send(Fetch(2, 200))
-            assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
-            client.send(segment(4, 300, 10))
-            assert len([raw for raw, is_urgent in planner.requests if is_urgent]) == 2
-
-    run(test())
-
-
-def test_a_session_that_ends_waits_for_no_plan() -> None:
-    async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
-        async with world(planner=planner) as here:
-            client = here.client()
-            exponential = frames.encode_programs([new(4, chain(("exp",)))])
-            client.send(segment(4, 100, 10), programs=exponential)
-            here.engine.end(client.session)
-            assert len(planner.withheld) == 2
-            assert all(answer.cancelled() for answer in planner.withheld)
-
-    run(test())
-
-
 @pytest.mark.parametrize("fault", ["load", "arena"])
 def test_a_plan_that_the_device_does_not_take_leaves_the_program_at_tier_0(fault: str) -> None:
     async def test() -> None:
@@ -188,7 +150,10 @@ def test_a_report_that_cannot_be_taken_in_is_told_and_the_others_are_taken_in(mo
 
             monkeypatch.setattr(here.engine, "_finish", fail_once)
             fetching = Fetching(client.session, 1, client.session.values[10])
-            here.engine._reports += [Unloadable(None, "refused"), Brought(fetching, memoryview(DATA))]
+            here.engine._reports += [
+                Unloadable(client.session.programs[NEGATE], "refused"),
+                Brought(fetching, memoryview(DATA)),
+            ]
             here.engine._finish_reports()
             assert (here.broken, here.engine.is_ready) == ([fault], False)
             assert (await client.value(1)) == [0.0, 1.0, 2.0, 3.0]
@@ -227,15 +192,15 @@ def test_a_device_that_never_finishes_its_work_is_broken(monkeypatch: pytest.Mon
     run(test())
 
 
-def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def test_a_row_that_fails_unexpectedly_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bool:
         raise ValueError("unexpected")
 
     async def test() -> None:
         async with world() as here:
             client = here.client()
             with monkeypatch.context() as patched:
-                patched.setattr("fusewire_server.device.tier0.run_op_by_op", fail)
+                patched.setattr(Iteration, "go_on", fail)
                 client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
                 assert await client.failure(1) == "server_fault"
             client.send(segment(NEGATE, 200, 10), Fetch(2, 200))
@@ -248,17 +213,17 @@ def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest
 def test_rows_that_are_ordered_before_their_input_has_failed_carry_its_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run_op_by_op = op_by_op.run_op_by_op
+    go_on = Iteration.go_on
 
-    def fail_the_first(device: Device, prepared: PreparedProgram, row: Row) -> Any:
-        if row.base == 100:
+    def fail_the_first(iteration: Iteration, until_ns: int) -> bool:
+        if iteration._row.base == 100:
             raise ValueError("unexpected")
-        return run_op_by_op(device, prepared, row)
+        return go_on(iteration, until_ns)
 
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", fail_the_first)
+            monkeypatch.setattr(Iteration, "go_on", fail_the_first)
             client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 100), Fetch(1, 100), Fetch(2, 200))
             failures = [(await client.fetched(fetch)).failure for fetch in (1, 2)]
             assert failures[0] == failures[1]
@@ -271,11 +236,10 @@ def test_rows_that_are_ordered_before_their_input_has_failed_carry_its_failure(
 
 
 def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = threading.Event()
+    gate, go_on = threading.Event(), Iteration.go_on
 
-    def run_until_let_go(*_: object) -> Generator[None, None, None]:
-        while not gate.is_set():
-            yield
+    def run_once_let_go(iteration: Iteration, until_ns: int) -> bool:
+        return gate.is_set() and go_on(iteration, until_ns)
 
     async def test() -> None:
         planner = InstantPlanner()
@@ -283,7 +247,7 @@ def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(mon
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
             planner.withheld = []
-            monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", run_until_let_go)
+            monkeypatch.setattr(Iteration, "go_on", run_once_let_go)
             unplanned = frames.encode_programs([new(4, chain(("negative", "negative")))])
             slow.send(
                 segment(4, 100, 10), *(segment(NEGATE, 200 + index, 10) for index in range(5)), programs=unplanned

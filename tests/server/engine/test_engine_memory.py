@@ -59,7 +59,7 @@ def test_a_fetch_for_which_the_host_has_no_room_is_told_so(monkeypatch: pytest.M
 
 def test_a_row_that_fits_goes_on_beside_one_that_does_not() -> None:
     async def test() -> None:
-        device = WatchedDevice(memory_bytes=10 * SIZE_BYTES)  # one row's results, and as much while it runs op by op
+        device = WatchedDevice(memory_bytes=9 * SIZE_BYTES)  # the uploads, and the results of one row
         async with world(device) as here:
             here.engine.hold()
             clients = [here.client("a"), here.client("b")]
@@ -74,7 +74,7 @@ def test_a_row_that_fits_goes_on_beside_one_that_does_not() -> None:
 
 def test_intermediate_values_of_a_run_op_by_op_count_too_and_what_does_not_fit_names_the_setting() -> None:
     async def test() -> None:
-        async with world(WatchedDevice(memory_bytes=4 * SIZE_BYTES)) as here:
+        async with world(WatchedDevice(memory_bytes=3 * SIZE_BYTES)) as here:
             client = here.client()
             client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
             assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
@@ -84,6 +84,7 @@ def test_intermediate_values_of_a_run_op_by_op_count_too_and_what_does_not_fit_n
             failure = (await client.fetched(2)).failure
             assert failure is not None
             assert (failure.case.name, "device.memory_bytes" in failure.text) == ("out_of_memory", True)
+            assert failure.text.startswith("op 0 negative: ")
 
     run(test())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from fusewire_protos import frames
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
 from fusewire_server.device import large_read, orders
-from fusewire_server.device import op_by_op as tier0
+from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.large_read import LargeRead
-from fusewire_server.sessions.session import Row
 from tests.server.parts import chain, new, segment, upload, upload_beside
 from tests.server.world import (
     ADD,
@@ -181,6 +180,9 @@ def model(here: World, name: str) -> Model:
     return Model(here.client(name), known=dict(known))
 
 
+GO_ON = Iteration.go_on
+
+
 @dataclass
 class Gate:
     """Rows at tier 0 of the clients that are called "slow" do not end before it is open."""
@@ -188,18 +190,22 @@ class Gate:
     opened: threading.Event = field(default_factory=threading.Event)
     reached: threading.Event = field(default_factory=threading.Event)
 
-    def run_op_by_op(self, device: Any, steps: Any, row: Row) -> Generator[None, None, None]:
-        while row.session.client == "slow" and not self.opened.is_set():
+    def go_on(self, iteration: Iteration, until_ns: int) -> bool:
+        if iteration._row.session.client == "slow" and not self.opened.is_set():
             self.reached.set()
-            yield
-        yield from tier0.run_op_by_op(device, steps, row)
+            return False
+        return GO_ON(iteration, until_ns)
 
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     one = Gate()
-    monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", one.run_op_by_op)
-    monkeypatch.setattr("fusewire_server.device.sliced_run.LASTING_NS", 0)
+
+    def go_on(iteration: Iteration, until_ns: int) -> bool:
+        return one.go_on(iteration, until_ns)
+
+    monkeypatch.setattr(Iteration, "go_on", go_on)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 0)
     yield one
     one.opened.set()
 
@@ -228,7 +234,7 @@ def test_runs_at_tier_0_that_do_not_end_leave_others_their_first_programs(gate: 
 def test_no_row_is_tied_to_one_that_waits_for_a_run_of_its_own_session(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusewire_server.device.sliced_run.LASTING_NS", 1 << 60)
+    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 1 << 60)
 
     async def test() -> None:
         async with world() as here:

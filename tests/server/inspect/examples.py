@@ -16,6 +16,8 @@ from fusewire_server.inspect.snapshots.snapshot import (
     CompiledView,
     GroupView,
     Histogram,
+    KernelWaits,
+    KernelWaitView,
     Phases,
     PhaseTotal,
     ProgramDetail,
@@ -36,6 +38,9 @@ from fusewire_server.inspect.views import (
     SlowSegmentView,
 )
 
+KERNEL_WAITS = KernelWaits(
+    kernels=1, sessions=1, oldest_s=12.5, oldest=(KernelWaitView("max", 1, ("0123456789ab",), 12.5, "no space"),)
+)
 STATS = Stats(
     instance="00ff",
     version="0.1.0",
@@ -137,6 +142,7 @@ QUEUE = QueueView(
     is_held=False,
     tenants=(QueuedTenant(tenant="lab", rows=2),),
     programs=(QueuedProgram(digest="aa", sessions=1),),
+    kernel_waits=KernelWaits(),
 )
 SLOW_SEGMENT = SlowSegmentView(
     at="2030-01-01T00:00:00.000+00:00",

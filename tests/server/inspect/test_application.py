@@ -16,7 +16,7 @@ from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import SettingView
-from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
+from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
 OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
 ALL_ROUTES = OPEN_ROUTES | {
@@ -264,6 +264,13 @@ def test_readiness_is_one_word_and_a_status(is_ready: bool, is_draining: bool, s
     assert (answer.status_code, answer.text) == (status, word)
     verbose = client.get("/readyz?verbose")
     assert (verbose.status_code, verbose.json()["is_draining"]) == (status, is_draining)
+
+
+def test_a_ready_server_tells_for_which_kernels_rows_wait_and_why() -> None:
+    client = Client(application(snapshot=Snapshot(dataclasses.replace(STATS, kernel_waits=KERNEL_WAITS))))
+    verbose = client.get("/readyz?verbose")
+    assert (verbose.status_code, verbose.json()["is_ready"]) == (200, True)
+    assert verbose.json()["kernel_waits"] == json.loads(json.dumps(dataclasses.asdict(KERNEL_WAITS)))
 
 
 def test_each_request_sees_the_latest_snapshot() -> None:

@@ -13,7 +13,19 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
 from tests.server.parts import SIZE_BYTES, segment
-from tests.server.world import DEADLINE_S, NEGATE, Client, InstantPlanner, WatchedDevice, World, load, run, until, world
+from tests.server.world import (
+    DEADLINE_S,
+    NEGATE,
+    Client,
+    InstantPlanner,
+    WatchedDevice,
+    World,
+    lack_exp,
+    load,
+    run,
+    until,
+    world,
+)
 
 
 class CountingDevice(WatchedDevice):
@@ -124,6 +136,20 @@ def test_waiting_rows_are_counted_by_tenant_and_program() -> None:
             here.engine.unhold()
             await client.idle()
             assert live_views.queue_of(here.engine).rows == 0
+
+    run(test())
+
+
+def test_the_queue_tells_which_kernels_rows_wait_for() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            assert live_views.queue_of(here.engine).kernel_waits.kernels == 0
+            await lack_exp(here, client)
+            told = live_views.queue_of(here.engine).kernel_waits
+            assert [(wait.op, wait.sessions, wait.refusal) for wait in told.oldest] == [("exp", (_shown(client),), "")]
 
     run(test())
 

@@ -14,7 +14,7 @@ from fusewire_server.inspect.metrics import exposition
 from fusewire_server.inspect.snapshots.snapshot import Bucket, Histogram, SessionTotals, Snapshot, Totals
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
-from tests.server.inspect.examples import SNAPSHOT, STATS
+from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -74,6 +74,13 @@ def test_a_histogram_is_cumulative() -> None:
     found = [value(snapshot, "rows_per_submission_bucket", le=end) for end in ("1.0", "2.0", "4.0", "128.0", "+Inf")]
     assert found == [5, 5, 7, 7, 8]
     assert value(snapshot, "rows_per_submission_sum") == 300
+
+
+def test_waits_for_kernels_are_told_with_the_longest() -> None:
+    names = ("kernel_waits", "kernel_wait_sessions", "kernel_wait_oldest_seconds")
+    snapshot = Snapshot(dataclasses.replace(STATS, kernel_waits=KERNEL_WAITS))
+    assert [value(snapshot, name) for name in names] == [1, 1, 12.5]
+    assert [value(SNAPSHOT, name) for name in names] == [0, 0, 0]
 
 
 def test_launches_are_told_by_tier() -> None:

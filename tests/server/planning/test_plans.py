@@ -1,44 +1,79 @@
-"""Which plans are asked for, for whom, and what becomes of programs whose plans do not come."""
+"""Which plans are asked for, for whom, and what becomes of programs and kernels whose plans do not come."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from fusewire_kernels.devices.base import LoadedPlan
-from fusewire_protos.errors import MOST_TEXT
-from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.programs.program import build
-from fusewire_server.device.orders import Load, Loaded
-from fusewire_server.planning import plans
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_protos.errors import MOST_TEXT, OutOfMemory
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.programs.codec import encode
+from fusewire_server.device.orders import Lacks, Load, Loaded, NoKernel, Unloadable
 from fusewire_server.planning.planner import PlannerRefusal
-from fusewire_server.planning.plans import MOST_PROGRAMS_WAITING, Plans
+from fusewire_server.planning.plans import MOST_PAUSE_S, MOST_PROGRAMS_WAITING, Plans
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
-from tests.server.parts import chain, entry_of, op, session
-from tests.server.world import InstantPlanner, WatchedDevice, planned, run, until
+from fusewire_server.sessions.session import Session, SessionState
+from tests.server.parts import VECTOR, chain, entry_of, session
+from tests.server.world import InstantPlanner, WatchedDevice, planned
+
+EXP = OneOpCall(BY_NAME["exp"], (VECTOR,), ())
+TANH = OneOpCall(BY_NAME["tanh"], (VECTOR,), ())
+
+
+class PausedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose pauses end when told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[tuple[float, Callable[[], object]]] = []
+
+    def call_later(  # type: ignore[override]  # typeshed ties the arguments to the callback's parameters
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self.pauses.append((delay, lambda: callback(*args)))
+        return asyncio.TimerHandle(delay, callback, args, self, context)
 
 
 @dataclass
 class World:
-    """Plans between a planner that answers when told and a device that loads at once."""
+    """Plans between a planner that answers when told, a device that loads at once, and pauses that end when told."""
 
+    loop: PausedLoop
+    has_planner: bool = True
     device: WatchedDevice = field(default_factory=WatchedDevice)
     planner: InstantPlanner = field(default_factory=InstantPlanner)
-    retries: list[bool] = field(default_factory=list)
+    loaded: list[object] = field(default_factory=list)
+    no_kernels: list[NoKernel] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.planner.withheld = []
-        self.plans = Plans(self.planner, self.device, self.load, Counters(), 1 << 20, lambda: self.retries.append(True))
+        planner = self.planner if self.has_planner else None
+        self.plans = Plans(planner, self.device, self.act, Counters(), 1 << 20)
 
-    def load(self, order: Load) -> None:
-        loaded: LoadedPlan = self.device.load(order.plan, order.binaries)
-        self.plans.loaded(Loaded(order.key, loaded))
+    def act(self, order: Load | NoKernel) -> None:
+        """What the device thread does with an order."""
+        if isinstance(order, NoKernel):
+            self.no_kernels.append(order)
+            return
+        try:
+            loaded = self.device.load(order.plan, order.binaries)
+        except OutOfMemory as error:
+            self.plans.take(Unloadable(order.key, str(error)))
+            return
+        self.loaded.append(order.key)
+        self.plans.take(Loaded(order.key, loaded))
+
+    def lack(self, *sessions: Session, calls: tuple[OneOpCall, ...] = (EXP,)) -> None:
+        """Rows of these sessions wait for kernels."""
+        self.plans.take(Lacks(frozenset(calls), frozenset(sessions)))
 
     @property
     def asked(self) -> list[bytes]:
@@ -53,6 +88,21 @@ class World:
             answer.set_exception(PlannerRefusal(refusal, is_passing=is_passing))
         await called_back()
 
+    async def refuse_newest(self, text: str = "no space") -> None:
+        """The machine is to blame for it."""
+        await self.answer(len(self.asked) - 1, refusal=text, is_passing=True)
+
+    def end_pause(self) -> float:
+        """The one pause ends; how long it was."""
+        ((delay_s, go_on),) = self.loop.pauses
+        self.loop.pauses.clear()
+        go_on()
+        return delay_s
+
+    def waits(self) -> list[tuple[str, tuple[bytes, ...], str]]:
+        waits = self.plans.waits()
+        return [(wait.op, tuple(sorted(one.session_id for one in wait.sessions)), wait.refusal) for wait in waits]
+
 
 async def called_back() -> None:
     """Whatever awaits a future has been told of it."""
@@ -65,125 +115,282 @@ def held(*names: str) -> ProgramEntry:
     return entry
 
 
-def in_world(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+def ended(name: str) -> Session:
+    one = session(name)
+    one.state = SessionState.CLOSED
+    return one
+
+
+def in_world(test: Callable[[World], Coroutine[Any, Any, None]], *, has_planner: bool = True) -> None:
+    loop = PausedLoop()
+
     async def begin() -> None:
-        await test(World())
+        await test(World(loop, has_planner))
 
-    run(begin())
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(begin())
 
 
-def test_equal_calls_of_several_programs_are_one_request() -> None:
+# ---- kernels that rows wait for ----
+
+
+def test_a_kernel_that_rows_of_several_sessions_wait_for_is_one_request_in_the_name_of_all() -> None:
     async def test(here: World) -> None:
-        one, other = held("exp"), held("exp", "negative", "exp")
-        here.plans.prepare_tier0(one, session("a"))
-        here.plans.prepare_tier0(other, session("b"))
-        assert len(here.asked) == 1
+        one, other, third = session("a"), session("b"), session("c")
+        here.lack(one, other)
+        here.lack(third)
+        assert here.planner.requests == [(encode(EXP.program()), True)]
+        assert [here.planner.waiting(each, is_urgent=True) for each in (one, other, third)] == [1, 1, 1]
         await here.answer(0)
-        assert not one.missing_calls | other.missing_calls
-        assert list(one.one_ops.values()) == list(other.one_ops.values())
+        assert here.loaded == [EXP]
 
     in_world(test)
 
 
-def test_a_program_whose_call_is_refused_cannot_run_and_rows_are_looked_at_again() -> None:
+def test_each_kernel_that_is_missing_is_a_request_of_its_own() -> None:
     async def test(here: World) -> None:
-        entry = held("exp", "tanh")
-        here.plans.prepare_tier0(entry, session())
-        await here.answer(0, refusal="too long")
-        assert not entry.missing_calls
-        assert entry.fault is not None
-        assert (entry.fault.case.name, "too long" in entry.fault.text) == ("server_fault", True)
-        assert here.retries
-
-    in_world(test)
-
-
-def test_a_call_that_was_refused_is_asked_for_again_with_the_next_use() -> None:
-    async def test(here: World) -> None:
-        entry = held("exp")
-        here.plans.prepare_tier0(entry, session())
-        await here.answer(0, refusal="too long")
-        here.plans.prepare_tier0(entry, session())
-        assert (entry.fault, len(entry.missing_calls)) == (None, 1)
+        here.lack(session(), calls=(EXP, TANH))
+        assert {*here.asked} == {encode(EXP.program()), encode(TANH.program())}
+        await here.answer(0)
         await here.answer(1)
-        assert (entry.fault, len(entry.missing_calls), len(entry.one_ops)) == (None, 0, 1)
+        assert {*here.loaded} == {EXP, TANH}
 
     in_world(test)
 
 
-def test_a_call_whose_plan_finds_no_arena_names_the_setting() -> None:
+def test_what_rows_wait_for_is_told_with_their_sessions_until_it_has_come() -> None:
     async def test(here: World) -> None:
-        here.device.arena_limit_bytes = -1
-        entry = held("exp")
-        here.plans.prepare_tier0(entry, session())
+        before_ns = time.monotonic_ns()
+        here.lack(session("b"), session("a"))
+        assert here.waits() == [("exp", (b"a", b"b"), "")]
+        (wait,) = here.plans.waits()
+        assert before_ns <= wait.since_ns <= time.monotonic_ns()
         await here.answer(0)
-        assert entry.fault is not None
-        assert (entry.fault.case.name, "device.arena_bytes" in entry.fault.text) == ("out_of_memory", True)
+        assert here.waits() == []
 
     in_world(test)
 
 
-MANY = 1_000_000  # ops of a row
-
-
-def test_a_row_of_very_many_ops_waits_for_its_plan_and_for_no_kernels_of_single_ops() -> None:
+def test_a_kernel_that_the_machine_refused_is_asked_for_again_after_a_pause() -> None:
     async def test(here: World) -> None:
-        entry, one = held("exp"), session()
-        here.plans.plan(entry, one)
-        here.plans.prepare_tier0(entry, one, MANY)
-        assert (len(here.asked), bool(entry.missing_calls)) == (1, True)
-        await here.answer(0)
-        assert entry.loaded is not None
-
-    in_world(test)
-
-
-def test_a_plan_that_does_not_come_soon_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.planning.plans.PLAN_FIRST_S", 0.0)
-
-    async def test(here: World) -> None:
-        entry, one = held("exp"), session()
-        here.plans.plan(entry, one)
-        here.plans.prepare_tier0(entry, one, MANY)
-        await until(lambda: len(here.asked) == 2)
+        here.lack(session())
+        since_ns = here.plans.waits()[0].since_ns
+        await here.refuse_newest("no space")
+        assert here.waits() == [("exp", (b"a",), "no space")]
+        assert (len(here.asked), here.plans.trouble) == (1, "no space")
+        here.end_pause()
+        assert (len(here.asked), here.plans.waits()[0].since_ns) == (2, since_ns)
         await here.answer(1)
-        assert (len(entry.missing_calls), len(entry.one_ops), here.retries) == (0, 1, [True])
+        assert (here.loaded, here.no_kernels, here.plans.trouble) == ([EXP], [], "")
 
     in_world(test)
 
 
-def test_a_plan_that_is_refused_is_not_waited_for() -> None:
+def test_the_pauses_grow_up_to_a_bound_and_no_row_fails() -> None:
     async def test(here: World) -> None:
-        entry, one = held("exp"), session()
-        here.plans.plan(entry, one)
-        here.plans.prepare_tier0(entry, one, MANY)
-        await here.answer(0, refusal="too long")
+        here.lack(session())
+        pauses_s = []
+        for _ in range(8):
+            await here.refuse_newest()
+            pauses_s.append(here.end_pause())
+        assert pauses_s == [1, 2, 4, 8, 16, MOST_PAUSE_S, MOST_PAUSE_S, MOST_PAUSE_S]
+        assert here.no_kernels == []
+        await here.answer(8)
+        assert here.loaded == [EXP]
+
+    in_world(test)
+
+
+def test_the_pauses_of_the_next_wait_are_short_again() -> None:
+    async def test(here: World) -> None:
+        here.lack(session())
+        await here.refuse_newest()
+        here.end_pause()
+        await here.refuse_newest()
+        here.end_pause()
+        await here.answer(2)
+        here.lack(session())
+        await here.refuse_newest()
+        assert here.end_pause() == 1
+
+    in_world(test)
+
+
+def test_a_session_that_comes_during_the_pause_waits_for_the_same_request() -> None:
+    async def test(here: World) -> None:
+        one, other = session("a"), session("b")
+        here.lack(one)
+        await here.refuse_newest()
+        here.lack(other)
+        assert (len(here.asked), here.waits()) == (1, [("exp", (b"a", b"b"), "no space")])
+        here.end_pause()
         assert len(here.asked) == 2
+        assert [here.planner.waiting(each, is_urgent=True) for each in (one, other)] == [2, 1]
 
     in_world(test)
 
 
-def test_a_short_row_of_the_program_ends_the_wait_of_all_its_sessions() -> None:
+def test_a_kernel_that_the_device_cannot_load_is_asked_for_again() -> None:
     async def test(here: World) -> None:
-        entry, one, other = held("exp"), session("a"), session("b")
-        here.plans.plan(entry, one)
-        here.plans.prepare_tier0(entry, one, MANY)
-        here.plans.prepare_tier0(entry, other)
-        assert len(here.asked) == 2
-        here.plans.leave(other)
+        here.device.load_fault = OutOfMemory("no room for the code")
+        here.lack(session())
+        await here.answer(0)
+        assert here.waits() == [("exp", (b"a",), "no room for the code")]
+        here.device.load_fault = None
+        here.end_pause()
         await here.answer(1)
-        assert (len(entry.missing_calls), entry.fault) == (0, None)
+        assert (here.loaded, here.waits(), here.no_kernels) == ([EXP], [], [])
 
     in_world(test)
 
 
-def test_a_row_of_very_many_ops_is_prepared_at_once_if_no_plan_is_on_its_way() -> None:
+def test_a_kernel_that_its_op_made_impossible_is_told_and_not_asked_for_again() -> None:
     async def test(here: World) -> None:
-        entry = held("exp")
-        here.plans.prepare_tier0(entry, session(), MANY)
-        assert len(here.asked) == 1
+        here.lack(session(), calls=(EXP, TANH))
+        await here.answer(here.asked.index(encode(EXP.program())), refusal="too deep")
+        assert here.no_kernels == [NoKernel(EXP, "too deep")]
+        assert (here.waits(), here.loop.pauses, here.plans.trouble) == ([("tanh", (b"a",), "")], [], "")
 
     in_world(test)
+
+
+def test_a_final_refusal_after_passing_ones_ends_the_wait() -> None:
+    async def test(here: World) -> None:
+        here.lack(session())
+        await here.refuse_newest()
+        here.end_pause()
+        await here.answer(1, refusal="too deep")
+        assert (here.no_kernels, here.waits(), here.loop.pauses) == ([NoKernel(EXP, "too deep")], [], [])
+
+    in_world(test)
+
+
+def test_why_a_kernel_does_not_come_is_told_within_a_bound() -> None:
+    async def test(here: World) -> None:
+        here.lack(session())
+        await here.refuse_newest("x" * 10 * MOST_TEXT)
+        assert len(here.plans.waits()[0].refusal) == MOST_TEXT
+
+    in_world(test)
+
+
+def test_a_server_that_compiles_nothing_says_so_at_once() -> None:
+    async def test(here: World) -> None:
+        here.lack(session())
+        assert (here.no_kernels, here.waits()) == ([NoKernel(EXP, "this server compiles nothing")], [])
+
+    in_world(test, has_planner=False)
+
+
+# ---- sessions that end while their rows wait ----
+
+
+def test_the_rows_of_a_session_that_ends_are_let_go_and_others_wait_on() -> None:
+    async def test(here: World) -> None:
+        one, other = session("a"), session("b")
+        here.lack(one, other)
+        here.plans.leave(one)
+        assert (here.no_kernels, here.waits()) == ([NoKernel(EXP, "")], [("exp", (b"b",), "")])
+        await here.answer(0)
+        assert here.loaded == [EXP]
+
+    in_world(test)
+
+
+def test_a_session_that_ends_during_a_pause_is_asked_for_no_more() -> None:
+    async def test(here: World) -> None:
+        one, other = session("a"), session("b")
+        here.lack(one, other)
+        await here.refuse_newest()
+        here.plans.leave(one)
+        assert here.no_kernels == [NoKernel(EXP, "")]
+        here.end_pause()
+        assert [here.planner.waiting(each, is_urgent=True) for each in (one, other)] == [0, 2]
+
+    in_world(test)
+
+
+def test_a_request_that_no_session_waits_for_any_more_is_withdrawn() -> None:
+    async def test(here: World) -> None:
+        one, other = session("a"), session("b")
+        here.lack(one, other)
+        for each in (one, other):
+            here.plans.leave(each)
+        await called_back()
+        assert here.planner.made[0].answer.cancelled()
+        assert (here.waits(), here.loop.pauses, len(here.asked)) == ([], [], 1)
+        assert here.no_kernels == [NoKernel(EXP, "")] * 2
+
+    in_world(test)
+
+
+def test_nothing_is_asked_for_after_a_pause_that_all_sessions_have_left() -> None:
+    async def test(here: World) -> None:
+        one = session()
+        here.lack(one)
+        await here.refuse_newest()
+        here.plans.leave(one)
+        here.end_pause()
+        assert (len(here.asked), here.waits(), here.no_kernels) == (1, [], [NoKernel(EXP, "")])
+
+    in_world(test)
+
+
+def test_a_session_that_waits_for_no_kernel_leaves_those_of_others_alone() -> None:
+    async def test(here: World) -> None:
+        here.lack(session("a"))
+        here.plans.leave(session("b"))
+        assert (here.no_kernels, here.waits()) == ([], [("exp", (b"a",), "")])
+
+    in_world(test)
+
+
+def test_who_comes_just_after_the_last_session_left_is_served() -> None:
+    async def test(here: World) -> None:
+        one = session("a")
+        here.lack(one)
+        here.plans.leave(one)
+        here.lack(session("b"))
+        await called_back()
+        await here.answer(1)
+        assert (here.loaded, here.waits()) == ([EXP], [])
+
+    in_world(test)
+
+
+def test_who_comes_in_the_pause_that_the_last_session_left_is_asked_for_at_once_and_once() -> None:
+    async def test(here: World) -> None:
+        one = session("a")
+        here.lack(one)
+        await here.refuse_newest()
+        here.plans.leave(one)
+        here.lack(session("b"))
+        assert len(here.asked) == 2
+        here.end_pause()
+        assert (len(here.asked), here.waits()) == (2, [("exp", (b"b",), "")])
+
+    in_world(test)
+
+
+def test_a_kernel_for_sessions_that_have_ended_meanwhile_is_not_asked_for() -> None:
+    async def test(here: World) -> None:
+        here.lack(ended("a"))
+        assert (here.asked, here.no_kernels, here.waits()) == ([], [NoKernel(EXP, "")], [])
+
+    in_world(test)
+
+
+def test_a_kernel_is_not_asked_for_in_the_name_of_a_session_that_has_ended_meanwhile() -> None:
+    async def test(here: World) -> None:
+        one, other = ended("a"), session("b")
+        here.lack(one, other)
+        assert [here.planner.waiting(each, is_urgent=True) for each in (one, other)] == [0, 1]
+        assert here.waits() == [("exp", (b"b",), "")]
+
+    in_world(test)
+
+
+# ---- programs ----
 
 
 def test_a_program_whose_plan_is_refused_stays_at_tier_0() -> None:
@@ -191,23 +398,66 @@ def test_a_program_whose_plan_is_refused_stays_at_tier_0() -> None:
         entry = held("negative")
         here.plans.plan(entry, session())
         await here.answer(0, refusal="too long")
-        assert (entry.state, entry.fault, entry.refusal) == (PlanState.REFUSED, None, "too long")
+        assert (entry.state, entry.refusal, here.loop.pauses) == (PlanState.REFUSED, "too long", [])
+        here.plans.plan(entry, session())
+        assert len(here.asked) == 1
 
     in_world(test)
 
 
-def test_a_program_that_a_full_disk_refused_is_planned_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "ASK_AGAIN_S", 0.0)
-
+def test_a_program_that_a_full_disk_refused_is_planned_when_it_is_used_after_a_pause() -> None:
     async def test(here: World) -> None:
         entry = held("negative")
         here.plans.plan(entry, session())
-        await here.answer(0, refusal="no space", is_passing=True)
-        assert here.plans.trouble == "no space"
-        await until(lambda: entry.state is PlanState.UNPLANNED)
+        await here.refuse_newest("no space")
+        assert (entry.state, here.plans.trouble) == (PlanState.REFUSED, "no space")
+        here.plans.plan(entry, session())
+        assert len(here.asked) == 1
+        here.end_pause()
+        assert entry.state is PlanState.UNPLANNED
         here.plans.plan(entry, session())
         await here.answer(1)
         assert (entry.state, entry.refusal, here.plans.trouble) == (PlanState.LOADED, "", "")
+
+    in_world(test)
+
+
+def test_the_pauses_of_a_program_grow_up_to_a_bound() -> None:
+    async def test(here: World) -> None:
+        entry, pauses_s = held("negative"), []
+        for _ in range(7):
+            here.plans.plan(entry, session())
+            await here.refuse_newest()
+            pauses_s.append(here.end_pause())
+        assert pauses_s == [1, 2, 4, 8, 16, MOST_PAUSE_S, MOST_PAUSE_S]
+
+    in_world(test)
+
+
+def test_a_program_whose_plan_the_device_cannot_load_is_planned_later() -> None:
+    async def test(here: World) -> None:
+        here.device.load_fault = OutOfMemory("no room for the code")
+        entry = held("negative")
+        here.plans.plan(entry, session())
+        await here.answer(0)
+        assert (entry.state, entry.refusal) == (PlanState.REFUSED, "no room for the code")
+        here.end_pause()
+        here.device.load_fault = None
+        here.plans.plan(entry, session())
+        await here.answer(1)
+        assert entry.state is PlanState.LOADED
+
+    in_world(test)
+
+
+def test_a_program_whose_arena_never_fits_names_the_setting_and_is_not_planned_again() -> None:
+    async def test(here: World) -> None:
+        here.device.arena_limit_bytes = -1
+        entry = held("negative")
+        here.plans.plan(entry, session())
+        await here.answer(0)
+        assert (entry.state, entry.loaded, here.loop.pauses) == (PlanState.REFUSED, None, [])
+        assert "device.arena_bytes" in entry.refusal
 
     in_world(test)
 
@@ -219,38 +469,6 @@ def test_why_a_plan_is_refused_is_kept_and_told_within_a_bound(caplog: pytest.Lo
         await here.answer(0, refusal="x" * 10 * MOST_TEXT)
         assert (len(entry.refusal), entry.refusal.endswith("characters)")) == (MOST_TEXT, True)
         assert len(caplog.messages[-1]) < 2 * MOST_TEXT
-
-    in_world(test)
-
-
-def test_what_sessions_waited_for_that_have_ended_is_asked_for_anew_by_the_next() -> None:
-    async def test(here: World) -> None:
-        entry, one, other = held("exp"), session("a"), session("b")
-        here.plans.plan(entry, one)
-        here.plans.prepare_tier0(entry, one)
-        here.plans.prepare_tier0(entry, other)
-        here.plans.leave(one)
-        await called_back()
-        assert (entry.state, entry.has_begun_preparing) == (PlanState.UNPLANNED, True)
-        here.plans.leave(other)
-        await called_back()
-        assert (entry.has_begun_preparing, entry.missing_calls) == (False, set())
-        here.plans.prepare_tier0(entry, session("c"))
-        await here.answer(2)
-        assert len(entry.one_ops) == 1
-
-    in_world(test)
-
-
-def test_who_comes_just_after_the_last_session_left_is_served() -> None:
-    async def test(here: World) -> None:
-        entry, one = held("exp"), session("a")
-        here.plans.prepare_tier0(entry, one)
-        here.plans.leave(one)
-        here.plans.prepare_tier0(entry, session("b"))
-        await called_back()
-        await here.answer(1)
-        assert (len(entry.missing_calls), len(entry.one_ops)) == (0, 1)
 
     in_world(test)
 
@@ -307,34 +525,15 @@ def test_a_session_has_a_bounded_number_of_programs_planned_and_the_rest_later()
     in_world(test)
 
 
-def test_other_work_comes_between_the_calls_of_a_long_program() -> None:
+def test_a_program_that_only_ended_sessions_used_is_asked_for_anew_by_the_next() -> None:
     async def test(here: World) -> None:
-        inputs = [Spec(dtypes.float32, (dim,)) for dim in range(1, 201)]
-        entry = entry_of(build(inputs, (), [op("exp", index) for index in range(200)], (0,)))
-        asked = []
-        here.plans.prepare_tier0(entry, session())
-        while len(here.asked) < 200:
-            asked.append(len(here.asked))
-            await called_back()
-        assert len(asked) > 2
-        for index in range(200):
-            assert entry.missing_calls
-            await here.answer(index)
-        assert (len(entry.missing_calls), len(entry.one_ops)) == (0, 200)
-
-    in_world(test)
-
-
-def test_a_session_has_a_bounded_number_of_calls_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.planning.plans.MOST_CALLS_WAITING", 2)
-
-    async def test(here: World) -> None:
-        one, entry = session(), held("sin", "cos")
-        here.plans.prepare_tier0(held("exp", "log", "tanh"), one)  # with nothing waiting one of any size may go
-        here.plans.prepare_tier0(entry, one)
-        assert entry.fault is not None
-        assert (entry.fault.case.name, "at most 2" in entry.fault.text) == ("server_fault", True)
-        here.plans.prepare_tier0(entry, session("b"))
-        assert entry.fault is None
+        entry, one = held("negative"), session("a")
+        here.plans.plan(entry, one)
+        here.plans.leave(one)
+        await called_back()
+        assert entry.state is PlanState.UNPLANNED
+        here.plans.plan(entry, session("b"))
+        await here.answer(1)
+        assert entry.loaded is not None
 
     in_world(test)

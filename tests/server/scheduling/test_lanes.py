@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.programs.codec import encode
-from fusewire_server.programs.one_op_calls import calls_of
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import Batch
 from fusewire_server.scheduling.lanes import MOST_OUTSTANDING, Lane, Lanes
@@ -40,12 +39,6 @@ def test_submissions_op_by_op_leave_the_fast_lane_free() -> None:
         tell(lanes, queued_row(session(str(index)), entry))
     assert lanes.open_to(queued_row(session("slow"), entry)) is None
     assert lanes.open_to(queued_row(session("fast"), planned_entry())) is Lane.FAST
-
-
-def test_a_row_that_lacks_a_kernel_goes_nowhere() -> None:
-    entry = entry_of(chain())
-    entry.missing_calls |= calls_of(entry.program, is_library_exact=False)
-    assert Lanes().open_to(queued_row(session(), entry)) is None
 
 
 def test_what_follows_a_slow_row_of_its_session_goes_with_those_that_wait_for_the_same() -> None:

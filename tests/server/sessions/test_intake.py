@@ -36,7 +36,7 @@ def test_a_segments_use_is_counted_and_its_program_is_to_be_planned() -> None:
     one = world.session()
     effects = world.take(one, segment(NEGATE, 100, 10))
     entry = one.programs[NEGATE]
-    assert (entry.uses, effects.to_plan, effects.to_prepare) == (1, [entry], [*one.queue])
+    assert (entry.uses, effects.to_plan) == (1, [entry])
 
 
 def test_rows_that_need_an_upload_are_held_back_and_others_go_on() -> None:

@@ -25,7 +25,7 @@ def device_routes(control: Control) -> APIRouter:
 
     @router.get("/v1/queue")
     async def queue() -> QueueView:
-        """The segments that wait for the device, by tenant and by program."""
+        """The segments that wait for the device, by tenant and by program, and the kernels that rows wait for."""
         return await control.queue()
 
     @router.get("/v1/slowlog", responses=responses(422))

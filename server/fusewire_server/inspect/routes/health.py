@@ -74,6 +74,7 @@ def _readiness(stats: Stats) -> Readiness:
         is_draining=stats.is_draining,
         is_held=stats.is_held,
         trouble=stats.trouble,
+        kernel_waits=stats.kernel_waits,
         backend=stats.backend.name,
         device=stats.backend.device,
         device_memory_bytes=stats.backend.memory_bytes,

@@ -12,12 +12,14 @@ from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
+from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
     Bucket,
     Coalescing,
     Compilation,
     Histogram,
+    KernelWaits,
     Launching,
     Memory,
     Phases,
@@ -77,9 +79,11 @@ class Publisher:
         if now_ns - self._process_read_at_ns > _PROCESS_READ_EVERY_NS:
             self._process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
             self._process_read_at_ns = now_ns
-        views = tuple(_session_view(session, now_ns) for session in engine.sessions.values())
+        waits = engine.kernel_waits
+        waiting = kernel_waits.ops_by_session(waits)
+        views = tuple(_session_view(session, now_ns, waiting.get(session, ())) for session in engine.sessions.values())
         return Snapshot(
-            stats=self._stats(now_ns, views),
+            stats=self._stats(now_ns, views, kernel_waits.described(waits, now_ns)),
             sessions=views,
             programs=self._shown,
             taken_at_ns=now_ns,
@@ -96,7 +100,7 @@ class Publisher:
             self._shown = tuple(self._programs.values())
         table.changed.clear()
 
-    def _stats(self, now_ns: int, views: Sequence[SessionView]) -> Stats:
+    def _stats(self, now_ns: int, views: Sequence[SessionView], waits: KernelWaits) -> Stats:
         engine, sessions = self._engine, self._engine.sessions.values()
         info, counters, memory = engine.device.info, engine.counters, engine.memory
         return Stats(
@@ -115,6 +119,7 @@ class Publisher:
             programs=len(engine.programs.entries),
             program_bytes=engine.programs.size_bytes,
             queue=_queue(sessions, now_ns),
+            kernel_waits=waits,
             session_bytes=_session_bytes(sessions, views),
             totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
@@ -188,7 +193,7 @@ def _phases(engine: Engine) -> Phases:
     )
 
 
-def _session_view(session: Session, now_ns: int) -> SessionView:
+def _session_view(session: Session, now_ns: int, waits_for: Sequence[str]) -> SessionView:
     in_flight = session.in_flight
     return SessionView(
         session=shown_id(session.session_id),
@@ -210,6 +215,7 @@ def _session_view(session: Session, now_ns: int) -> SessionView:
         unread_bytes=session.answers.unread_bytes,
         device_ns=session.device_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
+        waits_for=tuple(waits_for),
     )
 
 

@@ -233,6 +233,36 @@ class Queue(Described):
 
 
 @dataclass(frozen=True)
+class KernelWaitView(Described):
+    """Rows that wait until the kernel of an op has been compiled. Nothing of their sessions has failed."""
+
+    op: str
+    """Name of the op."""
+    waiting_sessions: int
+    """Number of sessions of these rows."""
+    sessions: tuple[str, ...]
+    """Shown ids of these sessions, at most 100."""
+    waited_s: float
+    """Time in s since the first row came to wait for the kernel."""
+    refusal: str
+    """Why the last attempt at the kernel failed, so that it is made again after a pause. Empty if none has failed."""
+
+
+@dataclass(frozen=True)
+class KernelWaits(Described):
+    """The kernels of single ops that rows wait for. A row waits if nobody has ever compiled a kernel that it needs."""
+
+    kernels: int = 0
+    """Number of kernels that rows wait for."""
+    sessions: int = 0
+    """Number of sessions that have such rows."""
+    oldest_s: float = 0.0
+    """Time in s of the longest wait."""
+    oldest: tuple[KernelWaitView, ...] = ()
+    """The longest waits, at most 100, the longest first."""
+
+
+@dataclass(frozen=True)
 class SessionBytes(Described):
     """Bytes of all sessions."""
 
@@ -290,6 +320,8 @@ class Stats(Described):
     """Bytes of host memory of all known programs."""
     queue: Queue = Queue()
     """Rows that wait."""
+    kernel_waits: KernelWaits = KernelWaits()
+    """The kernels of single ops that rows wait for."""
     session_bytes: SessionBytes = SessionBytes()
     """Bytes of all sessions."""
     totals: Totals = Totals()
@@ -350,6 +382,8 @@ class SessionView(Described):
     """Device time in ns that the session has used."""
     idle_s: float
     """Time in s since the last frame came."""
+    waits_for: tuple[str, ...] = ()
+    """Names of ops whose kernels its rows wait for, at most 10."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from tests.server.world import (
     InstantPlanner,
     WatchedDevice,
     World,
+    lack_exp,
     load,
     run,
     until,
@@ -73,6 +74,21 @@ def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
     run(test())
 
 
+def test_the_kernels_that_rows_wait_for_are_shown_and_which_session_waits() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            one, _ = here.client("a"), here.client("b")
+            publisher = publisher_of(here)
+            await lack_exp(here, one)
+            snapshot = publisher.publish()
+            assert (snapshot.stats.kernel_waits.kernels, snapshot.stats.kernel_waits.sessions) == (1, 1)
+            assert {view.client: view.waits_for for view in snapshot.sessions} == {"a": ("exp",), "b": ()}
+
+    run(test())
+
+
 def test_the_process_and_what_was_coalesced_are_shown() -> None:
     async def test() -> None:
         async with world() as here:
@@ -106,7 +122,7 @@ def test_a_loop_waits_since_its_last_slice() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            client.send(Loop(segment(NEGATE, 100, 10), 20_000, 1, (1,)))
+            client.send(Loop(segment(NEGATE, 100, 10), 2_000, 1, (1,)))
             queue = here.engine.counters.queue
             await until(lambda: queue.count > 1)
             here.engine.hold()

@@ -1,0 +1,81 @@
+"""Pieces of a call give its rows, over parts of its operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.pieces import pieces_of
+from fusewire_kernels.unfused.twins import twin_of
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.signatures import signature_of
+from tests import strategies
+from tests.kernels.op_by_op import by_twin
+from tests.tolerances import assert_same_bytes
+
+_PRIMITIVE = [op for op in catalogue.OPS if op.category is not Category.COMPOSITE]
+_F32 = dtypes.float32
+
+
+def _call(name: str, *shapes: tuple[int, ...], attributes: tuple[Any, ...] = ()) -> OneOpCall:
+    return OneOpCall(BY_NAME[name], tuple([Spec(_F32, shape) for shape in shapes]), attributes)
+
+
+@pytest.mark.parametrize("op", _PRIMITIVE, ids=lambda op: op.name)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_pieces_give_the_bits_of_the_whole(op: Op, data: st.DataObject) -> None:
+    work = data.draw(strategies.programs_of(op))
+    single, signature = work.program.ops[0], work.program.signatures[0]
+    values = [*work.inputs, *[scalar(np, *each) for each in zip(work.scalars, work.program.scalars, strict=True)]]
+    operands = [np.array(values[number], order="C") for number in single.operands]
+    call = OneOpCall(op, signature.operands, single.attributes)
+    result = np.empty(call.result().shape, dtypes.to_numpy(call.result().dtype))
+    for piece in pieces_of(call, data.draw(st.integers(1, 4))):
+        places = zip(operands, piece.operand_offsets, strict=True)
+        addresses = [operand.ctypes.data + offset for operand, offset in places]
+        twin_of(piece.call)(addresses, result.ctypes.data + piece.result_offset, work.starts)
+    assert_same_bytes(result, by_twin(signature_of(*call), operands, work.starts))
+
+
+def test_a_product_is_divided_along_the_rows_of_its_first_operand() -> None:
+    first, second = pieces_of(_call("matmul", (65, 65), (65, 65)), 2)
+    assert [spec.shape for spec in first.call.operands] == [(32, 65), (65, 65)]
+    assert [spec.shape for spec in second.call.operands] == [(33, 65), (65, 65)]
+    assert (second.operand_offsets, second.result_offset) == ((32 * 65 * 4, 0), 32 * 65 * 4)
+
+
+def test_an_operand_that_broadcasts_is_taken_whole() -> None:
+    _, second = pieces_of(_call("add", (4, 3), (1, 3)), 2)
+    assert [spec.shape for spec in second.call.operands] == [(2, 3), (1, 3)]
+    assert second.operand_offsets == (24, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        _call("add", (), ()),
+        _call("add", (1, 100), (1, 100)),
+        _call("sum", (100, 100), attributes=((0,), False)),
+        _call("transpose", (100, 100), attributes=((1, 0),)),
+        _call("matmul", (100,), (100, 100)),
+        _call("matmul", (63, 100), (100, 100)),
+        _call("add", (3, 100), (3, 100)),
+    ],
+    ids=lambda call: f"{call.op.name} of {call.operands[0].shape}",
+)
+def test_what_cannot_be_divided_by_rows_is_one_piece(call: OneOpCall) -> None:
+    assert [piece.call for piece in pieces_of(call, 4)] == [call]
+
+
+def test_no_piece_is_a_single_row() -> None:
+    pieces = pieces_of(_call("add", (7, 2), (7, 2)), 100)
+    assert [piece.call.operands[0].shape[0] for piece in pieces] == [2, 2, 3]
