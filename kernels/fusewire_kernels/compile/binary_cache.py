@@ -100,7 +100,7 @@ class BinaryCache:
                 return None
             file = entry.resolve()
             if file not in self._whole:
-                if not _is_whole(file):
+                if not is_whole(file):
                     file.unlink(missing_ok=True)
                     return None
                 self._whole.add(file)
@@ -118,7 +118,7 @@ class BinaryCache:
 
     def entry(self, text: str) -> Path:
         """Returns the path of a kernel's entry. The entry need not exist yet."""
-        digest = _digest(f"{text}\0{self.identity}".encode())
+        digest = digest_of(f"{text}\0{self.identity}".encode())
         return self.folder / f"{ENTRY_PREFIX}{digest}{self.suffix}"
 
     def part(self, suffix: str, content: bytes = b"") -> Path:
@@ -137,7 +137,7 @@ class BinaryCache:
     def publish(self, part: Path, entries: Sequence[Path]) -> None:
         """Makes a finished file the target of `entries`. Removes old files if the folder has not been tidied lately."""
         with self._usable():
-            kept = self.folder / f"{UNIT_PREFIX}{_digest(part.read_bytes())}{self.suffix}"
+            kept = self.folder / content_name(part.read_bytes(), self.suffix)
             part.replace(kept)
             for entry in entries:
                 link = self.part(".link")
@@ -169,12 +169,17 @@ def _is_there(entry: Path) -> bool:
     return True
 
 
-def _is_whole(file: Path) -> bool:
+def is_whole(file: Path) -> bool:
     """Returns whether the digest in a compiled file's name is the digest of its content."""
     try:
-        return file.stem == f"{UNIT_PREFIX}{_digest(file.read_bytes())}"
+        return file.name == content_name(file.read_bytes(), file.suffix)
     except FileNotFoundError:
         return False
+
+
+def content_name(content: bytes, suffix: str) -> str:
+    """Returns the name of a compiled file, which tells its content."""
+    return f"{UNIT_PREFIX}{digest_of(content)}{suffix}"
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
@@ -207,5 +212,6 @@ def check_writers(folder: Path) -> None:
         raise ConfigurationError(f"another user owns {folder}, where compiled kernels are kept: {remedy}")
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
+    """Returns the digest by which compiled files and kernels are named."""
     return blake2b(data, digest_size=16).hexdigest()

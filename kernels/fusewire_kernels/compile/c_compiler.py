@@ -29,7 +29,6 @@ from fusewire_protos.errors import ServerFault
 _WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
 
 _FLAGS = (
-    "-march=native",
     "-std=gnu11",
     "-fPIC",
     "-shared",
@@ -46,6 +45,8 @@ _FLAGS = (
 
 # gcc takes a third longer at -O2 and twice as long at -O3, for kernels that are no faster, but for integer division.
 _OPTIMISATION = {"gcc": ("-O1", "-ftree-vectorize", "-fvect-cost-model=dynamic"), "clang": ("-O3",)}
+
+NATIVE = "native"  # the level of this machine's processor
 
 _dlclose = ctypes.CDLL(None).dlclose
 _dlclose.argtypes = (ctypes.c_void_p,)
@@ -67,16 +68,24 @@ class Toolchain:
     bounds: Bounds = USUAL_BOUNDS
 
 
-def find_compiler(cache_folder: Path | None = None, bounds: Bounds = USUAL_BOUNDS) -> Toolchain | None:
-    """Returns the C compiler of this machine. Returns None if there is none, or none that tells its version.
+def flags_for(level: str) -> tuple[str, ...]:
+    """Returns the flags with which any compiler compiles kernels for a level of processors (see `processor`)."""
+    return (f"-march={level}", *_FLAGS)
 
-    The compiler that the environment variable CC names is tried first.
+
+def find_compiler(
+    cache_folder: Path | None = None, bounds: Bounds = USUAL_BOUNDS, level: str = NATIVE
+) -> Toolchain | None:
+    """Returns the C compiler of this machine, for a level of processors.
+
+    Returns None if there is none, or none that tells its version. The compiler that the environment variable CC names
+    is tried first.
     """
     names = filter(None, (os.environ.get("CC"), *_COMPILERS))
     for path in dict.fromkeys(filter(None, map(shutil.which, names))):
         version = _version(path, bounds)
         if version:
-            flags = (*_OPTIMISATION["clang" if "clang version" in version else "gcc"], *_FLAGS)
+            flags = (*_OPTIMISATION["clang" if "clang version" in version else "gcc"], *flags_for(level))
             identity = "\n".join((version, _processor(), *flags, prelude("c")))
             cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".so")
             return Toolchain(path, version, flags, cache, bounds)

@@ -25,6 +25,12 @@ _OUT_OF_MEMORY = 1  # a status of NVRTC
 
 OPTIONS = ("--fmad=false", "--disable-warnings")
 
+
+def options_for(architecture: str) -> tuple[str, ...]:
+    """Returns the options of NVRTC for an architecture, such as "sm_90"."""
+    return (f"--gpu-architecture={architecture}", *OPTIONS)
+
+
 # The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of memory. It
 # has a process, because threads of one process that compile hold each other up: two of them take a quarter longer than
 # one, and four take 1.7 times as long. A copy of this process has loaded and warmed up NVRTC already.
@@ -40,7 +46,7 @@ class CudaCompiler:
 
     def __init__(self, architecture: str, cache_folder: Path | None = None) -> None:
         self._nvrtc = Nvrtc()
-        self._options = (f"--gpu-architecture={architecture}", *OPTIONS)
+        self._options = options_for(architecture)
         identity = "\n".join((self._nvrtc.version(), *self._options, prelude("cuda")))
         self._cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".cubin")
 
