@@ -19,6 +19,7 @@ from fusewire_kernels.compile.processor import level_of
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.cpu import CpuDevice, runtime_source
 from fusewire_kernels.packing import kernels_of_all_calls, make_c_pack
+from fusewire_kernels.plan.plan import KernelSource
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
@@ -62,7 +63,7 @@ class _Progress:
         self.seen.append((done, of))
 
 
-def _plan_sources(*calls: OneOpCall) -> list[packing.KernelSource]:
+def _plan_sources(*calls: OneOpCall) -> list[KernelSource]:
     return [source for call in calls for source in build_plan(call.program(), "c", most_rows=1).kernels]
 
 
@@ -223,5 +224,5 @@ def _result(device: CpuDevice, call: OneOpCall, files: Sequence[str], operands: 
 def _block_of(device: CpuDevice, operand: Array) -> Block:
     block = device.allocate(max(operand.nbytes, 1))
     if operand.nbytes:
-        device.write(block, memoryview(operand.reshape(-1).view(np.uint8)))
+        device.write(block, operand.reshape(-1).view(np.uint8).data)
     return block

@@ -268,12 +268,16 @@ def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tupl
     """Returns the library that runs plans, and what compiles them. If that does not work, returns None, and why."""
     source = runtime_source()
     packed = pack.find([source]) if pack else None
-    if packed is None and toolchain is None:
-        return None, f"no C compiler found: {_WITHOUT_COMPILER}"
     try:
-        runtime = _load_library(packed[0] if packed else compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+        if packed:
+            runtime = _load_library(packed[0])
+        elif toolchain:
+            runtime = _load_library(compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+        else:
+            return None, f"no C compiler found: {_WITHOUT_COMPILER}"
     except ServerFault as fault:
-        return None, f"{toolchain.compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
+        compiler = toolchain.compiler if toolchain else "what came with Fusewire"
+        return None, f"{compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
     address, count = ctypes.c_void_p, ctypes.c_int64
     runtime.fw_run.restype = runtime.fw_run_loop.restype = None
     runtime.fw_run.argtypes = (address, count, address, count, count)
