@@ -132,7 +132,7 @@ def test_a_device_without_a_compiler_runs_the_kernels_of_a_pack(tmp_path: Path, 
     assert pack is not None
     device = CpuDevice(find=lambda: None, pack=pack)
     assert (device.info.dialect, device.info.has_compiler) == ("c", False)
-    assert "no C compiler found; kernels that came with Fusewire run" in device.info.detail
+    assert "no C compiler found: kernels that came with Fusewire run" in device.info.detail
     plan = build_plan(ADD.program(), "c", most_rows=1)
     files = pack.find(plan.kernels)
     assert files is not None

@@ -8,12 +8,17 @@ from typing import NoReturn
 
 import pytest
 
+from fusewire_kernels.compile import kernel_pack
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.compile.dialect_compilers import compiler_of
+from fusewire_kernels.compile.kernel_pack import write_pack
+from fusewire_kernels.devices.base import DeviceInfo
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
-from fusewire_server.backends import choose_device, planner_settings, urgent_workers, usual_workers
+from fusewire_server.backends import choose_device, kernel_finder, planner_settings, urgent_workers, usual_workers
 from fusewire_server.config.config import Device, Planner
 from fusewire_server.config.settings import MIB
 
@@ -60,9 +65,75 @@ def test_where_nothing_can_be_compiled_there_is_no_planner() -> None:
     assert planner_settings(device, Planner()) is None
 
 
+def test_a_pack_of_kernels_does_not_make_a_planner() -> None:
+    class Packed(NullDevice):
+        @property
+        def info(self) -> DeviceInfo:
+            return super().info._replace(dialect="c")
+
+    assert planner_settings(Packed(), Planner()) is None
+
+
+@pytest.fixture
+def packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the cache's packs, empty. The package has none."""
+    monkeypatch.setattr(kernel_pack, "PACKAGE_FOLDER", tmp_path / "package")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    return tmp_path / "packs"
+
+
+def compiled_in(packs: Path, source: KernelSource) -> Path:
+    """Makes a pack for an architecture; returns its one file."""
+    library = packs.parent / "compiled.cubin"
+    library.write_bytes(b"machine code")
+    folder = write_pack(packs, "cuda", "sm_90", {source: str(library)})
+    (file,) = folder.glob("*.cubin")
+    return file
+
+
+class Cuda(NullDevice):
+    """A device whose kernels lie in a pack alone."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        return super().info._replace(dialect="cuda", architecture="sm_90")
+
+
+def test_kernels_are_found_in_the_pack_for_the_device(packs: Path) -> None:
+    source = KernelSource("fw_test", "some text")
+    file = compiled_in(packs, source)
+    find = kernel_finder(Cuda())
+    assert find is not None
+    assert find([source]) == (str(file),)
+    assert find([source._replace(text="another text")]) is None
+
+
+def test_kernels_are_found_in_the_cache_too(packs: Path) -> None:
+    device = choose_device(settings("cpu"))
+    if not device.info.has_compiler:
+        pytest.skip("needs a compiler")
+    source = KernelSource("fw_test", "int fw_test(void) { return 1; }")
+    find = kernel_finder(device)
+    assert find is not None
+    assert find([source]) is None
+    compiled = compiler_of("c", "").compile([source])
+    assert find([source]) == compiled.paths
+
+
+def test_a_device_without_kernels_looks_for_none() -> None:
+    assert kernel_finder(NullDevice()) is None
+
+
+@pytest.mark.usefixtures("packs")
+def test_a_pack_where_others_may_write_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigurationError, match=rf"every user may write {tmp_path}"):
+        choose_device(settings("cpu"))
+
+
 def test_the_planner_is_told_its_bounds() -> None:
     device = choose_device(settings("cpu"))
-    if device.info.dialect is None:
+    if not device.info.has_compiler:
         pytest.skip("needs a compiler")
     told = planner_settings(device, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
     assert told is not None
@@ -71,7 +142,7 @@ def test_the_planner_is_told_its_bounds() -> None:
 
 def test_a_planner_keeps_no_kernels_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device = choose_device(settings("cpu"))
-    if device.info.dialect is None:
+    if not device.info.has_compiler:
         pytest.skip("needs a compiler")
     tmp_path.chmod(0o777)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))

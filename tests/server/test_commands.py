@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fusewire_kernels import packing
+from fusewire_kernels.compile.kernel_pack import PACKAGE_FOLDER
 from fusewire_protos.address import Address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope
@@ -211,6 +215,76 @@ def test_sighup_does_not_end_a_server_that_has_not_started_yet() -> None:
     command = [sys.executable, "-c", SERVE_AT_SIGHUP]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert finished.returncode == 2, finished.stderr
+
+
+# ---- warm ----
+
+
+class Packs:
+    """Stands for the making of packs; notes what was asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(folder))
+        monkeypatch.setattr(packing, "make_c_pack", partial(self.make, "c"))
+        monkeypatch.setattr(packing, "make_cuda_pack", partial(self.make, "cuda"))
+        self.is_made = False
+        self.asked: list[tuple[str, str, Path]] = []
+
+    def make(
+        self, dialect: str, roots: Sequence[Path], target: str, progress: Callable[[int, int], None]
+    ) -> Path | None:
+        self.asked.append((dialect, target, roots[-1]))
+        if self.is_made:
+            return None
+        progress(2000, 2000)
+        return roots[-1] / dialect
+
+
+@pytest.fixture
+def packs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Packs:
+    return Packs(monkeypatch, tmp_path)
+
+
+def test_warm_compiles_for_the_processor_of_a_server_that_runs_there(
+    packs: Packs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["warm", "--backend", "cpu", "--arena-bytes", "1 MiB"]) == 0
+    assert packs.asked == [("c", platform.machine(), tmp_path / "packs")]
+    printed = capsys.readouterr()
+    assert printed.out == f"the kernels are in {tmp_path / 'packs' / 'c'}\n"
+    assert printed.err == "2,000 of 2,000 kernels\n"
+
+
+def test_warm_compiles_for_gpus_that_are_elsewhere(packs: Packs, tmp_path: Path) -> None:
+    assert main(["warm", "--architecture", "sm_80", "--architecture", "sm_90"]) == 0
+    assert packs.asked == [("cuda", name, tmp_path / "packs") for name in ("sm_80", "sm_90")]
+
+
+def test_warm_keeps_kernels_in_the_package_of_an_image(packs: Packs) -> None:
+    assert main(["warm", "--architecture", "sm_90", "--in-package"]) == 0
+    assert packs.asked == [("cuda", "sm_90", PACKAGE_FOLDER)]
+
+
+def test_warm_says_if_all_was_compiled_before(packs: Packs, capsys: pytest.CaptureFixture[str]) -> None:
+    packs.is_made = True
+    assert main(["warm", "--architecture", "sm_90"]) == 0
+    assert capsys.readouterr().out == "all kernels were compiled already\n"
+
+
+def test_warm_prints_json(packs: Packs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warm", "--architecture", "sm_90", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"made": [str(tmp_path / "packs" / "cuda")]}
+
+
+def test_warm_names_a_folder_that_cannot_be_written(
+    packs: Packs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(packing, "make_cuda_pack", refuse)
+    assert main(["warm", "--architecture", "sm_90", "--in-package"]) == 2
+    assert str(PACKAGE_FOLDER) in capsys.readouterr().err
 
 
 def test_the_package_runs_as_a_module() -> None:

@@ -5,8 +5,8 @@ neighbouring axes are merged, and on how each operand moves along the innermost 
 which leaves few cases: mostly, the lengths 1 and 2 stand for all lengths.
 
 What is left out is compiled when it is needed: operands that broadcast in more than `MOST_BROADCAST_RANK` loops, the
-batches of products among these; reductions of long axes between two others; and the position of the greatest of so many
-elements that there are very many chunks (see `graph.long_reductions`).
+batches of products among these; reductions of long axes between two others; and the position of the greatest element of
+a long column or of very many elements (see `graph.long_reductions`), whose kernels take the longest to compile.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _reductions(op: Op) -> Iterator[OneOpCall]:
     empty = (0,) if op.name in ("sum", "prod", "any", "all") else ()
     for given in _computed_dtypes(op, ((1,), False)):
         short = product(_SHORT, (*empty, *_SHORT), _SHORT)
-        long = [(before, length, behind) for before, behind in ((1, 1), (1, 2), (2, 1)) for length in _LONG]
+        sides = [(1, 1), (2, 1)] if op.name in ("argmin", "argmax") else [(1, 1), (2, 1), (1, 2)]
+        long = [(before, length, behind) for before, behind in sides for length in _LONG]
         for before, length, behind in (*short, *long):
             yield _call(op.name, given, ((before, length, behind),), ((1,), False))
 

@@ -22,13 +22,13 @@ from tests.server.parts import VECTOR
 class Dialect(NullDevice):
     """A device of a dialect, whose launches compute nothing."""
 
-    def __init__(self, dialect: str | None) -> None:
+    def __init__(self, dialect: str | None, *, has_compiler: bool = True) -> None:
         super().__init__()
-        self._dialect = dialect
+        self._dialect, self._has_compiler = dialect, has_compiler
 
     @property
     def info(self) -> DeviceInfo:
-        return super().info._replace(dialect=self._dialect)
+        return super().info._replace(dialect=self._dialect, has_compiler=self._has_compiler)
 
 
 class Files:
@@ -50,20 +50,27 @@ def call_of(name: str, *operands: Spec) -> OneOpCall:
 EXP, NEGATIVE = call_of("exp", VECTOR), call_of("negative", VECTOR)
 
 
-@pytest.mark.parametrize(
-    ("dialect", "call", "expected"),
-    [
-        (None, EXP, TwinOp),
-        (None, NEGATIVE, TwinOp),
-        ("c", NEGATIVE, TwinOp),
-        ("c", EXP, PlannedOp),
-        ("cuda", NEGATIVE, PlannedOp),
-    ],
-)
-def test_twins_compute_without_a_dialect_and_on_the_host_what_has_one_result(
-    dialect: str | None, call: OneOpCall, expected: type
-) -> None:
-    assert type(OneOps(Dialect(dialect), Files(has_files=True).find).find(call)) is expected
+@pytest.mark.parametrize("call", [EXP, NEGATIVE], ids=["inexact", "exact"])
+@pytest.mark.parametrize("dialect", ["c", "cuda"])
+def test_kernels_compute_where_there_are_some(dialect: str, call: OneOpCall) -> None:
+    assert isinstance(OneOps(Dialect(dialect), Files(has_files=True).find).find(call), PlannedOp)
+
+
+@pytest.mark.parametrize("call", [EXP, NEGATIVE], ids=["inexact", "exact"])
+def test_without_a_dialect_twins_compute(call: OneOpCall) -> None:
+    assert isinstance(OneOps(Dialect(None, has_compiler=False), Files(has_files=True).find).find(call), TwinOp)
+
+
+def test_without_kernels_a_twin_computes_on_the_host_what_has_one_result() -> None:
+    one_ops = OneOps(Dialect("c"), Files(has_files=False).find)
+    assert isinstance(one_ops.find(NEGATIVE), TwinOp)
+    assert one_ops.find(EXP) is None
+    assert OneOps(Dialect("cuda"), Files(has_files=False).find).find(NEGATIVE) is None
+
+
+def test_without_a_compiler_either_twins_compute_on_the_host_what_has_no_kernels() -> None:
+    device = Dialect("c", has_compiler=False)
+    assert isinstance(OneOps(device, Files(has_files=False).find).find(EXP), TwinOp)
 
 
 def test_a_call_is_prepared_once() -> None:

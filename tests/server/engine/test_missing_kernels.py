@@ -37,11 +37,11 @@ EXPONENTIALS = np.exp(np.arange(4, dtype=np.float32)).tolist()
 
 
 class ExpDevice(WatchedDevice):
-    """Has a dialect, so that only exact ops run by their twins. Each launch is of an exponential."""
+    """Has a compiler, so that only exact ops run by their twins. Each launch is of an exponential."""
 
     @property
     def info(self) -> DeviceInfo:
-        return super().info._replace(dialect="c")
+        return super().info._replace(dialect="c", has_compiler=True)
 
     def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
         super().launch(loaded, table)
