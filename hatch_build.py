@@ -1,36 +1,62 @@
-"""Compiles the recorder of ops when the package is installed or a wheel is built.
+"""Compiles the recorder of ops when the package is installed, and the kernels of single ops when a wheel is built.
 
-Where that fails, because there is no C compiler or because Python's headers are missing, the installation succeeds, and
-ops are recorded in Python.
+Where that fails, because there is no C compiler or because Python's headers are missing, the installation succeeds. Ops
+are then recorded in Python, and a server compiles the kernel of an op when a client first uses the op. Kernels take
+about two minutes: an editable installation goes without them, and so does a wheel if FUSEWIRE_BUILD_PACK is 0.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _SCRIPT = "build_recorder.py"
+_PACKS = "kernels/fusewire_kernels/packs"
 _MODULES = f"client/fusewire/_recording/*{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-class RecorderBuildHook(BuildHookInterface[Any]):
-    """Builds the extension modules beside their sources, and adds them to wheels that are not editable."""
+class CompilingBuildHook(BuildHookInterface[Any]):
+    """Builds modules and kernels inside the sources, and adds them to wheels that are not editable."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Is called by hatchling before it collects the files of a wheel. `version` is "editable" or "standard"."""
-        built = subprocess.run([sys.executable, _SCRIPT], cwd=self.root, capture_output=True, text=True, check=False)
-        if built.returncode:
-            reason = built.stderr.strip().rpartition("\n")[2]
-            self.app.display_warning(f"fusewire will record ops in Python, which is slower: {reason}")
+        self._build_recorder(version, build_data)
+        if version != "editable" and os.environ.get("FUSEWIRE_BUILD_PACK") != "0":
+            self._build_pack(build_data)
+
+    def _build_recorder(self, version: str, build_data: dict[str, Any]) -> None:
+        if not self._run([_SCRIPT], os.environ, "record ops in Python, which is slower"):
             return
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version != "editable":
             modules = Path(self.root).glob(_MODULES)
             build_data["force_include"].update({str(path): f"fusewire/_recording/{path.name}" for path in modules})
+
+    def _build_pack(self, build_data: dict[str, Any]) -> None:
+        """Makes the pack of C kernels. One that the sources hold already is made again only if kernels are missing."""
+        paths = os.pathsep.join(str(Path(self.root, folder)) for folder in ("protos", "kernels"))
+        command = ["-m", "fusewire_kernels.packing", str(Path(self.root, _PACKS))]
+        if not self._run(command, {**os.environ, "PYTHONPATH": paths}, "compile the kernels of single ops in use"):
+            return
+        build_data["pure_python"], build_data["infer_tag"] = False, True
+        packs = Path(self.root, _PACKS).rglob("*.*")
+        root = Path(self.root, "kernels")
+        build_data["force_include"].update({str(path): path.relative_to(root).as_posix() for path in packs})
+
+    def _run(self, arguments: Sequence[str], environment: Mapping[str, str], otherwise: str) -> bool:
+        """Runs Python in the folder of the sources. Returns whether it succeeded; if not, warns of what follows."""
+        command = [sys.executable, *arguments]
+        built = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        if built.returncode:
+            reason = built.stderr.strip().rpartition("\n")[2]
+            self.app.display_warning(f"fusewire will {otherwise}: {reason}")
+        return built.returncode == 0

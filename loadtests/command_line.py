@@ -22,7 +22,7 @@ from loadtests.load.load_test import LoadResult, LoadTest
 from loadtests.load.options import Options
 from loadtests.load.replaying import repeated, run_replays, scenario_of
 from loadtests.load.run import Tell
-from loadtests.load.server import Access, ServerUnderLoad, given_server, own_server
+from loadtests.load.target.server import Access, ServerUnderLoad, given_server, own_server
 from loadtests.measuring.errors import NotMeasured
 from loadtests.progress import progress
 from loadtests.reports import bounds, comparing

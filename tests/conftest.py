@@ -15,6 +15,7 @@ from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
 from fusewire_server.planning.worker import VERIFY_VARIABLE, WORDS_SUFFIX
 from tests.effort import DEEP, USUAL
+from tests.patience import HANGS_S
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
 
@@ -88,5 +89,5 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
         "-out",
         str(cert),
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=HANGS_S)
     return cert, key

@@ -12,6 +12,7 @@ import pytest
 
 from fusewire.testing import serve_subprocess
 from loadtests.microbenchmarks.catalogue import choose
+from tests.patience import HANGS_S
 
 _ROOT = Path(__file__).parents[1]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md"), _ROOT / "deploy" / "README.md"])
@@ -36,7 +37,7 @@ def test_the_program_in_readme_runs() -> None:
     assert _README_TARGET in program
     with serve_subprocess("cpu") as server:
         command = [sys.executable, "-c", program.replace(_README_TARGET, server.grpc)]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=True)
     assert re.search(r"^99\.\d% correct$", ran.stdout, re.MULTILINE)
 
 
@@ -48,7 +49,7 @@ def test_the_curl_session_in_readme_works_as_printed() -> None:
         printed = []
         for command in commands:
             run = ["bash", "-c", command.replace(_README_HTTP, server.http)]
-            ran = subprocess.run(run, capture_output=True, text=True, timeout=30, check=True)
+            ran = subprocess.run(run, capture_output=True, text=True, timeout=HANGS_S, check=True)
             printed.append(f"$ {command}\n{ran.stdout.rstrip()}\n")
     assert "".join(printed) == session
 

@@ -20,7 +20,7 @@ from fusewire._recording import default_session as _default_session
 from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
-from fusewire._session import Session, close_all
+from fusewire._session import Session, end_all
 from fusewire._transport.grpc_transport import GrpcTransport, system_roots, tls_credentials
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
@@ -64,8 +64,8 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `credentials`.
     `insecure_token` lets the token travel unencrypted to another machine. Without it a token is sent in clear only to
     this machine: to a loopback address or a Unix socket.
-    `debug` records the line of your code for each op, and errors name this line. An index on the server that is out of
-    range raises IndexError at the next read. Recording gets slower. FUSEWIRE_DEBUG=1 sets it for all sessions.
+    `debug` raises IndexError, at the next read, for an index on the server that is out of range. Recording gets slower.
+    FUSEWIRE_DEBUG=1 sets it for all sessions.
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
     arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random. It
     is by default the value of FUSEWIRE_RECORD, with a number added if there is such a file already.
@@ -207,4 +207,4 @@ __version__ = _version()
 _CLIENT = f"fusewire-python {__version__}"
 
 _default_session.set_provider(default_session)
-atexit.register(close_all)
+atexit.register(end_all)

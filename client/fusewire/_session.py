@@ -35,7 +35,7 @@ from fusewire._stream import tensor_bytes
 from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.numbered_programs import Programs
-from fusewire._stream.receivers import Value
+from fusewire._stream.receivers import FutureValue, Value, end_quietly
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire._stream.session_timer import SessionTimer
@@ -75,7 +75,7 @@ class Session:
 
     def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
         self._state = SessionState(transport, client)
-        self._thread_recorders = ThreadRecorders(self, is_debugging=debug)
+        self._thread_recorders = ThreadRecorders(self)
         self._sender = Sender(self._state, self._thread_recorders)
         self._upload_sender = UploadSender(self._state, self._sender)
         self._fetches = Fetches(self._state, self._sender, self._thread_recorders)
@@ -143,7 +143,7 @@ class Session:
         """Returns the line of your code that recorded the op with this result, such as "recorded at loop.py:12".
 
         The handle is base + op, as inspection tells both of a slow segment or an array. Returns an empty text if the
-        line is not known. Lines are known only with `connect(debug=True)`.
+        line is not known. Lines are known of the last 65,536 ops of each thread.
         """
         return self._thread_recorders.source_line(handle)
 
@@ -331,12 +331,16 @@ class Session:
         own: Array = array if dtype is None else astype(array, dtype, copy=False)
         return own
 
-    def _fetch_index_checks(self) -> list[Future[Value]]:
+    def _fetch_index_checks(self) -> list[FutureValue]:
         checks = self.index_checks
         return [] if checks is None else [self._fetches.future(each) for each in checks.take()]
 
     def _check_own(self, array: Recorded) -> None:
         if array._recorder.owner is not self:
+            try:
+                array._recorder.owner.check_open()
+            except FusewireError as reason:
+                raise ArgumentError(f"the array belongs to another session, which has ended: {reason}") from None
             raise ArgumentError("the array belongs to another session; fetch it there and upload it here")
 
     def _on_welcome(self, frame: wire.ServerFrame) -> None:
@@ -411,8 +415,14 @@ def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
 _sessions: WeakSet[Session] = WeakSet()
 
 
+def end_all() -> None:
+    """Ends all sessions when Python exits, and lets nothing of it be shown."""
+    end_quietly()
+    close_all()
+
+
 def close_all() -> None:
-    """Closes all sessions when Python exits. Waits for all goodbyes together, within one deadline."""
+    """Closes all sessions. Waits for all goodbyes together, within one deadline."""
     closing = [session for session in tuple(_sessions) if session._begin_to_close()]
     deadline_s = time.monotonic() + _PARTING_S
     for session in closing:

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import psutil
 
 from loadtests.load import worker
-from loadtests.load.differences import Array, difference_in_bits, difference_in_numbers
-from loadtests.load.left_over import LeftOver, held_by, left_over, wait_for_sessions_to_end
+from loadtests.load.checks.differences import Array, difference_in_bits, difference_in_numbers
+from loadtests.load.checks.verification import Verification, verify
 from loadtests.load.options import Options
 from loadtests.load.run import Run, Tell, run_load
-from loadtests.load.server import ServerUnderLoad
+from loadtests.load.target.left_over import LeftOver, held_by, left_over, wait_for_sessions_to_end
+from loadtests.load.target.server import ServerUnderLoad
+from loadtests.load.target.watch import MemoryWatch
 from loadtests.load.vanishing import baseline, run_vanishing
-from loadtests.load.verification import Verification, verify
-from loadtests.load.watch import MemoryWatch
 from loadtests.load.worker import FUSEWIRE, Assignment
 from loadtests.measuring.errors import LoadFailed, WrongResult
 from loadtests.measuring.workers import Fleet, Worker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loadtests.load.settling import MEASURED_WINDOWS
+from loadtests.load.windows.settling import MEASURED_WINDOWS
 from loadtests.scenarios.scenario import Scenario
 
 

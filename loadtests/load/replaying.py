@@ -7,15 +7,15 @@ from pathlib import Path
 
 from fusewire._recordings.records import Answer, Recording
 from loadtests.load import worker
-from loadtests.load.left_over import held_by, left_over, wait_for_sessions_to_end
+from loadtests.load.checks.verification import Verification
 from loadtests.load.load_test import Load, LoadResult
 from loadtests.load.options import Options
-from loadtests.load.replay_runner import Repeated
 from loadtests.load.run import Tell, run_load
-from loadtests.load.runner import RunnerReport
-from loadtests.load.server import ServerUnderLoad
-from loadtests.load.verification import Verification
-from loadtests.load.watch import MemoryWatch
+from loadtests.load.runners.replay_runner import Repeated
+from loadtests.load.runners.runner import RunnerReport
+from loadtests.load.target.left_over import held_by, left_over, wait_for_sessions_to_end
+from loadtests.load.target.server import ServerUnderLoad
+from loadtests.load.target.watch import MemoryWatch
 from loadtests.load.worker import FUSEWIRE, Assignment
 from loadtests.measuring.errors import LoadFailed
 from loadtests.measuring.workers import Fleet, Worker

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from loadtests.load.options import Options
-from loadtests.load.runner import RunnerReport
-from loadtests.load.samples import Samples, Window, joined, window
-from loadtests.load.settling import MEASURED_WINDOWS, MOST_WINDOWS, has_settled
-from loadtests.load.watch import MemorySample, MemoryWatch
+from loadtests.load.runners.runner import RunnerReport
+from loadtests.load.target.watch import MemorySample, MemoryWatch
+from loadtests.load.windows.samples import Samples, Window, joined, window
+from loadtests.load.windows.settling import MEASURED_WINDOWS, MOST_WINDOWS, has_settled
 from loadtests.load.worker import Taken, Usage
 from loadtests.measuring.errors import LoadFailed
 from loadtests.measuring.workers import Fleet

@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from loadtests.load.left_over import Held, held_by, wait_for_sessions_to_end
 from loadtests.load.options import Options
 from loadtests.load.run import Edge, Run, Tell
-from loadtests.load.samples import joined, windows
-from loadtests.load.server import ServerUnderLoad
-from loadtests.load.settling import MEASURED_WINDOWS
-from loadtests.load.watch import MemorySample, MemoryWatch
+from loadtests.load.target.left_over import Held, held_by, wait_for_sessions_to_end
+from loadtests.load.target.server import ServerUnderLoad
+from loadtests.load.target.watch import MemorySample, MemoryWatch
+from loadtests.load.windows.samples import joined, windows
+from loadtests.load.windows.settling import MEASURED_WINDOWS
 from loadtests.load.worker import Lives
 from loadtests.measuring.workers import Worker
 

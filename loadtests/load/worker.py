@@ -17,14 +17,14 @@ import numpy as np
 import psutil
 
 import fusewire as fw
-from loadtests.load.pace import Pace
-from loadtests.load.reads import Array, Read, Reads
-from loadtests.load.replay_runner import Repeated, ReplayRunner
-from loadtests.load.runner import Runner, RunnerReport
-from loadtests.load.samples import Samples, Step, joined, of_steps
-from loadtests.load.server import Access
-from loadtests.load.session_runner import SessionRunner
-from loadtests.load.verification import first_difference
+from loadtests.load.checks.verification import first_difference
+from loadtests.load.runners.pace import Pace
+from loadtests.load.runners.reads import Array, Read, Reads
+from loadtests.load.runners.replay_runner import Repeated, ReplayRunner
+from loadtests.load.runners.runner import Runner, RunnerReport
+from loadtests.load.runners.session_runner import SessionRunner
+from loadtests.load.target.server import Access
+from loadtests.load.windows.samples import Samples, Step, joined, of_steps
 from loadtests.measuring.workers import answer_commands
 from loadtests.scenarios import library
 from loadtests.scenarios.catalogue import find_scenarios

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from hdrh.histogram import HdrHistogram
 
-from loadtests.load.settling import TOLERANCE
+from loadtests.load.windows.settling import TOLERANCE
 
 _NORMAL_97_5 = 1.96  # the 97.5 % quantile of the normal distribution
 _PERCENTILES = {"p50_s": 50.0, "p90_s": 90.0, "p99_s": 99.0, "p999_s": 99.9}

@@ -14,9 +14,9 @@ import numpy as np
 from loadtests.load.load_test import Load, LoadResult
 from loadtests.load.options import Options
 from loadtests.load.run import Run
-from loadtests.load.samples import windows
-from loadtests.load.settling import MEASURED_WINDOWS
-from loadtests.load.watch import growth_bytes_per_s
+from loadtests.load.target.watch import growth_bytes_per_s
+from loadtests.load.windows.samples import windows
+from loadtests.load.windows.settling import MEASURED_WINDOWS
 from loadtests.reports.latencies import latencies_of
 
 SCHEMA, VERSION = "fusewire-load-test", 1

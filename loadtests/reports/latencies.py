@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from loadtests.load.samples import Integers
+from loadtests.load.windows.samples import Integers
 
 _LEAST_NS, _MOST_NS, _DIGITS = 1_000, 3_600_000_000_000, 3
 

@@ -1,4 +1,4 @@
-"""Finds the scenarios: every module of this folder that defines a SCENARIO."""
+"""Finds the scenarios: every module below this folder that defines a SCENARIO."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from loadtests.scenarios.scenario import Scenario
 
 def find_scenarios() -> Mapping[str, Scenario]:
     """Returns all scenarios by name, in alphabetical order."""
-    modules = (
-        import_module(f"{scenarios.__name__}.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)
-    )
+    below = pkgutil.walk_packages(scenarios.__path__, f"{scenarios.__name__}.")
+    modules = [import_module(found.name) for found in below]
     found = [module.SCENARIO for module in modules if hasattr(module, "SCENARIO")]
     return {scenario.name: scenario for scenario in sorted(found, key=lambda scenario: scenario.name)}

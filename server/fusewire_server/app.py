@@ -70,7 +70,7 @@ def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
     file and the certificates again.
     """
     config = loaded.config
-    configure_logs(config.log.level, config.log.style)
+    configure_logs(config.log.level, config.log.style, audits=config.log.audit)
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()
@@ -205,7 +205,7 @@ class _Process:
             log.error("the settings stay as they are, because they cannot be loaded: %s", error)  # noqa: TRY400 - no bug
             return
         if {"log.level", "log.style"}.intersection(applied):
-            configure_logs(self._config.log.level, self._config.log.style)
+            configure_logs(self._config.log.level, self._config.log.style, audits=self._config.log.audit)
         engine.reconfigure(self._config)
         self._setting_views.update(_setting_views(self._loaded))  # inspection's thread reads it; no key is new
         log.info("the settings were loaded again; changed: %s", ", ".join(applied) or "none")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 
+from fusewire_kernels.compile.binary_cache import check_writers, default_cache_folder
 from fusewire_kernels.compile.dialect_compilers import compiler_of
+from fusewire_kernels.compile.kernel_pack import find_c_pack, find_pack
 from fusewire_kernels.devices.base import Device
+from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.config.config import Device as DeviceConfig
 from fusewire_server.config.config import Planner as PlannerConfig
@@ -29,14 +33,19 @@ def choose_device(config: DeviceConfig) -> Device:
 
 
 def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings | None:
-    """What the planner needs to know; None where nothing can be compiled."""
-    if device.info.dialect is None:
-        log.warning("no compiler: every program runs op by op")
+    """What the planner needs to know; None where nothing can be compiled.
+
+    Raises ConfigurationError if others may write the folder of compiled kernels.
+    """
+    info = device.info
+    if info.dialect is None or not info.has_compiler:
+        log.warning("nothing can be compiled, so every program runs op by op: %s", info.detail)
         return None
+    check_writers(default_cache_folder())
     processors = os.cpu_count() or 1
     return PlannerSettings(
-        device.info.dialect,
-        device.info.architecture,
+        info.dialect,
+        info.architecture,
         config.deadline_s,
         config.memory_bytes,
         urgent_workers=urgent_workers(processors),
@@ -45,14 +54,24 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
 
 
 def kernel_finder(device: Device) -> FindKernels | None:
-    """Returns what looks for kernels that are compiled already; None where nothing can be compiled."""
-    if device.info.dialect is None:
+    """Returns what looks for compiled kernels: in the pack, then in the cache. None if the device runs no kernels."""
+    info = device.info
+    if info.dialect is None:
         return None
-    try:
-        return compiler_of(device.info.dialect, device.info.architecture).find
-    except (ConfigurationError, ServerFault) as reason:
-        log.warning("kernels that were compiled before are not looked for: %s", reason)
-        return None
+    pack = find_c_pack() if info.dialect == "c" else find_pack(info.dialect, info.architecture)
+    finders: list[FindKernels] = [] if pack is None else [pack.find]
+    if info.has_compiler:
+        try:
+            find_cached = compiler_of(info.dialect, info.architecture).find
+            find_cached(())  # looks for the compiler, which names the folder of what it has compiled
+            finders.append(find_cached)
+        except (ConfigurationError, ServerFault) as reason:
+            log.warning("kernels that were compiled before are not looked for: %s", reason)
+
+    def find(sources: Sequence[KernelSource]) -> Sequence[str] | None:
+        return next((found for finder in finders if (found := finder(sources)) is not None), None)
+
+    return find
 
 
 def urgent_workers(processors: int) -> int:
@@ -75,7 +94,7 @@ def _best_device(config: DeviceConfig) -> Device:
 def _cpu(config: DeviceConfig, why: str) -> Device:
     from fusewire_kernels.devices.cpu import CpuDevice  # noqa: PLC0415 - a backend is imported when chosen
 
-    return CpuDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why)
+    return CpuDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why, pack=find_c_pack())
 
 
 def _cuda(config: DeviceConfig, why: str) -> Device:

@@ -1,4 +1,4 @@
-"""The server's commands: `serve`, `healthcheck`, `token` and `config`.
+"""The server's commands: `serve`, `warm`, `healthcheck`, `token` and `config`.
 
 They join the one `fusewire` command as an entry point.
 
@@ -12,6 +12,7 @@ import argparse
 import gc
 import json
 import os
+import platform
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 DONE, FAILED, USAGE = 0, 1, 2
 
 _SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads settings, tokens and certificate again."
+_WARM = """Compile the kernels of all single ops for the device that a server with these settings would run on. They are
+kept with the compiled files, and no client then waits for a compiler at its first use of an op."""
 _HEALTHCHECK = "Ask the server with these settings on this machine for /livez: exit with 0 if it answers, else with 1."
 
 # The sections whose settings have flags; the others are set in a file or in the environment.
@@ -59,6 +62,21 @@ def register(commands: Commands) -> None:
         "--json", action="store_true", help="changes nothing: the line with the addresses is always JSON"
     )
     serve.set_defaults(run=_serve)
+    warm = commands.add_parser("warm", help="compile the kernels of all single ops ahead", description=_WARM)
+    _add_settings(warm)
+    warm.add_argument(
+        "--architecture",
+        action="append",
+        metavar="NAME",
+        help="compile for NVIDIA GPUs of this architecture, such as sm_90, with or without one here; may be repeated",
+    )
+    warm.add_argument(
+        "--in-package",
+        action="store_true",
+        help="keep them in the installed package, for images whose cache is a volume",
+    )
+    warm.add_argument("--json", action="store_true", help="print JSON")
+    warm.set_defaults(run=_warm)
     health = commands.add_parser(
         "healthcheck", help="exit with 0 if the server of this machine is alive", description=_HEALTHCHECK
     )
@@ -140,6 +158,44 @@ def _serve(parsed: argparse.Namespace) -> int:
     status = run(loaded, lambda: _loaded(parsed))
     gc.freeze()  # else the interpreter, as it ends, walks all that the server held, which can take seconds
     return status
+
+
+def _warm(parsed: argparse.Namespace) -> int:
+    from fusewire_kernels.compile.kernel_pack import PACKAGE_FOLDER, pack_roots  # noqa: PLC0415 - slow to import
+    from fusewire_kernels.packing import make_c_pack, make_cuda_pack  # noqa: PLC0415 - likewise
+
+    roots = [PACKAGE_FOLDER] if parsed.in_package else pack_roots()
+    architectures = parsed.architecture or _architectures_here(parsed)
+    try:
+        made = (
+            [make_cuda_pack(roots, name, _show_progress) for name in architectures]
+            if architectures
+            else [make_c_pack(roots, platform.machine(), _show_progress)]
+        )
+    except OSError as error:
+        raise ConfigurationError(f"the kernels cannot be kept in {roots[-1]}: {error}") from error
+    if parsed.json:
+        print(json.dumps({"made": [str(folder) for folder in made if folder is not None]}))
+        return DONE
+    for folder in made:
+        print("all kernels were compiled already" if folder is None else f"the kernels are in {folder}")
+    return DONE
+
+
+def _architectures_here(parsed: argparse.Namespace) -> list[str]:
+    """Returns the architecture of the GPU that a server here would run on; none if it would run on the processor."""
+    from fusewire_server.backends import choose_device  # noqa: PLC0415 - slow to import
+
+    device = choose_device(_loaded(parsed).config.device)
+    try:
+        return [device.info.architecture] if device.info.dialect == "cuda" else []
+    finally:
+        device.close()
+
+
+def _show_progress(done: int, of: int) -> None:
+    end = "\n" if done == of else "\r"
+    print(f"{done:,} of {of:,} kernels", end=end, file=sys.stderr, flush=True)
 
 
 def _check_health(parsed: argparse.Namespace) -> int:

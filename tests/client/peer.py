@@ -11,6 +11,7 @@ from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Entry
 from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.patience import HANGS_S
 
 
 class Peer(NamedTuple):
@@ -32,7 +33,7 @@ def connect(
     """A session on a server in memory."""
     server = MemoryServer(credit=credit, limits=limits, holds_completion=holds_completion)
     transport = MemoryTransport(server, is_manual=is_manual)
-    return Peer(open_session(transport, debug=debug, timeout=10), transport, server)
+    return Peer(open_session(transport, debug=debug, timeout=HANGS_S), transport, server)
 
 
 def entries(peer: Peer, kind: type[Entry]) -> list[Any]:

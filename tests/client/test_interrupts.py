@@ -26,6 +26,7 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
 from tests.client.peer import Peer, connect
+from tests.patience import HANGS_S
 
 CHUNK = memoryview(bytes(10))
 
@@ -110,7 +111,7 @@ def interrupted_upload(at: int) -> bool:
     transport._large_values = SimpleNamespace(upload=drain)  # type: ignore[assignment]
     with _interrupting("upload", at) as interruption:
         transport.upload(b"session", 1, [CHUNK])
-    asyncio.run_coroutine_threadsafe(end(), transport._loop).result(20)
+    asyncio.run_coroutine_threadsafe(end(), transport._loop).result(HANGS_S)
     another = threading.Thread(target=transport.upload, args=(b"session", 2, [CHUNK]))
     another.start()
     another.join(10)
@@ -154,7 +155,7 @@ def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(mo
         return original(*arguments)
 
     monkeypatch.setattr(drafts, "structure_of", interrupted)
-    np.testing.assert_array_equal((x * 3).numpy(timeout=10), H * 3)
+    np.testing.assert_array_equal((x * 3).numpy(timeout=HANGS_S), H * 3)
     assert "interrupts Fusewire itself" in refused[0]
 
 

@@ -10,6 +10,7 @@ from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect
+from tests.patience import HANGS_S
 
 MOST_OPS, MOST = 20, 40
 PART = np.arange(3, dtype=np.float32)
@@ -34,7 +35,7 @@ def test_a_loop_over_ops_of_many_operands_is_cut_into_programs_that_the_server_t
     for _ in range(100):
         joined = fw.concat([value] * arity)
         value, expected = joined[-3:] + 1, np.concatenate([expected] * arity)[-3:] + 1
-    np.testing.assert_array_equal(value.numpy(timeout=20), expected)
+    np.testing.assert_array_equal(value.numpy(timeout=HANGS_S), expected)
     assert max(map(operands_of, peer.server.programs.values())) <= MOST
 
 
@@ -43,7 +44,7 @@ def test_ops_in_no_loop_are_cut_so_too() -> None:
     x = peer.session.array(PART)
     arities = [1 + 7 * index % MOST for index in range(60)]
     totals = [fw.concat([x] * arity).sum() for arity in arities]
-    np.testing.assert_array_equal([total.numpy(timeout=20) for total in totals], [3 * arity for arity in arities])
+    np.testing.assert_array_equal([total.numpy(timeout=HANGS_S) for total in totals], [3 * arity for arity in arities])
     assert max(map(operands_of, peer.server.programs.values())) <= MOST
 
 
@@ -52,7 +53,7 @@ def test_an_op_of_more_operands_than_a_program_may_have_is_refused_where_it_is_r
     x = peer.session.array(PART)
     with pytest.raises(fw.QuotaExceeded, match=r"^concat of 41 operands; limits\.program_operands = 40$"):
         fw.concat([x] * (MOST + 1))
-    assert fw.concat([x] * MOST).sum().numpy(timeout=20) == 3 * MOST
+    assert fw.concat([x] * MOST).sum().numpy(timeout=HANGS_S) == 3 * MOST
 
 
 @pytest.mark.parametrize("body", [1, 7, MOST_OPS, MOST_OPS + 1, 3 * MOST_OPS])
@@ -63,7 +64,7 @@ def test_a_loop_is_cut_into_programs_of_no_more_ops_than_the_server_takes(body: 
         for place in range(body):
             value = value + 1 if place % 2 else value - 1
     change = 40 * (body // 2 - (body + 1) // 2)
-    np.testing.assert_array_equal(value.numpy(timeout=20), PART + change)
+    np.testing.assert_array_equal(value.numpy(timeout=HANGS_S), PART + change)
     assert max(len(program.ops) for program in peer.server.programs.values()) <= MOST_OPS
 
 

@@ -11,6 +11,7 @@ import fusewire as fw
 from fusewire._api import catalogued as _catalogued
 from fusewire._api import functions as _functions
 from fusewire_protos.ops.catalogue import BY_NAME, OPS, Category
+from tests.patience import HANGS_S
 
 
 def test_each_name_is_there_once() -> None:
@@ -56,5 +57,5 @@ def test_the_sdk_needs_neither_server_nor_compiler() -> None:
         "import sys, fusewire\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('fusewire_server', 'fusewire_kernels')))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=True)
     assert ended.stdout == "[]\n"

@@ -16,6 +16,7 @@ import fusewire as fw
 from fusewire._recording.cutting.cutter import Reach
 from fusewire_protos.credit import Amount
 from tests.client.peer import Peer, connect
+from tests.patience import HANGS_S
 
 NAMES = 5
 
@@ -48,7 +49,7 @@ class Both:
             self.theirs[target] = START
 
     def check(self, name: int) -> None:
-        np.testing.assert_array_equal(self.ours[name].numpy(timeout=20), self.theirs[name])
+        np.testing.assert_array_equal(self.ours[name].numpy(timeout=HANGS_S), self.theirs[name])
 
 
 def _result(xp: Any, kind: str, names: list[Any], target: int, first: int, second: int) -> Any:
@@ -99,7 +100,7 @@ def test_values_are_numpys_whatever_interrupts_the_recording(
     both.ours.clear()
     peer.session.flush_all(peer.session.recorder())  # ops that nobody reads keep their operands until they are sent
     peer.session._sender.send_frees()
-    peer.session.array(START).numpy(timeout=20)
+    peer.session.array(START).numpy(timeout=HANGS_S)
     assert len(peer.server.values) <= 1
     peer.session.close()
 
@@ -121,7 +122,7 @@ def test_values_are_numpys_whichever_thread_records(
     with ThreadPoolExecutor(1) as other:
         for is_elsewhere, (body, repeats), interruption, name in parts:
             if is_elsewhere:
-                other.submit(run, body, repeats, interruption, name).result(30)
+                other.submit(run, body, repeats, interruption, name).result(HANGS_S)
             else:
                 run(body, repeats, interruption, name)
         for name in range(NAMES):
@@ -130,6 +131,6 @@ def test_values_are_numpys_whichever_thread_records(
         for recorder in peer.session._thread_recorders.all():
             peer.session.flush_all(recorder)
     peer.session._sender.send_frees()
-    peer.session.array(START).numpy(timeout=20)
+    peer.session.array(START).numpy(timeout=HANGS_S)
     assert len(peer.server.values) <= 1
     peer.session.close()

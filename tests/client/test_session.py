@@ -23,6 +23,7 @@ import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._recording.cutting.cutter import Reach
 from fusewire._recording.cutting.drafts import Draft
+from fusewire._recording.places import NOT_KNOWN
 from fusewire._recording.recorder import Recorder
 from fusewire._session import close_all
 from fusewire._transport.interface import Peer
@@ -33,7 +34,9 @@ from fusewire_protos.frames import Abandon, Cancel, Fetch, Loop, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
+from tests.client.peer import Peer as MemoryPeer
 from tests.client.peer import connect, entries
+from tests.patience import HANGS_S
 
 # ---- waiting, cancelling, ending ----
 
@@ -60,7 +63,7 @@ def test_a_deep_copy_of_an_object_stays_in_its_session() -> None:
     session = connect().session
     copied_session, weights = copy.deepcopy((session, session.array(H)))
     assert copied_session is session
-    np.testing.assert_array_equal(weights.numpy(timeout=10), H)
+    np.testing.assert_array_equal(weights.numpy(timeout=HANGS_S), H)
 
 
 @pytest.mark.parametrize("of", [copy.copy, pickle.dumps])
@@ -108,8 +111,8 @@ def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         opening = pool.submit(open_session, transport, timeout=math.inf)
         with pytest.raises(TimeoutError):
             opening.result(0.1)
-        begin(opened.get(timeout=10))
-        opening.result(10).close()
+        begin(opened.get(timeout=HANGS_S))
+        opening.result(HANGS_S).close()
 
 
 def test_a_value_may_take_for_ever() -> None:
@@ -166,9 +169,9 @@ def test_a_cancelled_future_is_done_for_whoever_waits_for_several() -> None:
     before, after = x.future(), x.future()
     before.cancel()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(wait, [before, after], timeout=10)
+        waiting = pool.submit(wait, [before, after], timeout=HANGS_S)
         after.cancel()
-        assert waiting.result(10).done == {before, after}
+        assert waiting.result(HANGS_S).done == {before, after}
 
 
 def test_a_future_may_be_cancelled_again() -> None:
@@ -179,7 +182,7 @@ def test_a_future_may_be_cancelled_again() -> None:
 def test_an_answered_future_cannot_be_cancelled() -> None:
     with connect().session as session:
         future = session.array(H).future()
-        future.result(10)
+        future.result(HANGS_S)
         assert not future.cancel()
 
 
@@ -187,7 +190,7 @@ def test_an_answered_future_is_freed_with_its_value_as_soon_as_nobody_holds_it()
     peer = connect(is_manual=True)
     future = peer.session.array(H).future()
     peer.transport.run_once()
-    np.testing.assert_array_equal(future.result(10), H)
+    np.testing.assert_array_equal(future.result(HANGS_S), H)
     freed = weakref.ref(future)
     del future
     assert freed() is None
@@ -211,18 +214,18 @@ def test_cancelling_the_session_leaves_a_body_that_another_thread_is_recording()
     def body(_: fw.Array, carry: fw.Array) -> fw.Array:
         carry = carry + 1
         is_recorded.set()
-        may_end.wait(10)
+        may_end.wait(HANGS_S)
         return carry
 
     with ThreadPoolExecutor(1) as pool:
         looping = pool.submit(fw.fori_loop, 3, body, x)
-        is_recorded.wait(10)
+        is_recorded.wait(HANGS_S)
         y = x * 2
         try:
             peer.session.cancel()
         finally:
             may_end.set()
-        looping.result(10)
+        looping.result(HANGS_S)
     peer.transport.run_once()
     assert [type(entry) for entry in peer.server.entries][:4] == [Upload, Segment, Cancel, Loop]
     del y
@@ -304,33 +307,57 @@ def test_at_exit_sessions_part_together_within_one_deadline(monkeypatch: pytest.
 # ---- errors from the server ----
 
 
-def test_a_failed_op_is_told_with_the_line_that_recorded_its_segment() -> None:
+def error_of(peer: MemoryPeer, failing: fw.Array, read: fw.Array) -> BaseException:
+    """The error of reading an array when the segment that begins with the op of another one fails."""
+    peer.server.failing[failing._handle] = "out_of_memory"
+    future = read.future()
+    peer.transport.run_once()
+    error = future.exception(0)
+    assert error is not None
+    return error
+
+
+def test_a_failed_op_is_told_with_its_own_line() -> None:
     peer = connect(is_manual=True)  # else the op may have run before it is to fail
     x = peer.session.array(H)
     y = x + 1
-    peer.server.failing[y._handle] = "out_of_memory"
-    future = y.future()
-    peer.transport.run_once()
-    with pytest.raises(MemoryError, match=r"recorded at .*test_session\.py:\d+"):
-        future.result(0)
-
-
-def test_with_debug_every_ops_own_line_is_told() -> None:
-    peer = connect(debug=True, is_manual=True)
-    x = peer.session.array(H)
-    y = x + 1
-    peer.server.failing[y._handle] = "out_of_memory"
     z = y * 2
     line = users_line() - 1
-    future = z.future()
-    peer.transport.run_once()
-    with pytest.raises(fw.OutOfMemory, match=rf"recorded at .*test_session\.py:{line}"):
-        future.result(0)
+    error = error_of(peer, y, z)
+    assert isinstance(error, MemoryError)
+    assert str(error) == f"it failed (recorded at {__file__}:{line})"
+
+
+def test_an_op_of_a_recorded_function_is_told_with_its_line_in_the_function_at_each_call() -> None:
+    peer, lines = connect(is_manual=True), []
+
+    @fw.function
+    def twice(x: fw.Array) -> fw.Array:
+        y = x + 1
+        z = y * 2
+        lines.append(users_line() - 1)
+        return z
+
+    x = peer.session.array(H)
+    for _ in range(3):
+        z = twice(x)
+        peer.server.failing[z._handle - 1] = "out_of_memory"
+        future = z.future()
+        peer.transport.run_once()
+        assert str(future.exception(0)) == f"it failed (recorded at {__file__}:{lines[0]})"
+
+
+def test_the_line_of_an_op_that_lies_too_far_back_is_not_known() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    y = x + 1
+    y._recorder.put_places(y._handle, [NOT_KNOWN])
+    assert str(error_of(peer, y, y)) == "it failed (the line that recorded it is not known any more)"
 
 
 @pytest.mark.parametrize("function", [fw.sum, fw.tanh, fw.ravel, fw.Array.mean], ids=lambda function: function.__name__)
 def test_an_op_that_a_function_records_is_told_with_the_users_line(function: Callable[[fw.Array], fw.Array]) -> None:
-    peer = connect(debug=True, is_manual=True)
+    peer = connect(is_manual=True)
     y = function(peer.session.array(H))
     line = users_line() - 1
     peer.server.failing[y._handle] = "out_of_memory"

@@ -18,6 +18,7 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Cancel, Free, Segment
 from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
 from tests.client.peer import Peer, connect, entries
+from tests.patience import HANGS_S
 
 
 def _blocked(peer: Peer) -> threading.Thread:
@@ -43,7 +44,7 @@ def _blocked(peer: Peer) -> threading.Thread:
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """For at most ten seconds."""
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + HANGS_S
     while not condition():
         assert time.monotonic() < deadline_s, "it never came to pass"
         threading.Event().wait(0.001)
@@ -84,7 +85,7 @@ def test_while_a_recorder_is_blocked_another_thread_fetches_and_frees() -> None:
     x = peer.session.array(H)
     peer.transport.complete()
     thread = _blocked(peer)
-    np.testing.assert_array_equal(x.numpy(timeout=10), H)
+    np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), H)
     del x
     wait_until(lambda: bool(entries(peer, Free)))
     peer.session.close()
@@ -102,7 +103,7 @@ def test_closing_wakes_a_blocked_recorder() -> None:
 
 def test_a_segment_larger_than_the_whole_credit_is_sent_with_nothing_in_flight() -> None:
     with connect(credit=Amount(ops=1, bytes=1, segments=1)).session as session:
-        np.testing.assert_allclose(loop_of_calls(session).numpy(timeout=20), expected_loop(), rtol=1e-4)
+        np.testing.assert_allclose(loop_of_calls(session).numpy(timeout=HANGS_S), expected_loop(), rtol=1e-4)
 
 
 def test_a_fetch_that_finds_no_credit_in_time_says_so() -> None:
@@ -119,10 +120,10 @@ def test_a_wait_for_room_that_was_given_up_is_no_ones_concern_when_credit_return
     for _ in range(2):
         with pytest.raises(TimeoutError):
             asyncio.run(asyncio.wait_for(peer.session.ready(), 0.01))
-    future.result(10)
+    future.result(HANGS_S)
     peer.transport.complete()
     assert peer.session.stats.in_flight == Amount()
-    np.testing.assert_array_equal((peer.session.array(H) + 1).numpy(timeout=10), H + 1)
+    np.testing.assert_array_equal((peer.session.array(H) + 1).numpy(timeout=HANGS_S), H + 1)
     peer.session.close()
 
 
@@ -145,14 +146,14 @@ def test_a_callback_that_records_more_than_the_credit_waits_for_none_of_it() -> 
     call_back(peer, given[0], lambda: results.append(loop_on(*given)))
     peer.server.holds_completion = False
     peer.transport.complete()
-    np.testing.assert_allclose(results[0].numpy(timeout=10), expected_loop(), rtol=1e-4)
+    np.testing.assert_allclose(results[0].numpy(timeout=HANGS_S), expected_loop(), rtol=1e-4)
 
 
 def test_a_callback_that_needs_credit_at_once_is_told_that_it_cannot_wait() -> None:
     peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), holds_completion=True)
     x = peer.session.array(H)
     peer.transport.complete()
-    (x + 1).future().result(10)
+    (x + 1).future().result(HANGS_S)
     unsent = x * 2
     refused: list[fw.RequestError] = []
 
@@ -176,7 +177,7 @@ def call_back(peer: Peer, x: fw.Array, work: Callable[[], object]) -> None:
 
     with peer.transport._exchanging:  # else it may have come before the callback is added, and this thread does it
         x.future().add_done_callback(on_value)
-    assert done.wait(10)
+    assert done.wait(HANGS_S)
 
 
 def test_a_callback_far_beyond_the_credit_looks_seldom_at_all_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +223,7 @@ def test_cancelling_gives_up_what_had_no_credit_once_it_has() -> None:
         wait_until(has_given_up)
         assert peer.session.recorder().is_unsent(unsent._handle)
         peer.transport.complete()
-        cancelling.result(10)
+        cancelling.result(HANGS_S)
     peer.transport.run_once()
     kinds = [type(entry) for entry in peer.server.entries if isinstance(entry, Segment | Cancel)]
     assert kinds == [Segment, Cancel, Segment, Cancel]

@@ -31,6 +31,7 @@ from tests.client.loops import (
     whole_bodies,
 )
 from tests.client.peer import Peer, connect
+from tests.patience import HANGS_S
 
 UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
 
@@ -467,13 +468,13 @@ def test_a_value_of_another_threads_op_lives_until_that_op_is_sent() -> None:
     def use() -> None:
         z = handed.pop() * 2
         recorded.set()
-        dropped.wait(10)
+        dropped.wait(HANGS_S)
         results.append(z.numpy())
 
     handed = [y]
     thread = threading.Thread(target=use)
     thread.start()
-    recorded.wait(10)
+    recorded.wait(HANGS_S)
     del y
     (x + 2).numpy()
     dropped.set()

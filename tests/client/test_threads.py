@@ -18,6 +18,7 @@ from fusewire_protos.frames import Free, Loop, Segment
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
 from tests.client.peer import Peer, connect, entries
+from tests.patience import HANGS_S
 
 
 def in_another_thread(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -196,14 +197,14 @@ def test_a_program_that_another_thread_pushes_out_as_it_is_used_is_sent_anew(mon
     limits.programs = 2  # the session keeps one
     peer = connect(limits=limits)
     x, other = peer.session.array(H), peer.session.array(H[0])
-    (x + 1).numpy(timeout=10)
+    (x + 1).numpy(timeout=HANGS_S)
     original = _sending._segment
 
     def pushed_out(*arguments: Any) -> Segment | Loop:
         monkeypatch.setattr(_sending, "_segment", original)
-        in_another_thread(lambda: (other + 1).numpy(timeout=10))
+        in_another_thread(lambda: (other + 1).numpy(timeout=HANGS_S))
         return original(*arguments)
 
     monkeypatch.setattr(_sending, "_segment", pushed_out)
-    np.testing.assert_array_equal((x + 2).numpy(timeout=10), H + 2)
+    np.testing.assert_array_equal((x + 2).numpy(timeout=HANGS_S), H + 2)
     assert [new.number for new in peer.server.new_programs] == [0, 1, 2]

@@ -17,13 +17,14 @@ from tests.contract.recorded import record_loop
 from tests.contract.rows import random_row
 from tests.contract.service import Service
 from tests.effort import of_a_hundred
+from tests.patience import HANGS_S
 from tests.strategies import Work, programs
 from tests.tolerances import assert_same_bytes
 
 Array = npt.NDArray[Any]
 
 _TURNS = 24  # enough to be taken for a loop
-_RESULT_WITHIN_S = 60.0
+_RESULT_WITHIN_S = HANGS_S
 _DRAWN = st.lists(programs(most_ops=6), min_size=2, max_size=2)
 
 

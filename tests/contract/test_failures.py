@@ -24,28 +24,29 @@ def line() -> int:
     return frame.f_back.f_lineno
 
 
-@pytest.mark.parametrize("debug", [True, False])
-def test_each_of_two_results_that_find_no_room_names_its_own_op_and_line(debug: bool) -> None:
-    with (
-        serve_subprocess("cpu", environment=ENVIRONMENT) as server,
-        fusewire.connect(server.grpc, debug=debug) as session,
-    ):
+def test_each_of_two_results_that_find_no_room_names_its_own_op_and_line() -> None:
+    with serve_subprocess("cpu", environment=ENVIRONMENT) as server, fusewire.connect(server.grpc) as session:
         x = session.array(np.ones(ELEMENTS, np.float32))
         x.numpy()
         first_line = line() + 1
         total = x + x
         product = x * 3.0
-        exact = [f"recorded at {__file__}:{number}" for number in (first_line, first_line + 1)]
-        # Without debug few lines are kept: an op without its own is told with the last one before it.
-        vague = [] if debug else [f"recorded at or after {__file__}:{first_line}"]
-        for array, op, places in (
-            (total, "op 0 add: ", exact[:1]),
-            (product, "op 1 multiply: ", [exact[1], *vague]),
-        ):
+        for array, op, its_line in ((total, "op 0 add: ", first_line), (product, "op 1 multiply: ", first_line + 1)):
             with pytest.raises(fusewire.OutOfMemory) as caught:
                 array.numpy()
             text = str(caught.value)
             assert text.startswith(op)
             assert f"device.memory_bytes = {MEMORY_BYTES}" in text
-            assert any(f"({place})" in text for place in places)
+            assert f"(recorded at {__file__}:{its_line})" in text
         assert x.numpy().tolist() == [1.0] * ELEMENTS
+
+
+def test_what_depends_on_an_op_beyond_a_quota_names_that_op_and_its_line() -> None:
+    limit = str(3 * ARRAY_BYTES)
+    environment = {"FUSEWIRE_LIMITS__LIVE_BYTES": limit, "FUSEWIRE_LIMITS__ARRAY_BYTES": limit}
+    with serve_subprocess("cpu", environment=environment) as server, fusewire.connect(server.grpc) as session:
+        small = session.array(np.ones(4, np.float32)) + 1.0
+        large = [fusewire.zeros(ELEMENTS, "float32") + number for number in range(4)]
+        its_line = line() - 1
+        with pytest.raises(fusewire.QuotaExceeded, match=rf"add: .*live_bytes.* \(recorded at {__file__}:{its_line}\)"):
+            float(large[-1][0] + small[0])

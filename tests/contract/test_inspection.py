@@ -12,6 +12,7 @@ import pytest
 
 import fusewire as fw
 from tests.contract.service import Refused, Service
+from tests.patience import HANGS_S
 
 _STEPS = 300
 _BODY = ("matmul", "add", "tanh")
@@ -19,7 +20,7 @@ _COUNTED_OPS = 10
 _PAUSE_S = 0.3  # in which nobody asks the server anything
 _SLOW_S = 0.02  # more than the least time of a segment in the slow log
 _ROUNDING_S = 1e-9
-_WITHIN_S = 60.0
+_WITHIN_S = HANGS_S
 
 
 def _run_loop(service: Service) -> None:
@@ -111,7 +112,7 @@ def test_statistics_that_are_asked_for_once_after_a_pause_are_fresh(service: Ser
 
 
 def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> None:
-    with fw.connect(service.target, debug=True) as session:
+    with service.connect() as session:
         x = session.array(np.ones(4, np.float32))
         with service.held():
             x = x + 1
@@ -127,7 +128,7 @@ def test_each_op_of_a_slow_segment_is_found_at_its_line(service: Service) -> Non
 
 
 def test_each_op_of_a_slow_loop_is_found_at_its_line_in_the_body(service: Service) -> None:
-    with fw.connect(service.target, debug=True) as session:
+    with service.connect() as session:
         x, w = (session.array(np.ones(shape, np.float32)) for shape in ((2, 4), (4, 4)))
         with service.held():
             for _ in range(_STEPS):

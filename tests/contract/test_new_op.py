@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANGS_S
+
 _ROOT = Path(__file__).parents[2]
 _SOURCE_ROOTS = ("protos", "kernels", "server", "client")
 _TESTS = (
@@ -263,7 +265,9 @@ def _run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "FUSEWIRE_CACHE_DIR": str(copy / "cache"),
     }
     command = [sys.executable, "-W", "error", *arguments]
-    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
 
 
 def test_ops_with_an_entry_a_body_and_a_twin_are_all_there_for_users(copy: Path) -> None:

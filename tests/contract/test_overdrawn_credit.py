@@ -18,10 +18,11 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.contract.service import Service, serving
+from tests.patience import HANGS_S
 
 CREDIT_SEGMENTS = 3
 TOLD = rf"limits\.credit_segments = {CREDIT_SEGMENTS}$"
-DEADLINE_S = 20.0
+DEADLINE_S = HANGS_S
 CLIENTS = 8
 BOUNDLESS = Amount(1 << 60, 1 << 60, 1 << 60)
 VALUE = np.zeros(INLINE_BYTES, np.uint8)  # the largest that travels within the stream

@@ -13,9 +13,10 @@ import pytest
 
 import fusewire as fw
 from tests.contract.service import Service
+from tests.patience import HANGS_S
 
 COUNTS = (1, 2, 3, 17, 1000)
-_WITHIN_S = 60.0
+_WITHIN_S = HANGS_S
 
 Array = npt.NDArray[Any]
 

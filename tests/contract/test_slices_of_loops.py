@@ -35,13 +35,14 @@ from tests.contract.harness import Runner
 from tests.effort import of_a_hundred
 from tests.kernels.loops_of_note import gated, leaky, pointwise, recurrent
 from tests.kernels.programs import Writer, random_inputs
+from tests.patience import HANGS_S
 from tests.server.parts import entry_of, session
 from tests.strategies import Work
 
 Array = npt.NDArray[Any]
 
 BASE = HANDLES_PER_RECORDER
-_WITHIN_S = 30.0
+_WITHIN_S = HANGS_S
 _FIRST_SCALARS = {dtypes.float16: 0.5, dtypes.float32: 0.75, dtypes.int32: 2}
 _FIRST_START = 2
 

@@ -13,10 +13,11 @@ import pytest
 
 import fusewire as fw
 from tests.contract.service import Service
+from tests.patience import HANGS_S
 
 ROWS, WIDTH = 12, 5
 COUNTS = (1, 2, 3, 11)
-_WITHIN_S = 60.0
+_WITHIN_S = HANGS_S
 
 State = tuple[Any, Any]
 

@@ -56,6 +56,7 @@ def in_steps(run_call: RunCall) -> RunOp:
         for step in steps:
             of_step = starts if step.call.op.has_region else ()
             values.append(run_call(step.call, [values[number] for number in step.operands], of_step))
-        return values[-1]
+        result: Array = values[-1]
+        return result
 
     return run_op

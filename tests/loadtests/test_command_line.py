@@ -15,7 +15,7 @@ import pytest
 
 from fusewire.testing import serve_subprocess
 from loadtests.command_line import _address, _told_of, main
-from loadtests.load.server import Access, ServerUnderLoad
+from loadtests.load.target.server import Access, ServerUnderLoad
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.system.service import Service
 from tests.inspected import inspected_server

@@ -23,6 +23,7 @@ from fusewire_protos.address import Address, read_address
 from fusewire_server.app import _Process
 from fusewire_server.config.config import Config, Listen, Loaded
 from fusewire_server.host.garbage_collector import GarbageCollector
+from tests.patience import HANGS_S
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
@@ -48,7 +49,7 @@ sys.exit(commands.main(["serve", "--backend", "null"]))
 def test_a_server_that_breaks_down_logs_where() -> None:
     environment = {**os.environ, "FUSEWIRE_LOG__STYLE": "json"}
     ended = subprocess.run(
-        [sys.executable, "-c", BREAKS], capture_output=True, text=True, timeout=60, env=environment, check=False
+        [sys.executable, "-c", BREAKS], capture_output=True, text=True, timeout=HANGS_S, env=environment, check=False
     )
     assert (ended.returncode, ended.stdout) == (1, "")
     (record,) = map(json.loads, ended.stderr.splitlines())
@@ -58,14 +59,14 @@ def test_a_server_that_breaks_down_logs_where() -> None:
 
 
 def test_a_server_that_is_told_to_end_tells_an_idle_client_before_it_does() -> None:
-    with serve_subprocess("null") as server, fw.connect(server.grpc, timeout=20) as session:
+    with serve_subprocess("null") as server, fw.connect(server.grpc, timeout=HANGS_S) as session:
         x = session.array([1.0, 2.0])
-        x.numpy(timeout=20)
+        x.numpy(timeout=HANGS_S)
         os.kill(server.pid, signal.SIGTERM)
         with session._state.lock:
             assert session._state.changed.wait_for(lambda: not session.is_open, 20)
         with pytest.raises(fw.SessionClosed, match=r"^the server is shutting down$"):
-            x.numpy(timeout=20)
+            x.numpy(timeout=HANGS_S)
 
 
 class Busy(NamedTuple):
@@ -84,8 +85,8 @@ def busy_server(drain_s: float) -> Iterator[Busy]:
         try:
             assert process.stdout is not None
             told = json.loads(process.stdout.readline())
-            urllib.request.urlopen(f"http://{told['http']}/v1/device/hold", data=b"", timeout=20).close()
-            with fw.connect(told["grpc"], timeout=20) as session:
+            urllib.request.urlopen(f"http://{told['http']}/v1/device/hold", data=b"", timeout=HANGS_S).close()
+            with fw.connect(told["grpc"], timeout=HANGS_S) as session:
                 (session.array([1.0, 2.0]) + 1).future()
                 wait_for_work(told["http"])
                 yield Busy(process, told["http"], session)
@@ -95,11 +96,11 @@ def busy_server(drain_s: float) -> Iterator[Busy]:
 
 def wait_for_work(http: str) -> None:
     """Until the server has work to finish: a session without any ends as soon as the server drains."""
-    ends_at_s = time.monotonic() + 20
+    ends_at_s = time.monotonic() + HANGS_S
     in_flight_ops = 0
     while not in_flight_ops:
         assert time.monotonic() < ends_at_s
-        with urllib.request.urlopen(f"http://{http}/v1/sessions", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://{http}/v1/sessions", timeout=HANGS_S) as answer:
             in_flight_ops = sum(each["in_flight_ops"] for each in json.load(answer)["sessions"])
 
 
@@ -107,7 +108,7 @@ def test_a_server_ends_after_its_drain_time_whatever_its_clients_do() -> None:
     with busy_server(1.5) as busy:
         began_s = time.monotonic()
         busy.process.send_signal(signal.SIGTERM)
-        assert busy.process.wait(20) == 0  # how soon, `make test-faults` says
+        assert busy.process.wait(HANGS_S) == 0  # how soon, `make test-faults` says
         assert time.monotonic() - began_s >= 1.5
         assert busy.session.is_draining
 
@@ -117,7 +118,7 @@ def test_the_second_signal_ends_a_server_at_once() -> None:
         busy.process.send_signal(signal.SIGTERM)
         wait_until_told(busy.session)
         busy.process.send_signal(signal.SIGTERM)
-        assert busy.process.wait(20) == 0
+        assert busy.process.wait(HANGS_S) == 0
 
 
 def test_the_command_drains_a_server(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +127,7 @@ def test_the_command_drains_a_server(capsys: pytest.CaptureFixture[str]) -> None
         assert capsys.readouterr().out == f"{busy.http} drains\n"
         wait_until_told(busy.session)
         assert fusewire(["drain", "--http", busy.http]) == 0
-        assert busy.process.wait(20) == 0
+        assert busy.process.wait(HANGS_S) == 0
 
 
 def wait_until_told(session: fw.Session) -> None:
@@ -153,7 +154,7 @@ class Reloading(NamedTuple):
         return next(record for record in records if words in record)
 
     def setting(self, name: str) -> dict[str, object]:
-        with urllib.request.urlopen(f"http://{self.http}/v1/config", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://{self.http}/v1/config", timeout=HANGS_S) as answer:
             setting: dict[str, object] = json.load(answer)["settings"][name]
         return setting
 
@@ -215,7 +216,7 @@ def test_the_level_of_the_log_may_change_in_service(reloading: Reloading) -> Non
     text = '[log]\nlevel = "error"\n'
     reloading.file.write_text(text, encoding="utf-8")
     reloading.process.send_signal(signal.SIGHUP)
-    ends_at_s = time.monotonic() + 20
+    ends_at_s = time.monotonic() + HANGS_S
     while reloading.setting("log.level")["value"] != "error":
         assert time.monotonic() < ends_at_s
     told = reloading.reload(text + "[limits]\nsessions = 0\n")

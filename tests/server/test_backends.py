@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import ConfigurationError
@@ -65,6 +67,16 @@ def test_the_planner_is_told_its_bounds() -> None:
     told = planner_settings(device, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
     assert told is not None
     assert (told.dialect, told.deadline_s, told.memory_bytes) == (device.info.dialect, 3.0, 5 * MIB)
+
+
+def test_a_planner_keeps_no_kernels_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = choose_device(settings("cpu"))
+    if device.info.dialect is None:
+        pytest.skip("needs a compiler")
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    with pytest.raises(ConfigurationError, match=rf"every user may write {tmp_path}.*{CACHE_VARIABLE}"):
+        planner_settings(device, Planner())
 
 
 @pytest.mark.parametrize(("processors", "workers"), [(1, 1), (2, 1), (8, 2), (16, 4), (128, 4)])

@@ -14,6 +14,7 @@ from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.commands import main
 from fusewire_server.config.config import SETTINGS, Config, Loaded
+from tests.patience import HANGS_S
 
 SERVE_WITHOUT_FASTAPI = """
 import sys
@@ -201,18 +202,18 @@ def test_serve_runs_the_service_with_the_flags_and_returns_its_status(monkeypatc
 
 def test_without_the_extra_serve_prints_what_to_type() -> None:
     command = [sys.executable, "-c", SERVE_WITHOUT_FASTAPI]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert (finished.returncode, finished.stdout) == (1, "")
     assert finished.stderr == "fusewire serve needs fastapi: pip install 'fusewire[server]'\n"
 
 
 def test_sighup_does_not_end_a_server_that_has_not_started_yet() -> None:
     command = [sys.executable, "-c", SERVE_AT_SIGHUP]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert finished.returncode == 2, finished.stderr
 
 
 def test_the_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "fusewire_server", "config", "show", "--json"]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=True)
     assert "limits.handles" in json.loads(finished.stdout)

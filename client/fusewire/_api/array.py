@@ -130,6 +130,16 @@ def _prefix(name: str) -> Callable[[Array], Array]:
     return prefix_operator(BY_NAME[name], apply_of_one(BY_NAME[name]))
 
 
+def _no_output(name: str, out: Sequence[Any]) -> TypeError:
+    """Returns the error of a ufunc that is to write to `out`, of which NumPy makes a tuple."""
+    if any(isinstance(each, Array) for each in out):
+        return TypeError(f"np.{name} cannot write to out=, an array on a server; write out[...] = np.{name}(…)")
+    return TypeError(
+        f"np.{name} cannot write a value on a server to out=; for a += x write a += x.numpy(), "
+        f"otherwise out[...] = np.{name}(…).numpy()"
+    )
+
+
 def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
     return self // other, self % other
 
@@ -418,9 +428,7 @@ class Array(Recorded):
         if function is None:
             raise numpy_protocols.unsupported(ufunc.__name__)
         if "out" in options:
-            raise TypeError(
-                f"np.{ufunc.__name__} cannot write a value on a server to out=; for a += x write a += x.numpy()"
-            )
+            raise _no_output(ufunc.__name__, options["out"])
         if options:
             raise TypeError(
                 f"np.{ufunc.__name__} of arrays on a server takes no {', '.join(options)}; use where or astype"
@@ -432,8 +440,7 @@ class Array(Recorded):
             return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
         function = numpy_protocols.counterpart_of(numpy_function)
         if function is None:
-            is_written = bool(arguments) and isinstance(arguments[0], Array)
-            writes = is_written and numpy_function in numpy_protocols.WRITING
+            writes = isinstance(numpy_protocols.writes_to(numpy_function, arguments, options), Array)
             raise numpy_protocols.unsupported(numpy_function.__name__, writes=writes)
         if options:
             arguments, options = numpy_protocols.translate_arguments(numpy_function, function, arguments, options)

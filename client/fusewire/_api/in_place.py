@@ -30,7 +30,7 @@ def in_place(operator: Operator) -> Operator:
         if _order(of_result.dtype) > _order(dtype):
             raise DtypeError(
                 f"an assignment in place keeps {dtype.name}, but its result is {of_result.dtype.name}: "
-                "write x = x + v, or cast v with astype"
+                "write x = x + v, with the operator in place of +, or assign the result cast by astype"
             )
         return astype(result, dtype)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -44,8 +44,9 @@ _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
 }
 
 
-# Functions of NumPy that write to their first argument and return None.
-WRITING = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+# Functions of NumPy that write to their first argument and return None, and the names of this argument.
+_WRITING = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+_WRITTEN = ("a", "arr", "dst")
 
 
 # Functions of NumPy that Fusewire lacks, composed of functions that Fusewire has.
@@ -68,6 +69,14 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
     namespace = sys.modules["fusewire"]
     namesake: Callable[..., Any] | None = getattr(namespace, name, None) if name in namespace.__all__ else None
     return _KNOWN_HERE.get(numpy_function) or _MADE_OF_OURS.get(numpy_function, namesake)
+
+
+def writes_to(numpy_function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Returns the argument that a call of a NumPy function writes to, or None."""
+    named = next((options[name] for name in _WRITTEN if name in options), None)
+    first = arguments[0] if arguments else named
+    writes_first = numpy_function in _WRITING or options.get("copy") is False  # as `nan_to_num` does without a copy
+    return first if writes_first else options.get("out")
 
 
 def unsupported(name: str, *, writes: bool = False) -> TypeError:

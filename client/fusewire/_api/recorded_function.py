@@ -45,13 +45,15 @@ class _Recording(NamedTuple):
 
     `places` holds for each input of the draft the index of an argument, or None for an array that the function took
     from its surroundings. `assigned` holds the new values of the arguments to whose elements the function assigns, by
-    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array. If
-    `checks_indices`, one more leaf is the number of the session's `index_checks`.
+    index. `op_places` holds the numbers of the places that recorded the ops. `returned` holds the leaves of what the
+    function returns, with a `_Result` or `_Argument` for each array. If `checks_indices`, one more leaf is the number
+    of the session's `index_checks`.
     """
 
     draft: Draft
     places: tuple[int | None, ...]
     pins: Sequence[HandlePin]  # keep the handles of the surroundings' arrays alive
+    op_places: Sequence[int]
     assigned: Mapping[int, _Result]
     returned: Sequence[Any]
     form: Form
@@ -136,6 +138,7 @@ def _record(
             draft,
             tuple([places.get(handle) for handle in inputs]),
             pinned,
+            recorder.places_of(draft),
             {index: _as_result(each, recording) for index, each in assigned.items()},
             [_as_result(each, recording) for each in results],
             returned_form,
@@ -172,7 +175,7 @@ def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> lis
     """Sends another use of recorded ops. Returns the leaves of the results."""
     recorder.owner.flush_all(recorder)
     pins, bound = _bound(recorder, known, leaves)
-    first = recorder.reserve(known.draft.piece.ops)
+    first = recorder.reserve(known.op_places)
     recorder.owner.send_body(recorder, lambda: recorder.draft_again(known.draft, first, bound))
     del pins
 

@@ -3,7 +3,7 @@
 
 No Python code runs from the moment when an op's operands are read until its record is on the tape and its result is
 complete. So no finaliser, no signal handler and no other thread ever sees half an op. What may run Python code comes
-before: the rules for new specs, and the conversion of a scalar. The checkpoint comes behind.
+before: the rules for new specs, and the conversion of a scalar. The op's place and the checkpoint come behind.
 
 Arrays are not tracked by the garbage collector, which would cost a third of the time of an op. An array refers to its
 recorder and its spec alone, so it is part of a cycle only if the user stores it in an attribute of its own session.
@@ -13,7 +13,7 @@ Python frees such a session only after the user has deleted the attribute.
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -21,6 +21,7 @@ from numpy import empty, int64, integer
 
 from fusewire._recording.op_rules import known_items, known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
+from fusewire._recording.places import INTERNAL, NOT_KNOWN, OPS_WITH_PLACES, places
 
 # Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
 # nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
@@ -72,6 +73,68 @@ cdef extern from "Python.h":
     void* PyObject_Malloc(size_t size)
     void PyObject_Free(void* memory) noexcept
     unsigned long PyThread_get_thread_ident()
+    ctypedef struct PyFrameObject
+    ctypedef struct PyCodeObject
+    ctypedef struct PyThreadState
+    PyThreadState* PyThreadState_Get()
+    PyFrameObject* PyThreadState_GetFrame(PyThreadState* thread)
+    PyCodeObject* PyFrame_GetCode(PyFrameObject* frame)
+    PyFrameObject* PyFrame_GetBack(PyFrameObject* frame)
+    int PyFrame_GetLasti(PyFrameObject* frame)
+
+
+# ---- places ----
+
+cdef enum:
+    AT_HAND = 256
+    KEPT_PLACES = 1 << 16
+    NO_PLACE = 0
+    INTERNAL_PLACE = -1
+
+assert (KEPT_PLACES, NO_PLACE, INTERNAL_PLACE) == (OPS_WITH_PLACES, NOT_KNOWN, INTERNAL)
+
+cdef struct Place:  # see `places`, which keeps the code alive until its generation changes
+    PyCodeObject* code
+    int offset_bytes
+    int32_t number
+    int64_t generation
+
+cdef Place PLACES[AT_HAND]
+cdef int64_t generation = places.generation
+
+
+cdef int32_t place_here() except? -2:
+    """Returns the number of the innermost place in the user's code, or NO_PLACE. May run Python code."""
+    cdef PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get())
+    cdef PyFrameObject* outer
+    cdef int32_t number = NO_PLACE
+    while frame != NULL:
+        try:
+            number = number_at(frame)
+            outer = PyFrame_GetBack(frame) if number == INTERNAL_PLACE else NULL
+        finally:
+            Py_DECREF_object(<PyObject*>frame)
+        frame = outer
+    return NO_PLACE if number == INTERNAL_PLACE else number
+
+
+cdef inline int32_t number_at(PyFrameObject* frame) except? -2:
+    cdef PyCodeObject* code = PyFrame_GetCode(frame)
+    cdef int offset_bytes = PyFrame_GetLasti(frame)
+    cdef uintptr_t mixed = (<uintptr_t>code >> 4) * 31 + (<uintptr_t>offset_bytes >> 1)
+    cdef Place* place = &PLACES[(mixed ^ (mixed >> 8)) & (AT_HAND - 1)]
+    Py_DECREF_object(<PyObject*>code)  # the frame keeps it alive
+    if place.code == code and place.offset_bytes == offset_bytes and place.generation == generation:
+        return place.number
+    return learn_place(frame, code, offset_bytes, place)
+
+
+cdef int32_t learn_place(PyFrameObject* frame, PyCodeObject* code, int offset_bytes, Place* place) except? -2:
+    global generation
+    cdef int32_t number = places.number_at(<object>frame)
+    generation = places.generation
+    place.code, place.offset_bytes, place.number, place.generation = code, offset_bytes, number, generation
+    return number
 
 
 # ---- the tape ----
@@ -124,10 +187,13 @@ cdef class ThreadTape:
     cdef Numbers starts  # the index in `integers` with which each record begins
     cdef Numbers dead
     cdef list values
+    cdef int64_t origin  # the number of the first op of all
+    cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
+    cdef Py_ssize_t op_places_room
 
     def __init__(self, unsigned long thread, int64_t first, int64_t checkpoint):
         self.thread = thread
-        self.first = first
+        self.first = self.origin = first
         self.checkpoint = checkpoint
         self.values = []
         self.foreign = ForeignHandles()
@@ -136,6 +202,7 @@ cdef class ThreadTape:
         free(self.integers.items)
         free(self.starts.items)
         free(self.dead.items)
+        free(self.op_places)
 
     @property
     def next_number(self):
@@ -205,10 +272,41 @@ cdef class ThreadTape:
         self.first_value = least_value
 
     def pass_over(self, int64_t ops):
+        cdef int64_t number = self.first + self.starts.count, place
+        for place in range(max(0, ops - KEPT_PLACES), ops):
+            self.put_place(number + place, NO_PLACE)
         self.first += self.starts.count + ops
         self.integers.count = self.starts.count = 0
         self.first_value += len(self.values)
         self.values = []
+
+    def place_of_op(self, int64_t number):
+        cdef int64_t next_number = self.first + self.starts.count
+        cdef Py_ssize_t index = (number - self.origin) % KEPT_PLACES
+        is_kept = max(self.origin, next_number - KEPT_PLACES) <= number < next_number and index < self.op_places_room
+        return self.op_places[index] if is_kept else NO_PLACE
+
+    def put_places(self, int64_t first, numbers):
+        cdef int32_t number
+        for index, each in enumerate(numbers):
+            number = each
+            self.put_place(first + index, number)
+
+    cdef inline void put_place(self, int64_t number, int32_t place) noexcept:
+        """Without memory for it, the place is not known."""
+        cdef Py_ssize_t index = (number - self.origin) % KEPT_PLACES
+        if index < self.op_places_room or self.has_room_for_place(index):
+            self.op_places[index] = place
+
+    cdef bint has_room_for_place(self, Py_ssize_t index) noexcept:
+        cdef Py_ssize_t room = min(max(2 * self.op_places_room, index + 1, 1024), KEPT_PLACES)
+        cdef int32_t* items = <int32_t*>realloc(self.op_places, room * sizeof(int32_t))
+        if items == NULL:
+            return False
+        memset(items + self.op_places_room, NO_PLACE, (room - self.op_places_room) * sizeof(int32_t))
+        self.op_places = items
+        self.op_places_room = room
+        return True
 
     cdef inline Py_ssize_t place_of(self, int64_t number) noexcept:
         cdef Py_ssize_t record = number - self.first
@@ -403,6 +501,8 @@ cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integer
     result._handle = number
     result._spec = spec
     result._recorder = tape
+    tape.put_place(number, NO_PLACE)  # not that of an older op, if what follows raises
+    tape.put_place(number, place_here())
     if number >= tape.checkpoint:
         (<object>tape).on_checkpoint(number)
     return result

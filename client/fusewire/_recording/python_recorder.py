@@ -24,6 +24,7 @@ from fusewire._recording.op_rules import (
     learn_beside,
 )
 from fusewire._recording.pinned_handles import ForeignHandles
+from fusewire._recording.places import NOT_KNOWN, OPS_WITH_PLACES, OpPlaces, place_of
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers, Record, Tape, flatten
 from fusewire_protos.frames import Scalar
@@ -43,7 +44,7 @@ class ThreadTape:
     `trim` and `take_deaths` are called by the holder of the recorder's lock.
     """
 
-    __slots__ = ("_dead_handles", "_tape", "checkpoint", "foreign", "thread")
+    __slots__ = ("_dead_handles", "_op_places", "_tape", "checkpoint", "foreign", "thread")
 
     def __init__(self, thread: int, first: int, checkpoint: int) -> None:
         self.thread = thread  # its identifier
@@ -51,6 +52,7 @@ class ThreadTape:
         self.foreign = ForeignHandles()  # only the compiled recorder finds them here
         self._tape = Tape(first - 1, [], 0, [])
         self._dead_handles: list[int] = []
+        self._op_places = OpPlaces()
 
     def on_checkpoint(self, number: int) -> None:
         """Is called when op `number` is on the tape and its result exists, if `number` is `checkpoint` or more."""
@@ -91,6 +93,16 @@ class ThreadTape:
         taken = np.array(self._dead_handles[:count], np.int64)
         del self._dead_handles[:count]
         return taken
+
+    def place_of_op(self, number: int) -> int:
+        """Returns the number of the place that recorded op `number`, or NOT_KNOWN, as for all but the last ops."""
+        end = self.next_number
+        return self._op_places.find(number) if end - OPS_WITH_PLACES <= number < end else NOT_KNOWN
+
+    def put_places(self, first: int, numbers: Sequence[int]) -> None:
+        """Notes the places of ops that are numbered from `first` on."""
+        for index, number in enumerate(numbers):
+            self._op_places.put(first + index, number)
 
     def trim(self, first: int, unsent: int) -> None:
         """Drops the records of ops before number `first`, and the values of ops before number `unsent`.
@@ -292,6 +304,7 @@ def _record(kind: type[R], recorder: Recorder, record: Record, spec: ArraySpec, 
     result._handle = number = tape.origin + len(tape.records)
     result._spec = spec
     result._recorder = recorder
+    recorder._op_places.put(number, place_of(sys._getframe(1)))
     if number >= recorder.checkpoint:
         recorder.on_checkpoint(number)
     return result

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusewire._errors import ArgumentError
+from fusewire._errors import ArgumentError, FusewireError
 from fusewire._recording.implementation import Recorded, adopt, record, record_known
 from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.recorder import Recorder
+from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
@@ -106,6 +106,20 @@ def _as_python(operand: Scalar | np.generic) -> Any:
     return operand.item() if isinstance(operand, np.generic) else operand
 
 
+def _of_different_sessions(*owners: Owner) -> ArgumentError:
+    """Returns the error of an op whose operands belong to these sessions. Arrays of an ended one cannot be fetched."""
+    for owner in owners:
+        try:
+            owner.check_open()
+        except FusewireError as reason:
+            return ArgumentError(
+                f"the arrays belong to different sessions, one of which has ended, with its arrays: {reason}"
+            )
+    return ArgumentError(
+        "the arrays belong to different sessions; fetch one array and upload it to the session of the other"
+    )
+
+
 def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
     """Returns an operand's handle. If another thread made the operand, pins the handle and sends the operand's op."""
     while True:
@@ -113,9 +127,7 @@ def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
         if producer is recorder:
             return handle
         if producer.owner is not recorder.owner:
-            raise ArgumentError(
-                "the arrays belong to different sessions; fetch one array and upload it to the session of the other"
-            )
+            raise _of_different_sessions(producer.owner, recorder.owner)
         pin = producer.pin(handle)
         pins.append(pin)
         producer.owner.publish(producer, handle)

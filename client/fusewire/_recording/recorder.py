@@ -41,7 +41,8 @@ from fusewire._recording.cutting.segments import Liveness, liveness_of, structur
 from fusewire._recording.implementation import ThreadTape, places_of_signatures
 from fusewire._recording.integer_scans import INSIDE
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
-from fusewire._recording.source_lines import SourceLines, user_source_line
+from fusewire._recording.places import places
+from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
@@ -155,7 +156,6 @@ class Recorder(ThreadTape):
         "_mark",
         "_next_look",
         "_next_upload",
-        "_source_lines",
         "_unknown_to_server",
         "_waiting_since_ns",
         "array_bytes",
@@ -167,10 +167,9 @@ class Recorder(ThreadTape):
         "sent",
     )
 
-    def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
+    def __init__(self, owner: Owner, index: int, thread: int) -> None:
         first = index * HANDLES_PER_RECORDER + 1
-        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
-        super().__init__(thread, first, 0 if is_debugging else first)
+        super().__init__(thread, first, first)
         self.owner = owner
         self.array_bytes = owner.limits.array_bytes  # how large an array may be
         self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
@@ -190,18 +189,16 @@ class Recorder(ThreadTape):
         self._collected = _UnsentRecords.none(self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
-        self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
     # ---- the recording thread ----
 
     def on_checkpoint(self, number: int) -> None:
-        """Checks that the session is open, notes the source line of the op just recorded, and sends what is settled.
+        """Checks that the session is open, and sends what is settled.
 
-        `number` is the number of this op. The method is called if `number` is `checkpoint` or more.
+        `number` is the number of the op just recorded. The method is called if `number` is `checkpoint` or more.
         """
         self.owner.check_open()
-        self._source_lines.note(number, user_source_line())
         if number < self._mark:
             return
         if self._waiting_since_ns is None:
@@ -333,14 +330,19 @@ class Recorder(ThreadTape):
         with self.lock:
             return structure_of(self._collect_unsent().records, self.sent, self.next_number - self.sent).inputs
 
-    def reserve(self, ops: int) -> int:
+    def places_of(self, draft: Draft) -> list[int]:
+        """Returns the numbers of the places that recorded the ops of a draft."""
+        return [self.place_of_op(draft.first + index) for index in range(draft.piece.ops)]
+
+    def reserve(self, ops: Sequence[int]) -> int:
         """Takes handles for the results of ops that were recorded before, and returns the first of them.
 
-        All earlier ops are sent.
+        `ops` holds the numbers of the places that recorded them. All earlier ops are sent.
         """
         with self.lock:
             first = self.next_number
-            self._pass_over(ops)
+            self._pass_over(len(ops))
+            self.put_places(first, ops)
             return first
 
     def draft_again(self, draft: Draft, first: int, inputs: list[int]) -> Draft:
@@ -377,8 +379,9 @@ class Recorder(ThreadTape):
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
-        found = self._source_lines.find(number)
-        return "" if found is None else str(found)
+        place = places.find(self.place_of_op(number))
+        line = None if place is None else place.source_line()
+        return "" if line is None else str(line)
 
     def end(self) -> None:
         """Makes every further op of the recording thread check whether the session is open. The check raises."""

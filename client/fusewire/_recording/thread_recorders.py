@@ -12,9 +12,8 @@ from fusewire_protos.frames import HANDLES_PER_RECORDER
 class ThreadRecorders:
     """Drops no recorder. A thread that gets the identifier of an ended thread gets the recorder of that thread."""
 
-    def __init__(self, owner: Owner, *, is_debugging: bool) -> None:
+    def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._is_debugging = is_debugging
         self._indexes = count(1)
         self._by_thread: dict[int, Recorder] = {}
 
@@ -54,5 +53,5 @@ class ThreadRecorders:
     def _add(self, thread: int) -> Recorder:
         """Adds a recorder, unless a finaliser that has interrupted this code has added one for this thread already."""
         self._owner.check_open()
-        recorder = Recorder(self._owner, next(self._indexes), thread, is_debugging=self._is_debugging)
+        recorder = Recorder(self._owner, next(self._indexes), thread)
         return self._by_thread.setdefault(thread, recorder)

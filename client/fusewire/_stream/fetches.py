@@ -6,7 +6,6 @@ table also answers it, so no fetch is answered twice.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +24,8 @@ from fusewire_protos.frames import Abandon, Fetch
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_LINE_NOT_KNOWN = "the line that recorded it is not known any more"
 
 
 class _Awaited(NamedTuple):
@@ -48,7 +49,7 @@ class Fetches:
 
     # ---- users' threads ----
 
-    def future(self, array: Recorded) -> Future[Value]:
+    def future(self, array: Recorded) -> FutureValue:
         """Returns a future of the value. May wait for credit."""
         future = FutureValue(self._abandon)
         future.fetch = self._fetch(array, future, None).fetch
@@ -162,9 +163,11 @@ class Fetches:
             return self._awaited.pop(fetch, None)
 
     def _exception(self, failure: wire.Failure) -> FusewireError:
-        """Returns the exception for a failure. It names the line of the user's code that recorded the op, if known."""
+        """Returns the exception for a failure. It names the line that recorded the op, if an op failed."""
+        if not failure.base:
+            return exception_of(failure.code, failure.text)
         source_line = self._thread_recorders.source_line(failure.base + failure.op_index)
-        return exception_of(failure.code, f"{failure.text} ({source_line})" if source_line else failure.text)
+        return exception_of(failure.code, f"{failure.text} ({source_line or _LINE_NOT_KNOWN})")
 
 
 def _fulfil(awaited: _Awaited, raw: bytearray | memoryview) -> None:

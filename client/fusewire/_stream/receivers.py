@@ -6,6 +6,7 @@ A future needs a condition, callbacks and states. A blocked reader needs only on
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,11 +15,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusewire._errors import SessionClosed
+
 Value = npt.NDArray[Any]
 
 
-class FutureValue(Future[Value]):
-    """A future of a value.
+class UserFuture(Future[Value]):
+    """A future whose callbacks are no longer called once Python exits.
+
+    They would find that the session has ended, and most would raise. Nobody is left to whom this could matter.
+    """
+
+    def add_done_callback(self, fn: Callable[[Future[Value]], object]) -> None:
+        self.when_done(lambda future: None if _is_exiting.is_set() else fn(future))
+
+    def when_done(self, act: Callable[[Future[Value]], object]) -> None:
+        """Calls `act` when the future is done, also while Python exits."""
+        super().add_done_callback(act)
+
+
+class FutureValue(UserFuture):
+    """A future of a value that was fetched.
 
     Cancelling the future calls `abandon` with the number of its fetch. The server then drops the answer, but still
     computes the value. The future holds this number and not the fetch, which holds the future: in a cycle, a large
@@ -74,4 +91,27 @@ class BlockedReader:
         return self._value
 
 
+def end_quietly() -> None:
+    """Makes users' code that waits for values end without a word, in the process that is about to exit.
+
+    The threads that still run are daemons, as Python has joined the others. What they read and record raises
+    SessionClosed, so that they end, and nobody has to hear of it. The same holds for finalisers. The error of a handler
+    of `atexit` is shown: it may have been to save a value.
+    """
+    _is_exiting.set()
+    show_of_thread, show_of_finaliser = threading.excepthook, sys.unraisablehook
+
+    def of_thread(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, SessionClosed):
+            show_of_thread(args)
+
+    def of_finaliser(args: sys.UnraisableHookArgs) -> None:
+        is_handler = args.err_msg is not None  # Python words it for those of `atexit`, and for no finaliser
+        if is_handler or not issubclass(args.exc_type, SessionClosed):
+            show_of_finaliser(args)
+
+    threading.excepthook, sys.unraisablehook = of_thread, of_finaliser
+
+
 _NOTHING: Value = np.empty(0)
+_is_exiting = threading.Event()

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 from fusewire._errors import FusewireError, WaitTimeout
 
-_START_TIMEOUT_S = 60.0
+# Only a server that hangs takes so long; on a busy machine the start alone may take minutes.
+_START_TIMEOUT_S = 600.0
 _STOP_TIMEOUT_S = 15.0
+_QUIET_LOG = {"FUSEWIRE_LOG__LEVEL": "warning", "FUSEWIRE_LOG__AUDIT": "false"}
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,14 @@ def serve_subprocess(
 ) -> Iterator[ServerProcess]:
     """Runs `fusewire serve` and yields its addresses. Stops the server when the block or this process ends.
 
-    `environment` is added to the environment of this process. The server logs who gets a session, as always, and
-    otherwise warnings only, unless FUSEWIRE_LOG__LEVEL is set. `arguments` are added to the command. If the server does
-    not start, it writes the reason to standard error, and this function raises FusewireError. If the server is not
-    ready within a minute, this function raises WaitTimeout.
+    `environment` is added to the environment of this process. The server logs warnings only, and not who gets a
+    session, unless FUSEWIRE_LOG__LEVEL and FUSEWIRE_LOG__AUDIT are set. `arguments` are added to the command. If the
+    server does not start, it writes the reason to standard error, and this function raises FusewireError. If the server
+    is not ready within ten minutes, this function raises WaitTimeout.
     """
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
-    environment = {"FUSEWIRE_LOG__LEVEL": "warning", **os.environ, **(environment or {})}
+    environment = {**_QUIET_LOG, **os.environ, **(environment or {})}
     # The server's standard input is a pipe. It closes when this process ends, even if this process is killed.
     # The server is in a process group of its own, so that Ctrl-C in a terminal interrupts only this process.
     process = subprocess.Popen(

@@ -8,6 +8,7 @@ import platform
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from fusewire._recording.implementation import RECORDER
@@ -21,11 +22,13 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 
 def machine_findings() -> Iterator[Finding]:
     """Yields Python, packages, the recorder of ops, and what a server on this machine would use."""
+    compiler = _compiler()
     for name, text in (
         ("python", f"{platform.python_version()} on {platform.platform()}"),
         ("packages", ", ".join(_installed(_PACKAGES))),
         ("recorder", RECORDER),
-        ("compiler", _compiler() or "none: a CPU server here would run op by op"),
+        ("compiler", compiler or "none: a CPU server here would run op by op"),
+        ("packs", _packs(has_compiler=compiler is not None)),
         ("gpu", ", ".join(gpu_models(_GPUS)) or "none"),
         ("cupy", ", ".join(_installed(_CUPY_PACKAGES)) or "none; a GPU server needs 'fusewire[server,cuda13]'"),
         ("nvrtc", ", ".join(_installed(_NVRTC_PACKAGES)) or ctypes.util.find_library("nvrtc") or "none"),
@@ -42,6 +45,20 @@ def gpu_models(folder: Path) -> list[str]:
 def _compiler() -> str | None:
     names = filter(None, (os.environ.get("CC"), "cc", "gcc", "clang"))  # as a server looks for one
     return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def _packs(*, has_compiler: bool) -> str:
+    """Tells the packs of compiled kernels that a server would look into."""
+    package = find_spec("fusewire_kernels")  # of the server; it is not imported
+    roots = [Path(place) / "packs" for place in (package and package.submodule_search_locations) or ()]
+    roots.append(Path(os.environ.get("FUSEWIRE_CACHE_DIR") or "~/.cache/fusewire").expanduser() / "packs")
+    found = {index.parent.name for root in roots for index in root.glob("*/index.json")}
+    if found:
+        return ", ".join(sorted(found))
+    without = (
+        "a server here compiles ops as they come" if has_compiler else "NumPy would run all ops of a CPU server here"
+    )
+    return f"none: {without}; `fusewire warm` makes one"
 
 
 def _installed(packages: tuple[str, ...]) -> Iterator[str]:

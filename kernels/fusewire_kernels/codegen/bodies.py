@@ -48,7 +48,7 @@ class Body(NamedTuple):
 
     An expression is None if the op does not take such operands. If `only_selects` is true, the result is always a value
     of the operands' dtype, so the result needs no rounding. `weight` is the approximate length of the longest chain of
-    dependent operations in the expression.
+    dependent operations in the expression. `float16` is the expression for float16, if it is not that for all floats.
     """
 
     floating: str | None
@@ -56,6 +56,7 @@ class Body(NamedTuple):
     boolean: str | None = None
     only_selects: bool = False
     weight: int = 1
+    float16: str | None = None
 
 
 def _function(op: str, operands: int) -> str:
@@ -83,6 +84,11 @@ def _of_all(op: str, operands: int, *, floating: str | None = None, only_selects
     return Body(floating or call, call, call, only_selects)
 
 
+def _extremum(op: str) -> Body:
+    """Returns the body of minimum or maximum. In float16, it selects the other one of two equal zeros, as in NumPy."""
+    return _of_all(op, 2, only_selects=True)._replace(float16=_function(f"first_{op}", 2))
+
+
 def _operator(text: str) -> Body:
     return Body(text, text, text, only_selects=True)
 
@@ -95,8 +101,8 @@ BODIES: dict[str, Body] = {
     "floor_divide": _of_numbers("floor_divide", 2, weight=HEAVY_WEIGHT),
     "remainder": _of_numbers("remainder", 2, weight=HEAVY_WEIGHT),
     "power": _of_numbers("power", 2, weight=HEAVY_WEIGHT),
-    "minimum": _of_all("minimum", 2, only_selects=True),
-    "maximum": _of_all("maximum", 2, only_selects=True),
+    "minimum": _extremum("minimum"),
+    "maximum": _extremum("maximum"),
     "atan2": _of_floats("atan2", 2),
     "clip": _of_all("clip", 3, only_selects=True),
     "where": _operator("{0} ? {1} : {2}"),
@@ -208,6 +214,8 @@ def storable(value: str, dtype: DType) -> str:
 
 def _template(op: str, dtype: DType) -> str | None:
     body = BODIES[op]
+    if dtype is dtypes.float16 and body.float16 is not None:
+        return body.float16
     if dtype.is_floating:
         return body.floating
     return body.boolean if dtype.is_boolean else body.integer

@@ -8,6 +8,8 @@ The name of a compiled file contains the digest of the file's content. Before a 
 checks the digest. So the cache recognises and removes a file that a power failure cut short. The kernels of a removed
 file are compiled again.
 
+Whoever may write the folder chooses the code that the server runs. So a folder that others may write is not used.
+
 There are two settings, which are environment variables:
 
 - FUSEWIRE_CACHE_DIR: the folder. The default is ~/.cache/fusewire.
@@ -30,12 +32,14 @@ from typing import NamedTuple
 from fusewire_kernels.compile.cache_eviction import ENTRY_PREFIX, PART_PREFIX, UNIT_PREFIX, is_due, tidy
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.file_rights import others_who_may_write
 
 WORKER_PREFIX = "worker-"  # the temporary folder of a worker process
 CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 BYTES_VARIABLE = "FUSEWIRE_CACHE_BYTES"
 _USUAL_FOLDER = "~/.cache/fusewire"
 _USUAL_BYTES = 1 << 30
+_SUPERUSER = 0
 
 
 class Compiled(NamedTuple):
@@ -69,7 +73,7 @@ class BinaryCache:
     Machine code depends on the source and on other things, such as the compiler's version and options. `identity`
     describes these other things.
 
-    Every method raises ConfigurationError if the folder cannot be used.
+    Every method raises ConfigurationError if the folder cannot be used, or if others may write it.
     """
 
     folder: Path
@@ -96,7 +100,7 @@ class BinaryCache:
                 return None
             file = entry.resolve()
             if file not in self._whole:
-                if not _is_whole(file):
+                if not is_whole(file):
                     file.unlink(missing_ok=True)
                     return None
                 self._whole.add(file)
@@ -114,7 +118,7 @@ class BinaryCache:
 
     def entry(self, text: str) -> Path:
         """Returns the path of a kernel's entry. The entry need not exist yet."""
-        digest = _digest(f"{text}\0{self.identity}".encode())
+        digest = digest_of(f"{text}\0{self.identity}".encode())
         return self.folder / f"{ENTRY_PREFIX}{digest}{self.suffix}"
 
     def part(self, suffix: str, content: bytes = b"") -> Path:
@@ -133,7 +137,7 @@ class BinaryCache:
     def publish(self, part: Path, entries: Sequence[Path]) -> None:
         """Makes a finished file the target of `entries`. Removes old files if the folder has not been tidied lately."""
         with self._usable():
-            kept = self.folder / f"{UNIT_PREFIX}{_digest(part.read_bytes())}{self.suffix}"
+            kept = self.folder / content_name(part.read_bytes(), self.suffix)
             part.replace(kept)
             for entry in entries:
                 link = self.part(".link")
@@ -146,6 +150,7 @@ class BinaryCache:
     @contextmanager
     def _usable(self) -> Iterator[None]:
         try:
+            check_writers(self.folder)
             yield
         except OSError as error:
             raise ConfigurationError(
@@ -164,12 +169,17 @@ def _is_there(entry: Path) -> bool:
     return True
 
 
-def _is_whole(file: Path) -> bool:
+def is_whole(file: Path) -> bool:
     """Returns whether the digest in a compiled file's name is the digest of its content."""
     try:
-        return file.stem == f"{UNIT_PREFIX}{_digest(file.read_bytes())}"
+        return file.name == content_name(file.read_bytes(), file.suffix)
     except FileNotFoundError:
         return False
+
+
+def content_name(content: bytes, suffix: str) -> str:
+    """Returns the name of a compiled file, which tells its content."""
+    return f"{UNIT_PREFIX}{digest_of(content)}{suffix}"
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
@@ -187,5 +197,21 @@ def default_cache_folder() -> Path:
     return Path(os.environ.get(CACHE_VARIABLE) or _USUAL_FOLDER).expanduser()
 
 
-def _digest(data: bytes) -> str:
+def check_writers(folder: Path) -> None:
+    """Raises ConfigurationError if others than this user and the superuser may write the folder, if it exists."""
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return
+    others = others_who_may_write(status)
+    if others:
+        remedy = f"run chmod go-w {folder}, or set {CACHE_VARIABLE} to another folder"
+        raise ConfigurationError(f"{others} may write {folder}, where compiled kernels are kept: {remedy}")
+    if status.st_uid not in {_SUPERUSER, os.geteuid()}:
+        remedy = f"set {CACHE_VARIABLE} to a folder of your own"
+        raise ConfigurationError(f"another user owns {folder}, where compiled kernels are kept: {remedy}")
+
+
+def digest_of(data: bytes) -> str:
+    """Returns the digest by which compiled files and kernels are named."""
     return blake2b(data, digest_size=16).hexdigest()

@@ -16,12 +16,20 @@ from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
-from fusewire_kernels.compile.machine_faults import MachineFault
+from fusewire_kernels.compile.machine_faults import MachineFault, to_blame
 from fusewire_kernels.compile.process_copies import call_in_copies
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
+_OUT_OF_MEMORY = 1  # a status of NVRTC
+
 OPTIONS = ("--fmad=false", "--disable-warnings")
+
+
+def options_for(architecture: str) -> tuple[str, ...]:
+    """Returns the options of NVRTC for an architecture, such as "sm_90"."""
+    return (f"--gpu-architecture={architecture}", *OPTIONS)
+
 
 # The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of memory. It
 # has a process, because threads of one process that compile hold each other up: two of them take a quarter longer than
@@ -38,7 +46,7 @@ class CudaCompiler:
 
     def __init__(self, architecture: str, cache_folder: Path | None = None) -> None:
         self._nvrtc = Nvrtc()
-        self._options = (f"--gpu-architecture={architecture}", *OPTIONS)
+        self._options = options_for(architecture)
         identity = "\n".join((self._nvrtc.version(), *self._options, prelude("cuda")))
         self._cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".cubin")
 
@@ -77,7 +85,13 @@ class CudaCompiler:
         self._cache.publish(self._cache.part(".cubin", binary), unit)
 
     def _machine_code(self, sources: Sequence[KernelSource]) -> bytes:
-        return self._nvrtc.compile("\n".join((prelude("cuda"), *(each.text for each in sources))), self._options)
+        try:
+            return self._text_compiled("".join([f"\n{each.text}" for each in sources]))
+        except ServerFault as failure:
+            raise to_blame(failure, partial(self._text_compiled, "")) from None
+
+    def _text_compiled(self, text: str) -> bytes:
+        return self._nvrtc.compile(prelude("cuda") + text, self._options)
 
 
 class Nvrtc:
@@ -92,11 +106,14 @@ class Nvrtc:
         return f"NVRTC {major.value}.{minor.value}"
 
     def compile(self, text: str, options: Sequence[str]) -> bytes:
-        """Returns the machine code (a cubin) of a CUDA source. Raises ServerFault with the compiler's messages."""
+        """Returns the machine code (a cubin) of a CUDA source. Raises ServerFault with the compiler's messages.
+
+        Raises MachineFault if the machine is to blame.
+        """
         program = ctypes.c_void_p()
         status = self._library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
-        if status != 0:
-            raise ServerFault(f"NVRTC could not create a program: status {status}")
+        if status != 0:  # before it has looked at the text
+            raise MachineFault(f"NVRTC could not create a program: status {status}")
         try:
             return self._compile(program, options)
         finally:
@@ -104,9 +121,11 @@ class Nvrtc:
 
     def _compile(self, program: ctypes.c_void_p, options: Sequence[str]) -> bytes:
         arguments = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        if self._library.nvrtcCompileProgram(program, len(options), arguments) != 0:
+        status = self._library.nvrtcCompileProgram(program, len(options), arguments)
+        if status != 0:
             log = self._text(program, "ProgramLog").decode(errors="replace")
-            raise ServerFault(f"NVRTC rejected a kernel: {log.strip()[:2000]}")
+            kind = MachineFault if status == _OUT_OF_MEMORY else ServerFault
+            raise kind(f"NVRTC rejected a kernel: {log.strip()[:2000]}")
         return self._text(program, "CUBIN")
 
     def _text(self, program: ctypes.c_void_p, what: str) -> bytes:

@@ -6,13 +6,13 @@ A dialect is a language of kernels: "c" or "cuda".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from fusewire_kernels.compile.binary_cache import Compiled
 from fusewire_kernels.compile.c_compiler import CCompiler, find_compiler
+from fusewire_kernels.compile.watch import USUAL_BOUNDS, Bounds
 from fusewire_kernels.plan.plan import KernelSource
-from fusewire_protos.errors import ServerFault
 
 
 class DialectCompiler(Protocol):
@@ -37,17 +37,14 @@ class DialectCompiler(Protocol):
         """
 
 
-def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:
-    """Returns the compiler of a dialect. Raises ServerFault if there is none.
+def compiler_of(dialect: str, architecture: str, bounds: Bounds = USUAL_BOUNDS) -> DialectCompiler:
+    """Returns the compiler of a dialect. Raises ConfigurationError if there is none.
 
-    Only "cuda" uses `architecture`. Only "c" uses `timeout_s`, the time limit of each process of the C compiler. NVRTC
-    runs in the caller's process and has no time limit here.
+    Only "cuda" uses `architecture`. Only "c" uses `bounds`, those of each process of the C compiler. NVRTC runs in the
+    caller's process and has no bounds here. A C compiler is looked for when it is used.
     """
     if dialect == "cuda":
         from fusewire_kernels.compile.cuda_compiler import CudaCompiler  # noqa: PLC0415 - needs NVRTC
 
         return CudaCompiler(architecture)
-    toolchain = find_compiler()
-    if toolchain is None:
-        raise ServerFault("the C compiler that was found at start is gone")
-    return CCompiler(toolchain if timeout_s is None else replace(toolchain, timeout_s=timeout_s))
+    return CCompiler(partial(find_compiler, bounds=bounds))

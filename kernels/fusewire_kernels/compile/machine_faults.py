@@ -1,10 +1,14 @@
-"""Tells whether a compiler failed because of the machine, such as a full disk, or because of its source. Pure."""
+"""Tells whether a compiler failed because of the machine, such as a full disk, or because of its source. Pure.
+
+A fault of the machine passes: the same source may compile later. A compiler that is broken is a part of the machine.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
+from collections.abc import Callable
 
 from fusewire_protos.errors import ServerFault
 
@@ -46,3 +50,17 @@ def is_of_machine(status: int, errors: str) -> bool:
     A negative status is the number of the signal that ended the compiler.
     """
     return -status in _SENT or any(words in errors for words in (*_LACKS, *_KILLED))
+
+
+def to_blame(failure: ServerFault, compile_probe: Callable[[], object]) -> ServerFault:
+    """Returns a compiler's failure, as a MachineFault if the compiler is broken.
+
+    It is broken if it fails to compile a source that is right, too. `compile_probe` compiles such a source.
+    """
+    if isinstance(failure, MachineFault):
+        return failure
+    try:
+        compile_probe()
+    except ServerFault:
+        return MachineFault(f"the compiler is broken: {failure}")
+    return failure

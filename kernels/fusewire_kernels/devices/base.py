@@ -24,8 +24,8 @@ UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of
 class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.
 
-    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if nothing is compiled for the device;
-    then blocks lie in host memory, where NumPy twins compute.
+    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if the device runs no kernels; then
+    blocks lie in host memory, where NumPy twins compute. Without a compiler the device runs only the kernels of a pack.
     """
 
     backend: str
@@ -34,6 +34,7 @@ class DeviceInfo(NamedTuple):
     architecture: str
     memory_bytes: int
     detail: str
+    has_compiler: bool
 
 
 @dataclass(frozen=True, eq=False)

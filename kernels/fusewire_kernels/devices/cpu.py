@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
+from fusewire_kernels.compile.kernel_pack import RUNTIME_KEY, KernelPack
 from fusewire_kernels.devices.base import (
     DEFAULT_ARENA_BYTES,
     UNBOUNDED_ROWS,
@@ -34,10 +35,12 @@ from fusewire_kernels.devices.base import (
 )
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
-from fusewire_kernels.plan.plan import Launch, Plan
-from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_kernels.plan.plan import KernelSource, Launch, Plan
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault, bounded_text
 
 DEFAULT_CACHED_BYTES = 1 << 30
+RUNTIME_FUNCTIONS = (RUNTIME_KEY, "fw_run_loop")
+_WITHOUT_COMPILER = "NumPy runs programs op by op"
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
@@ -110,8 +113,9 @@ class CpuPlan:
 
 
 class CpuDevice:
-    """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.
+    """Implements `Device`. If there is neither a C compiler that works nor a pack, the device only holds memory.
 
+    `pack` holds kernels that are compiled already, and the runtime that launches them.
     `memory_bytes` limits the blocks in use and the released blocks that the pool keeps, taken together. If it is None,
     the limit is the machine's memory. `cached_bytes` limits the blocks that the pool keeps. `arena_bytes` is the size
     of the reserved range. `why` tells people why this device was chosen.
@@ -124,6 +128,7 @@ class CpuDevice:
         arena_bytes: int = DEFAULT_ARENA_BYTES,
         cached_bytes: int = DEFAULT_CACHED_BYTES,
         why: str = "",
+        pack: KernelPack | None = None,
         find: Callable[[], Toolchain | None] = find_compiler,
     ) -> None:
         toolchain = find()
@@ -134,16 +139,17 @@ class CpuDevice:
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
         self._libraries = LoadedFiles(_load_library)
-        runtime = self._load_runtime(toolchain) if toolchain else None
+        runtime, detail = _start_runtime(toolchain, pack)
         self._run = runtime.fw_run if runtime else None
         self._run_loop = runtime.fw_run_loop if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
-            dialect="c" if toolchain else None,
+            dialect="c" if runtime else None,
             architecture=platform.machine(),
             memory_bytes=limit_bytes,
-            detail="; ".join(filter(None, (why, _detail(toolchain)))),
+            detail="; ".join(filter(None, (why, detail))),
+            has_compiler=runtime is not None and toolchain is not None,
         )
 
     @property
@@ -252,14 +258,33 @@ class CpuDevice:
         for library in self._libraries.take_unheld():
             _unload_library(library)
 
-    def _load_runtime(self, toolchain: Toolchain) -> Any:
-        text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
-        runtime = _load_library(compile_library(text, toolchain))
-        address, count = ctypes.c_void_p, ctypes.c_int64
-        runtime.fw_run.restype = runtime.fw_run_loop.restype = None
-        runtime.fw_run.argtypes = (address, count, address, count, count)
-        runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
-        return runtime
+
+def runtime_source() -> KernelSource:
+    """Returns the source of what launches kernels. It is complete: no prelude comes before it."""
+    return KernelSource(RUNTIME_KEY, files(__package__).joinpath("runtime.c").read_text(encoding="utf-8"))
+
+
+def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tuple[Any, str]:
+    """Returns the library that runs plans, and what compiles them. If that does not work, returns None, and why."""
+    source = runtime_source()
+    packed = pack.find([source]) if pack else None
+    try:
+        if packed:
+            runtime = _load_library(packed[0])
+        elif toolchain:
+            runtime = _load_library(compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+        else:
+            return None, f"no C compiler found: {_WITHOUT_COMPILER}"
+    except ServerFault as fault:
+        compiler = toolchain.compiler if toolchain else "what came with Fusewire"
+        return None, f"{compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
+    address, count = ctypes.c_void_p, ctypes.c_int64
+    runtime.fw_run.restype = runtime.fw_run_loop.restype = None
+    runtime.fw_run.argtypes = (address, count, address, count, count)
+    runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
+    if toolchain is None:
+        return runtime, "no C compiler found: kernels that came with Fusewire run programs op by op"
+    return runtime, toolchain.version.splitlines()[-1]
 
 
 def _load_library(path: str) -> ctypes.CDLL:
@@ -318,10 +343,6 @@ def _reserve(size_bytes: int) -> mmap.mmap:
         return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     except OSError as error:
         raise ConfigurationError(f"device.arena_bytes = {size_bytes} cannot be reserved: {error}") from error
-
-
-def _detail(toolchain: Toolchain | None) -> str:
-    return toolchain.version.splitlines()[-1] if toolchain else "no C compiler found: NumPy runs programs op by op"
 
 
 def _physical_memory_bytes() -> int:

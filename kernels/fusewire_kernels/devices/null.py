@@ -82,7 +82,7 @@ class NullDevice:
 
     @property
     def info(self) -> DeviceInfo:
-        return DeviceInfo("null", "null", None, "", self._memory_bytes, "computes nothing")
+        return DeviceInfo("null", "null", None, "", self._memory_bytes, "computes nothing", has_compiler=False)
 
     @property
     def persistent_kernels(self) -> None:

@@ -7,8 +7,9 @@ stated tolerances. Every computed NaN is the one NaN of its dtype.
 Defined results where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
 power gives 0, except for the bases 1 and −1; a shift by a negative count, or by as many bits as there are, shifts all
 bits out; indices of `take` are clamped to the first and last element; `one_hot` of a class that does not exist is
-all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum return the second; relu and sign of −0
-are +0. Conversions are those of `conversions`. No twin warns.
+all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum return the second, in float16 the first;
+clip returns its operand where it equals a bound; min and max combine zeros in the one order of reductions; relu and
+sign of −0 are +0. Conversions are those of `conversions`. No twin warns.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from fusewire_kernels.ops import order
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
 from fusewire_protos.ops import catalogue, dtypes, nans, shapes
 from fusewire_protos.ops.catalogue import Attributes, Op
@@ -142,15 +144,18 @@ def _slice_of(start: int, length: int, step: int) -> slice:
 class _Computed:
     """The rule of an exact elementwise function: halves are computed in float32 and rounded once.
 
-    For other dtypes the result is that of `body(library, *operands)`.
+    For other dtypes the result is that of `body(library, *operands)`. `of_float16` is the body for float16, if it is
+    another one.
     """
 
     body: Callable[..., Any]
+    of_float16: Callable[..., Any] | None = None
 
     def __call__(self, library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         dtype = _dtype_of(operands[0])
         widened = [widen(library, operand, _dtype_of(operand)) for operand in operands]
-        result = library.asarray(self.body(library, *widened))
+        body = self.of_float16 if dtype is dtypes.float16 and self.of_float16 is not None else self.body
+        result = library.asarray(body(library, *widened))
         return narrow(library, result, dtype) if result.dtype == np.float32 else result
 
 
@@ -238,8 +243,16 @@ def _maximum(library: Any, a: Any, b: Any) -> Any:
     return library.where((a > b) | (a != a), a, b)  # noqa: PLR0124 - NaN
 
 
+def _first_minimum(library: Any, a: Any, b: Any) -> Any:
+    return library.where((a <= b) | (a != a), a, b)  # noqa: PLR0124 - NaN
+
+
+def _first_maximum(library: Any, a: Any, b: Any) -> Any:
+    return library.where((a >= b) | (a != a), a, b)  # noqa: PLR0124 - NaN
+
+
 def _clip(library: Any, x: Any, low: Any, high: Any) -> Any:
-    return _minimum(library, _maximum(library, x, low), high)
+    return _first_minimum(library, _first_maximum(library, x, low), high)
 
 
 def _relu(library: Any, x: Any) -> Any:
@@ -403,6 +416,18 @@ def _row_reduction(name: str) -> Callable[..., Any]:
     return body
 
 
+def _extremum_of_rows(name: str, combine: Callable[..., Any], identity: float) -> Callable[..., Any]:
+    """min or max. Which of the zeros of a row it gives depends on the order, so a row of them is combined in ours."""
+
+    def body(library: Any, rows: Any) -> Any:
+        best = getattr(library, name)(rows, axis=1)
+        if rows.dtype.kind != "f" or not bool((best == 0).any()):
+            return best
+        return library.where(best == 0, order.reduced(library, rows, partial(combine, library), identity), best)
+
+    return body
+
+
 def _mean(library: Any, rows: Any) -> Any:
     return library.sum(rows, axis=1) / np.float64(rows.shape[1])
 
@@ -562,8 +587,8 @@ _RULES: dict[str, _Rule] = {
     "floor_divide": _Computed(_floor_divide),
     "remainder": _Computed(_remainder),
     "power": _power,
-    "minimum": _Computed(_minimum),
-    "maximum": _Computed(_maximum),
+    "minimum": _Computed(_minimum, _first_minimum),
+    "maximum": _Computed(_maximum, _first_maximum),
     "atan2": _accurate(_Named("arctan2")),
     "clip": _Computed(_clip),
     "where": _select,
@@ -589,8 +614,8 @@ _RULES: dict[str, _Rule] = {
     "astype": _astype,
     "sum": _accumulating(_row_reduction("sum")),
     "prod": _accumulating(_row_reduction("prod")),
-    "min": _reducing(_row_reduction("min")),
-    "max": _reducing(_row_reduction("max")),
+    "min": _reducing(_extremum_of_rows("min", _minimum, math.inf)),
+    "max": _reducing(_extremum_of_rows("max", _maximum, -math.inf)),
     "any": _reducing(_row_reduction("any")),
     "all": _reducing(_row_reduction("all")),
     "argmin": _reducing(_row_reduction("argmin")),

@@ -1,6 +1,6 @@
 """Computes a call of one op by its NumPy twin, over host memory. Pure but for that memory.
 
-A twin serves where no kernel is loaded: on a machine without compilers, and for ops whose twin gives the very bits.
+A twin serves where no kernel is loaded: on a machine without one, and for ops whose twin gives the very bits.
 """
 
 from __future__ import annotations

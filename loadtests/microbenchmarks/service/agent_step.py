@@ -14,7 +14,8 @@ from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers.bare_pair import bare_pair
-from loadtests.scenarios import library, rl
+from loadtests.scenarios import library
+from loadtests.scenarios.agents import rl
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data
 from loadtests.system.context import Context

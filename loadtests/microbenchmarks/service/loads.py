@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from loadtests.load.load_test import LoadTest
 from loadtests.load.options import Options
-from loadtests.load.server import own_server
+from loadtests.load.target.server import own_server
 from loadtests.measuring.errors import LoadFailed
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark

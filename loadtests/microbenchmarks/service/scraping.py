@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from loadtests.load import worker
 from loadtests.load.load_test import check_first_steps
 from loadtests.load.options import Options
-from loadtests.load.server import ServerUnderLoad, own_server
+from loadtests.load.target.server import ServerUnderLoad, own_server
 from loadtests.load.worker import FUSEWIRE, Assignment, Taken
 from loadtests.measuring.errors import LoadFailed
 from loadtests.measuring.figure import Figure

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusewire_protos.errors import DtypeError
+
+_Type = type  # in the class below, `type` is an attribute
 
 
 @dataclass(frozen=True, eq=False)
 class DType:
     """One dtype. The constants below are the only instances, so compare two of them by identity.
 
-    A DType may be passed wherever NumPy takes a dtype. A DType is equal to its name, to NumPy's dtype of that name, and
-    to the scalar type of NumPy's dtype. The hash of a DType is the hash of NumPy's dtype; the hash of bfloat16 is the
-    hash of its name.
+    A DType may be passed wherever NumPy takes a dtype. `isinstance` takes it for an `np.dtype`, so that functions such
+    as `np.isdtype` do, and it has the attributes of one. A DType is equal to its name, to NumPy's dtype of that name,
+    and to the scalar type of NumPy's dtype. The hash of a DType is the hash of NumPy's dtype; the hash of bfloat16 is
+    the hash of its name.
 
     `code` identifies the dtype on the wire and is never reused. `kind` is NumPy's letter: "b" for booleans, "u" and "i"
     for unsigned and signed integers, "f" for floats, among which bfloat16 is here.
@@ -69,10 +72,29 @@ class DType:
         """Returns NumPy's dtype object. NumPy reads this attribute if a DType is passed where NumPy takes a dtype."""
         return to_numpy(self)
 
+    @property
+    def type(self) -> Any:
+        """Returns the type of NumPy's scalars of this dtype."""
+        return to_numpy(self).type
+
+    if not TYPE_CHECKING:  # a type checker would allow every attribute, and take a DType for NumPy's
+
+        @property
+        def __class__(self) -> Any:
+            """Returns NumPy's class to `isinstance`: `np.isdtype` silently answers False for any other class."""
+            return np.dtype
+
+        def __getattr__(self, name: str) -> Any:
+            """Returns an attribute of NumPy's dtype."""
+            try:
+                return getattr(to_numpy(self), name)
+            except DtypeError as missing:  # bfloat16 without its package
+                raise AttributeError(str(missing)) from None
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, str | type | np.dtype):
+        if not isinstance(other, str | _Type | np.dtype):
             return NotImplemented
         return self.name == other or self is _native_dtype(other)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenticated
+from fusewire_protos.file_rights import EVERY_USER, others_who_may_write
 from fusewire_server.config.config import Listen
 
 _log = logging.getLogger(__name__)
@@ -325,7 +326,7 @@ def _checked_status(path: Path) -> os.stat_result:
         status = path.stat()
     except OSError as reason:
         raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
-    if status.st_mode & stat.S_IWOTH:
+    if others_who_may_write(status) == EVERY_USER:
         raise ConfigurationError(f"every user may write the token file {path}: run chmod o-w {path}")
     return status
 

@@ -136,7 +136,9 @@ class Limits:
 class Planner:
     """The worker processes that turn programs into plans."""
 
-    deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
+    deadline_s: Annotated[
+        Seconds, "most processor time to plan and compile a program; a compiler may take four fifths of it"
+    ] = 30.0
     memory_bytes: Annotated[
         Bytes, "most memory of each process of a worker; on NVIDIA GPUs up to eight of them compile at a time"
     ] = 2 * GIB
@@ -158,6 +160,7 @@ class Log:
 
     level: Annotated[LogLevel, "debug, info, warning or error"] = "info"
     style: Annotated[LogStyle, "json, console, or auto: console on a terminal, else json"] = "auto"
+    audit: Annotated[Flag, "tell who gets a session and what is refused, whatever the level is"] = True
 
     def __post_init__(self) -> None:
         check_section("log", self)

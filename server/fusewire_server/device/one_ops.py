@@ -1,7 +1,8 @@
 """Keeps what computes each call of one op: the call's loaded plan, or its NumPy twin. Device thread.
 
 A call's plan is made here, because that takes less time than asking another process. Its kernels are compiled files
-that lie on disk. If some are missing, the planner has them compiled, and `add` brings the plan.
+that lie on disk. If some are missing, the NumPy twin computes the call, provided that it gives the bits of a kernel, or
+that nothing can be compiled. Otherwise the planner has the kernels compiled, and `add` brings the plan.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ class OneOps:
         self._find_kernels = find_kernels
         self._most_calls = most_calls
         self._dialect = device.info.dialect
+        self._has_compiler = device.info.has_compiler
+        self._has_twins = self._dialect != "cuda"  # the device's memory is the host's
         self._known: OrderedDict[OneOpCall, OneOp | str] = OrderedDict()  # a text says why there are no kernels
 
     def find(self, call: OneOpCall) -> OneOp | str | None:
@@ -126,6 +129,10 @@ class OneOps:
             self._keep(call, known)
         self._known.move_to_end(call)
         return known
+
+    def has_news_of(self, call: OneOpCall) -> bool:
+        """Returns whether a call whose kernels were missing has been added or refused since."""
+        return call in self._known
 
     def add(self, call: OneOpCall, loaded: LoadedPlan) -> None:
         """Takes a plan that the planner has made."""
@@ -147,9 +154,11 @@ class OneOps:
         return self._in_pieces(call, one_op)
 
     def _whole(self, call: OneOpCall) -> OneOp | None:
-        if self._dialect is None or (self._dialect == "c" and has_same_bits(call)):
+        """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled."""
+        planned = self._planned(call)
+        if planned is None and self._has_twins and (has_same_bits(call) or not self._has_compiler):
             return TwinOp(call)
-        return None if len(call.operands) > _MOST_OPERANDS else self._planned(call, self._dialect)
+        return planned
 
     def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:
         """Returns what computes a call in pieces of about `PIECE_NS`; the whole if it cannot be divided."""
@@ -162,8 +171,10 @@ class OneOps:
             parts.append((piece, one_op))
         return OpInPieces(parts) if len(parts) > 1 else whole
 
-    def _planned(self, call: OneOpCall, dialect: str) -> OneOp | None:
-        plan = build_plan(call.program(), dialect, most_rows=1)
+    def _planned(self, call: OneOpCall) -> OneOp | None:
+        if self._dialect is None or len(call.operands) > _MOST_OPERANDS:
+            return None
+        plan = build_plan(call.program(), self._dialect, most_rows=1)
         try:
             paths = self._find_kernels(plan.kernels)
             return None if paths is None else PlannedOp(self._device, self._device.load(plan, paths))

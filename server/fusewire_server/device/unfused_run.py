@@ -123,6 +123,8 @@ class UnfusedRun:
             if time.perf_counter_ns() >= until_ns:
                 return False
         self._preparing = None
+        if any(map(self._one_ops.has_news_of, self._lacking)):  # that came between two slices
+            return self._prepare(until_ns)
         return self._unfused.is_ready
 
     def _go_on_with(self, row: Row, until_ns: int) -> Progress | None:

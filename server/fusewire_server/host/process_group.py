@@ -1,7 +1,9 @@
 """Ends a worker process with its server, and the compilers that the worker has started with the worker.
 
 A killed process cannot tidy up. So the kernel kills a worker when its server ends, and a guardian, a small process of
-its own, waits for the end of the worker and then kills the processes that are left in the worker's group.
+its own, waits for the end of the worker and then kills the processes that are left in the worker's group. Where the
+system tells which processes a session has, the guardian kills all of the worker's session: each compiler is a group of
+its own, so that the worker can end it.
 """
 
 from __future__ import annotations
@@ -12,25 +14,36 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from fusewire_kernels.compile.processes import processes
+
 
 def guard_group(temporary: Path | None) -> None:
     """Starts the guardian of this process, which must lead its group. Call it before any thread is started.
 
-    When this process has ended in any way, the guardian kills the group and removes the folder `temporary`, if any.
+    When this process has ended in any way, the guardian kills the group, and all other groups of the session if this
+    process leads a session. Then the guardian removes the folder `temporary`, if any.
     """
     group = os.getpgrp()
     assert group == os.getpid(), "only the leader of a group may give the group a guardian"
+    leads_session = os.getsid(0) == group
     read_end, write_end = os.pipe()  # programs that this process starts do not inherit them
     if os.fork() == 0:
         os.setpgid(0, 0)  # whoever kills the group must not kill the guardian
         os.close(write_end)
         _wait_for_end_of_leader(read_end)
-        with suppress(ProcessLookupError):  # nobody is left; too little time has passed for the id to be used again
-            os.killpg(group, signal.SIGKILL)
+        _kill(group)
+        if leads_session:
+            for other in {each.group for each in processes() if each.session == group} - {os.getpid()}:
+                _kill(other)
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         os._exit(0)
     os.close(read_end)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError):  # nobody is left; too little time has passed for the id to be used again
+        os.killpg(group, signal.SIGKILL)
 
 
 def _wait_for_end_of_leader(read_end: int) -> None:

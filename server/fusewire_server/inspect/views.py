@@ -118,7 +118,7 @@ class QueueView(BaseModel):
 class SlowSegmentView(BaseModel):
     """A segment that took at least 10 ms from its arrival until the device had completed it.
 
-    It has the ops `base` to `base + ops - 1`. `session.line_of` of a client with `debug=True` names the line of each.
+    It has the ops `base` to `base + ops - 1`. The client's `session.line_of` names the line of each.
     """
 
     at: str = Field(description="when it was completed, ISO 8601, UTC")

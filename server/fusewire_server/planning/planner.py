@@ -1,13 +1,13 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. Other
-workers make the plans of whole programs, because they take long and would delay the waiting rows. Each worker takes one
-request at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions make gets a
-turn of each of these sessions.
+Some workers make the plans that waiting rows need: plans of one-op programs for tier 0, which runs row by row. They run
+at the server's own priority. Other workers make the plans of whole programs, because they take long and would delay the
+waiting rows; they run at a low priority (`host.priority`). Each worker takes one request at a time. Tenants take turns,
+and so do the sessions of a tenant. A request that several sessions make gets a turn of each of these sessions.
 
-If a request exceeds its deadline, the planner kills the worker process and every compiler that the process has started.
-The planner then starts a new process and asks the request again, `MOST_ATTEMPTS` times at most. A worker bounds its own
-memory and runs at a low priority (`host.priority`).
+A worker bounds its own memory. If a request exceeds its bounds (`compile.watch`), the planner kills the worker process
+and every compiler that the process has started, and starts a new process for the next request. A refusal tells whether
+the machine is to blame. The planner never asks again: whoever needs the plan asks for it anew.
 
 A request is 4 bytes of length, little-endian, then the bytes of the program, on the worker's standard input. An answer
 is 4 bytes of length, little-endian, then msgpack, on its standard output.
@@ -19,6 +19,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,16 +27,25 @@ from typing import NamedTuple
 
 import msgpack
 
+from fusewire_kernels.compile.processes import usage_of_session
+from fusewire_kernels.compile.watch import Bounds, Usage, Watch
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
 from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
 _REFUSAL_FIELDS = 2
-# The most attempts at a request that ends the worker. Another attempt may succeed if the cause is the machine and not
-# the program.
-MOST_ATTEMPTS = 3
+NICENESS = 10  # of usual workers; at a lower priority than this they would never run on a busy machine
+# What a worker may take for a request, beside the processor time that `planner.deadline_s` bounds. A compiler may take
+# a share of it, which the worker sees to.
+_IDLE_S, _WALL_S = 12.5, 750.0
+_LOOK_EVERY_S = 0.5
 GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
+
+
+def worker_bounds(deadline_s: float) -> Bounds:
+    """Returns what a worker may take for a request."""
+    return Bounds(deadline_s, _IDLE_S, _WALL_S, setting="planner.deadline_s")
 
 
 class PlannerRefusal(Exception):
@@ -62,8 +72,9 @@ class Planned(NamedTuple):
 class PlannerSettings(NamedTuple):
     """The command, device and bounds of a worker.
 
-    The worker gets the first four fields as arguments, and then the most rows of its plans. `urgent_workers` is the
-    number of workers for what rows wait for, and `usual_workers` of those for whole programs.
+    The worker gets the first four fields as arguments, then the most rows of its plans, and by how much it lowers its
+    priority. `urgent_workers` is the number of workers for what rows wait for, and `usual_workers` of those for whole
+    programs.
     """
 
     dialect: str
@@ -88,15 +99,14 @@ class PlanRequest:
     is_urgent: bool
     is_wanted: Callable[[], bool]
     owners: set[Owner] = field(default_factory=set)
-    attempts: int = 0
 
 
 class Planner:
     """Sends requests to the workers and takes their answers. The loop thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _WorkerPool(settings, settings.urgent_workers, most_rows=1)
-        self._usual = _WorkerPool(settings, settings.usual_workers, most_rows=ROWS_THAT_CHOOSE)
+        self._urgent = _WorkerPool(settings, settings.urgent_workers, most_rows=1, niceness=0)
+        self._usual = _WorkerPool(settings, settings.usual_workers, most_rows=ROWS_THAT_CHOOSE, niceness=NICENESS)
 
     def start(self) -> None:
         """Starts the worker processes, and begins to serve requests."""
@@ -139,10 +149,10 @@ class _WorkerPool:
     Their plans are for launches of one to `most_rows` rows, or of any number if that is `ROWS_THAT_CHOOSE`.
     """
 
-    def __init__(self, settings: PlannerSettings, workers: int, *, most_rows: int) -> None:
+    def __init__(self, settings: PlannerSettings, workers: int, *, most_rows: int, niceness: int) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
-        self._deadline_s = settings.deadline_s
-        self._workers = [_Worker(settings, most_rows) for _ in range(workers)]
+        self._bounds = worker_bounds(settings.deadline_s)
+        self._workers = [_Worker(settings, most_rows, niceness) for _ in range(workers)]
         self._wanted = asyncio.Event()
         self._served: set[PlanRequest] = set()  # the requests that the workers serve now
         self._tasks: list[asyncio.Task[None]] = []
@@ -185,50 +195,48 @@ class _WorkerPool:
         if not request.is_wanted():
             request.answer.cancel()
             return
-        request.attempts += 1
-        fault = await self._answer(worker, request)
-        if fault is None:
-            return
-        await worker.end()
-        if request.attempts == MOST_ATTEMPTS:
-            _refuse(request, PlannerRefusal(f"{fault} ({MOST_ATTEMPTS} times)"))
-        else:
-            self._ask_again(request)
-
-    async def _answer(self, worker: _Worker, request: PlanRequest) -> str | None:
-        """Settles a request.
-
-        If the worker failed, and not the program, returns the fault as text and leaves the request open. Else returns
-        None.
-        """
         try:
-            async with asyncio.timeout(self._deadline_s):
-                planned = await worker.ask(request.raw)
-        except TimeoutError:
-            return f"planning took longer than planner.deadline_s = {self._deadline_s}"
+            planned = await self._answer(worker, request.raw)
         except PlannerRefusal as refusal:
             _refuse(request, refusal)
-            return None
         except Exception as error:  # noqa: BLE001 - a process that dies raises many types here; it is replaced
-            return f"the planner process died or gave an answer that is no plan: {type(error).__name__}"
-        if not request.answer.done():
-            request.answer.set_result(planned)
-        return None
+            await worker.end()
+            _refuse(request, PlannerRefusal(_text_of_fault(error), is_passing=True))
+        else:
+            if not request.answer.done():
+                request.answer.set_result(planned)
 
-    def _ask_again(self, request: PlanRequest) -> None:
-        if not request.owners:
-            request.answer.cancel()
-        for owner in request.owners:
-            self.turns.add(owner, request)
-        self._wanted.set()
+    async def _answer(self, worker: _Worker, raw: bytes) -> Planned:
+        """Returns the worker's answer. Raises what `ask` does, and _Overdue if the worker exceeds its bounds."""
+        watch = Watch(self._bounds, time.monotonic())
+        asking = asyncio.create_task(worker.ask(raw), name="asking a planner")
+        try:
+            while not (await asyncio.wait((asking,), timeout=_LOOK_EVERY_S))[0]:
+                excess = watch.excess(time.monotonic(), await worker.usage())
+                if excess:
+                    raise _Overdue(excess)
+            return await asking
+        finally:
+            asking.cancel()
+
+
+class _Overdue(Exception):
+    """Raised if a worker exceeds its bounds. The text says how, to follow "it"."""
+
+
+def _text_of_fault(error: Exception) -> str:
+    if isinstance(error, _Overdue):
+        return f"planning was ended: it {error}"
+    return f"the planner process died or gave an answer that is no plan: {type(error).__name__}"
 
 
 class _Worker:
-    """One worker process. The process and its compilers are one process group."""
+    """One worker process. The process and its compilers are one session of the system."""
 
-    def __init__(self, settings: PlannerSettings, most_rows: int) -> None:
+    def __init__(self, settings: PlannerSettings, most_rows: int, niceness: int) -> None:
         self._settings = settings
         self._most_rows = most_rows
+        self._niceness = niceness
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -252,8 +260,14 @@ class _Worker:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
 
+    async def usage(self) -> Usage | None:
+        """Returns what the process and its compilers have used so far, or None if the system does not tell."""
+        if self._process is None:
+            return None
+        return await asyncio.to_thread(usage_of_session, self._process.pid)
+
     async def end(self) -> None:
-        """Kills the process and every compiler that it has started."""
+        """Kills the process. Its compilers end with it (`host.process_group`)."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -279,6 +293,7 @@ class _Worker:
                     str(settings.memory_bytes),
                     str(settings.deadline_s),
                     str(self._most_rows),
+                    str(self._niceness),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     start_new_session=True,

@@ -1,8 +1,9 @@
 """Runs the planner's worker process: reads a program's bytes, writes its plan and the paths of the compiled files.
 
-The process runs at a lower priority than the server, so that planning does not slow programs that have their plans. The
-memory of the process is bounded. A program is refused if planning it exceeds the bound, or if the compiler rejects its
-kernels.
+A process that plans whole programs runs at a lower priority than the server, so that planning does not slow programs
+that have their plans. One that makes what rows wait for keeps the server's priority, because these rows are the
+server's work. The memory of the process is bounded. A program is refused if planning it exceeds the bound, or if the
+compiler rejects its kernels. A refusal tells whether the machine is to blame.
 
 For developers: if the environment variable FUSEWIRE_VERIFY_PLANS names a folder, `verify` checks each pass of each
 plan. When planning fails, the worker writes the program's bytes and the traceback to that folder. Tests set the
@@ -35,7 +36,7 @@ from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.compile.process_copies import end_with_parent
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
-from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
+from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
@@ -46,28 +47,28 @@ from fusewire_protos.programs.program import ProgramOp
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import guard_group
-from fusewire_server.planning.planner import LENGTH_BYTES
+from fusewire_server.planning.planner import LENGTH_BYTES, worker_bounds
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
 WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # files of a failed program; its digest is their name
-NICENESS = 10  # at a lower priority than this the worker would never run on a busy machine
-# The share of the deadline that a compiler may take. If a compiler takes longer, the worker ends the compiler and
+# The share of a worker's bounds that each compiler may take. If a compiler takes more, the worker ends the compiler and
 # removes its files; that is better than if the planner killed the worker.
 _COMPILING_SHARE = 0.8
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until standard input ends or no process reads the answers any more."""
-    dialect, architecture, memory_bytes, deadline_s, most_rows = arguments
+    dialect, architecture, memory_bytes, deadline_s, most_rows, niceness = arguments
     if os.getpgrp() == os.getpid():
         end_with_parent()
         guard_group(_make_temporary_folder())
-    lower_priority(NICENESS)
+    if int(niceness) > 0:
+        lower_priority(int(niceness))
     keep_freed_memory()
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # so that a stray print does not look like an answer
-    compiler = compiler_of(dialect, architecture, _COMPILING_SHARE * float(deadline_s))
+    compiler = compiler_of(dialect, architecture, worker_bounds(float(deadline_s)).times(_COMPILING_SHARE))
     faults = _folder_of_faults()
     if faults is not None:
         build.after_pass = verify_pass
@@ -155,10 +156,10 @@ def _answer(
         planned_ns = time.thread_time_ns() - began_ns
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)
-    except (FusewireError, CaseError, OSError) as error:
-        return (f"{type(error).__name__}: {error}", _is_passing(error))
     except MemoryError:
-        return ("planning needs more than planner.memory_bytes", False)
+        return ("planning needs more than planner.memory_bytes", True)
+    except Exception as error:  # noqa: BLE001 - a defect that a program brings about refuses this program alone
+        return (f"{type(error).__name__}: {error}", _is_passing(error))
     return (encode_plan(plan), binaries, planned_ns, time.perf_counter_ns() - compiling_ns, compiled)
 
 

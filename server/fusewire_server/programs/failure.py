@@ -37,11 +37,18 @@ class Failure(_FailureFields):
     def of_result(self, program: Program, base: int, op_index: int) -> Failure:
         """Returns the failure of result `op_index` of the segment whose base is `base`.
 
-        If this failure began in another segment, returns it unchanged.
+        If this failure began in another segment, returns it unchanged. If its text names the op that failed, as in
+        "op 3 add: …", that op is the one that failed, and not the op of the result.
         """
         if self.base != base:
             return self
-        if self.text.startswith("op "):  # the text names the failed op already
-            return self._replace(op_index=op_index)
+        named = _op_named_in(self.text)
+        if named is not None:
+            return self._replace(op_index=named)
         text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
         return Failure(self.case, text, base, op_index)
+
+
+def _op_named_in(text: str) -> int | None:
+    word, number, *_ = [*text.split(" ", 2), ""]
+    return int(number) if word == "op" and number.isdecimal() else None

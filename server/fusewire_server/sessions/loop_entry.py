@@ -54,10 +54,19 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
     _check_starts(loop, program, starts)
 
 
-def stored_amount(loop: Loop, entry: ProgramEntry) -> tuple[int, int]:
-    """Returns the bytes and the number of all values that the loop writes, hidden ones included."""
-    program, lengths = entry.program, _ring_lengths(loop, entry)
-    return sum([size * length for size, length in zip(program.live_sizes, lengths, strict=True)]), sum(lengths)
+def ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
+    """Returns the length of each live result's ring: `iterations` says why.
+
+    What a plan updates in place needs no second value. Nor does it without a plan, because then such a result replaces
+    the array when all ops of the iteration have run; so the plan may be dropped before the loop runs.
+    """
+    program, lags = entry.program, _lags(entry.program)
+    if entry.loaded is not None:
+        lags |= {program.live[position]: 0 for _, position in entry.loaded.plan.updates}
+    return [
+        max(kept, min(lags.get(index, 0) + 1, loop.iterations))
+        for index, kept in zip(program.live, loop.kept, strict=True)
+    ]
 
 
 def amount_of(loop: Loop, op_count: int, sizes: Sequence[int], credit: Amount) -> Amount:
@@ -91,26 +100,11 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
     program = row.entry.program
     rings = [
         _ring(row.session, loop, index, program.result_spec(index), kept, length, made_at_ns)
-        for index, kept, length in zip(program.live, loop.kept, _ring_lengths(loop, row.entry), strict=True)
+        for index, kept, length in zip(program.live, loop.kept, ring_lengths(loop, row.entry), strict=True)
     ]
     further = count(len(program.inputs))
     stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
     return Iterations(program, loop.iterations, rings, loop.kept, stepped, dict(loop.scalars), dict(loop.starts))
-
-
-def _ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
-    """Returns the length of each live result's ring: `iterations` says why.
-
-    What a plan updates in place needs no second value. Nor would it without a plan, as then all results are written
-    after all ops have run; so the plan may be dropped before the loop runs.
-    """
-    program, lags = entry.program, _lags(entry.program)
-    if entry.loaded is not None:
-        lags |= {program.live[position]: 0 for _, position in entry.loaded.plan.updates}
-    return [
-        max(kept, min(lags.get(index, 0) + 1, loop.iterations))
-        for index, kept in zip(program.live, loop.kept, strict=True)
-    ]
 
 
 def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, length: int, made_at_ns: int) -> list[Value]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import repeat
 from typing import NamedTuple
 
 from fusewire_protos.credit import Amount
@@ -25,12 +26,12 @@ from fusewire_server.sessions.loop_entry import (
     input_specs,
     iterations_of,
     kept_results,
-    stored_amount,
+    ring_lengths,
 )
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_base, check_dying, scalars_of, starts_of
-from fusewire_server.sessions.values import check_quota, free_handles, mint
+from fusewire_server.sessions.values import check_quota, first_beyond_quota, free_handles, mint
 
 # Position of an input that does not fit -> the spec of the input's value, or None if the handle names no value.
 Misfits = Mapping[int, Spec | None]
@@ -65,7 +66,7 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
     check_base(segment.base, program.live)
     try:
         _check_inputs(segment, program)
-        check_quota(session, frame.limits, program.live_bytes, len(program.live))
+        _check_room(frame, program, program.live_bytes, len(program.live), repeat(1))
         scalars = scalars_of(program, segment.scalars)
         starts = starts_of(program, segment.starts)
     except CaseError as error:
@@ -86,7 +87,9 @@ def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
         check_kept(loop, program)
         amount = amount_of(loop, program.op_count, program.live_sizes, session.credit)
         _check_inputs(first, program)
-        check_quota(session, frame.limits, *stored_amount(loop, entry))
+        lengths = ring_lengths(loop, entry)
+        stored_bytes = sum([size * length for size, length in zip(program.live_sizes, lengths, strict=True)])
+        _check_room(frame, program, stored_bytes, sum(lengths), lengths)
         scalars = scalars_of(program, first.scalars)
         starts = starts_of(program, first.starts)
         check_steps(loop, program, scalars, starts)
@@ -108,6 +111,18 @@ def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | No
 def failure_of_unknown(handle: int, base: int) -> Failure:
     """Returns the failure of a handle that names no value."""
     return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
+
+
+def _check_room(frame: Frame, program: Program, more_bytes: int, more_handles: int, lengths: Iterable[int]) -> None:
+    """Raises CaseError if there is no room for the results. It names the first op whose result has none.
+
+    `lengths` says how many values of each live result there will be, of `more_bytes` and `more_handles` in all.
+    """
+    try:
+        check_quota(frame.session, frame.limits, more_bytes, more_handles)
+    except CaseError as error:
+        index = first_beyond_quota(frame.session, frame.limits, program, lengths)
+        raise CaseError(error.case.name, f"op {index} {program.signatures[index].op.name}: {error.text}") from None
 
 
 def _check_inputs(segment: Segment, program: Program) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
 
@@ -19,6 +20,20 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
     handles = len(session.values) + more_handles
     if handles > limits.handles:
         raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
+
+
+def first_beyond_quota(session: Session, limits: Limits, program: Program, lengths: Iterable[int]) -> int:
+    """Returns the first op whose result takes the session over one of its limits; some op's result does.
+
+    `lengths` says how many values of each live result there will be.
+    """
+    live_bytes, handles = session.live_bytes, len(session.values)
+    for index, size_bytes, length in zip(program.live, program.live_sizes, lengths, strict=False):
+        live_bytes += size_bytes * length
+        handles += length
+        if live_bytes > limits.live_bytes or handles > limits.handles:
+            return index
+    raise AssertionError("all results are within the quota")
 
 
 def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, op_index: int = NO_OP) -> Value:

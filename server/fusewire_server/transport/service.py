@@ -18,7 +18,7 @@ from fusewire_server.access.interceptor import Access
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
-from fusewire_server.sessions.session import Session
+from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport.bulk_transfer import Bulk
 from fusewire_server.transport.refusal import Context, aborting_on_cases, case_in
 from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
@@ -91,7 +91,7 @@ class FusewireService:
         try:
             await SessionStream(self._engine, self._access, session, frames, context).run()
         finally:
-            audit.info("a session has lost its stream", extra=told | {"state": session.state.value})
+            _tell_end(session, told | {"state": session.state.value})
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, context: Context) -> Session:
         if frame is None or not frame.HasField("hello"):
@@ -123,6 +123,14 @@ def _letting_go(
             return await method(read, context)
 
     return serve
+
+
+def _tell_end(session: Session, told: dict[str, object]) -> None:
+    """Tells that a stream is over: the session has ended in order, or may be resumed by another stream."""
+    if session.state is SessionState.CLOSED:
+        audit.info("a session has ended", extra=told)
+    else:
+        audit.warning("a session has lost its stream", extra=told)
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:

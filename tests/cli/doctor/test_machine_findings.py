@@ -14,7 +14,7 @@ from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
 def test_the_machine_is_described_and_nothing_is_a_fault() -> None:
     findings = list(machine_findings())
     names = [finding.name for finding in findings]
-    assert names == ["python", "packages", "recorder", "compiler", "gpu", "cupy", "nvrtc"]
+    assert names == ["python", "packages", "recorder", "compiler", "packs", "gpu", "cupy", "nvrtc"]
     assert {finding.state for finding in findings} == {State.OK}
     assert all(finding.text for finding in findings)
     assert "numpy " in findings[1].text

@@ -15,6 +15,7 @@ from tests.client.peer import connect
 from tests.drawn_loops import data
 from tests.drawn_nests import Nest, drawn_nests, in_numpy, run_nest
 from tests.effort import of_a_hundred
+from tests.patience import HANGS_S
 
 START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -51,7 +52,7 @@ def assigned(x: fw.Array) -> fw.Array:
 def test_a_body_gives_what_it_gives_in_a_python_loop(name: str, n: int) -> None:
     with connect().session as session:
         ours, plain = loops_of(session, BODIES[name], n)
-        np.testing.assert_array_equal(ours.numpy(timeout=10), plain.numpy(timeout=10))
+        np.testing.assert_array_equal(ours.numpy(timeout=HANGS_S), plain.numpy(timeout=HANGS_S))
 
 
 class State(NamedTuple):
@@ -72,21 +73,21 @@ def test_a_carry_keeps_its_form() -> None:
         plain = State(START, {"a": START + 1, "b": 2 * START})
         for _ in range(3):
             plain = State(plain.others["b"], {"a": plain.value + 1, "b": plain.others["a"] * 2})
-        np.testing.assert_array_equal(ours.value.numpy(timeout=10), plain.value)
-        np.testing.assert_array_equal(ours.others["b"].numpy(timeout=10), plain.others["b"])
+        np.testing.assert_array_equal(ours.value.numpy(timeout=HANGS_S), plain.value)
+        np.testing.assert_array_equal(ours.others["b"].numpy(timeout=HANGS_S), plain.others["b"])
 
 
 def test_the_index_may_be_carried() -> None:
     with connect().session as session:
         carried = fw.fori_loop(3, lambda i, carry: (i, carry[1] + 1), (np.int64(7), session.array(START)))
         assert int(carried[0]) == 2
-        np.testing.assert_array_equal(carried[1].numpy(timeout=10), START + 3)
+        np.testing.assert_array_equal(carried[1].numpy(timeout=HANGS_S), START + 3)
 
 
 def test_a_number_may_be_carried() -> None:
     with connect().session as session:
         x, factor = fw.fori_loop(3, lambda i, each: (each[0] * 2, each[1] + 1.0), (session.array(START), 2.0))
-        np.testing.assert_array_equal(x.numpy(timeout=10), START * 8)
+        np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), START * 8)
         assert float(factor) == 5.0
 
 
@@ -115,16 +116,16 @@ def test_an_array_from_outside_keeps_its_value_because_the_body_cannot_assign_to
             fw.fori_loop(2, outside, x)
         with pytest.raises(fw.RequestError, match="assign to a copy"):
             fw.function(lambda each: outside(0, each))(x)
-        np.testing.assert_array_equal(kept.numpy(timeout=10), START)
-        assert fw.fori_loop(1, inside, x * 1).numpy(timeout=10)[0, 0] == 14.0
+        np.testing.assert_array_equal(kept.numpy(timeout=HANGS_S), START)
+        assert fw.fori_loop(1, inside, x * 1).numpy(timeout=HANGS_S)[0, 0] == 14.0
 
 
 def test_the_same_array_may_be_carried_twice() -> None:
     with connect().session as session:
         x = session.array(START)
         a, b = fw.fori_loop(2, lambda i, each: (each[0] + 1, each[1] * 2), (x, x))
-        np.testing.assert_array_equal(a.numpy(timeout=10), START + 2)
-        np.testing.assert_array_equal(b.numpy(timeout=10), START * 4)
+        np.testing.assert_array_equal(a.numpy(timeout=HANGS_S), START + 2)
+        np.testing.assert_array_equal(b.numpy(timeout=HANGS_S), START * 4)
 
 
 @pytest.mark.parametrize("n", [0, -3])
@@ -134,7 +135,7 @@ def test_no_iterations_return_new_arrays_of_the_carry(n: int) -> None:
         one, other = fw.fori_loop(n, lambda i, each: each, (x, x))
         one[0] = 9.0
         for same in (x, other):
-            np.testing.assert_array_equal(same.numpy(timeout=10), START)
+            np.testing.assert_array_equal(same.numpy(timeout=HANGS_S), START)
 
 
 def test_a_carry_without_a_value_is_refused() -> None:
@@ -151,7 +152,7 @@ def test_a_loop_is_one_small_entry_however_many_iterations_it_has() -> None:
 
 def test_the_index_is_no_op_where_it_is_not_used() -> None:
     peer = connect()
-    fw.fori_loop(3, lambda i, x: x * 2, peer.session.array(START)).numpy(timeout=10)
+    fw.fori_loop(3, lambda i, x: x * 2, peer.session.array(START)).numpy(timeout=HANGS_S)
     (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
     assert peer.server.programs[loop.program].op_count == 1
     assert loop.scalars == ()
@@ -176,7 +177,7 @@ def test_a_body_that_cannot_be_a_loop_is_refused_and_the_session_goes_on(
         x = session.array(START)
         with pytest.raises(error, match=text):
             fw.fori_loop(3, body, x)
-        np.testing.assert_array_equal((x + 1).numpy(timeout=10), START + 1)
+        np.testing.assert_array_equal((x + 1).numpy(timeout=HANGS_S), START + 1)
 
 
 def test_more_iterations_than_a_loop_may_have_are_refused() -> None:
@@ -196,7 +197,7 @@ def test_an_error_in_the_body_reaches_the_caller_and_nothing_of_the_body_is_sent
     with pytest.raises(KeyError):
         fw.fori_loop(3, body, x)
     kept.clear()
-    np.testing.assert_array_equal((x * 3).numpy(timeout=10), START * 3)
+    np.testing.assert_array_equal((x * 3).numpy(timeout=HANGS_S), START * 3)
     assert not [entry for entry in peer.server.entries if isinstance(entry, Loop)]
 
 
@@ -208,18 +209,18 @@ def test_values_that_the_body_leaves_behind_are_not_known() -> None:
             kept.append(x + 1)
             return kept[-1] * 2
 
-        fw.fori_loop(3, body, session.array(START)).numpy(timeout=10)
+        fw.fori_loop(3, body, session.array(START)).numpy(timeout=HANGS_S)
         with pytest.raises(fw.UnknownHandle):
-            kept[0].numpy(timeout=10)
+            kept[0].numpy(timeout=HANGS_S)
         kept.clear()
-        assert session.array(START).numpy(timeout=10).shape == START.shape
+        assert session.array(START).numpy(timeout=HANGS_S).shape == START.shape
 
 
 def test_ops_before_and_behind_a_loop_keep_their_order() -> None:
     with connect().session as session:
         x = session.array(START) + 1
         y = fw.fori_loop(4, lambda i, each: each + x, x * 2)
-        np.testing.assert_array_equal((y - x).numpy(timeout=10), (START + 1) * 5)
+        np.testing.assert_array_equal((y - x).numpy(timeout=HANGS_S), (START + 1) * 5)
 
 
 @of_a_hundred(30)
@@ -227,10 +228,10 @@ def test_ops_before_and_behind_a_loop_keep_their_order() -> None:
 def test_any_body_gives_what_python_gives(nest: Nest) -> None:
     arrays = data(np.int64)
     with connect().session as session:
-        ours = run_nest(nest, fw, fw.fori_loop, [*map(session.array, arrays)], read=lambda x: x.numpy(timeout=10))
+        ours = run_nest(nest, fw, fw.fori_loop, [*map(session.array, arrays)], read=lambda x: x.numpy(timeout=HANGS_S))
         plain = run_nest(nest, np, in_numpy, arrays)
         for mine, theirs in zip(ours, plain, strict=True):
-            np.testing.assert_array_equal(mine.numpy(timeout=10), theirs)
+            np.testing.assert_array_equal(mine.numpy(timeout=HANGS_S), theirs)
 
 
 def test_what_the_body_returns_as_it_got_it_is_an_input_that_is_the_same_in_each_iteration() -> None:
@@ -241,11 +242,11 @@ def test_what_the_body_returns_as_it_got_it_is_an_input_that_is_the_same_in_each
         plain = x
         for _ in range(4):
             plain = fw.tanh(plain @ w)
-        assert one.numpy(timeout=10).tobytes() == plain.numpy(timeout=10).tobytes()
-        assert other.numpy(timeout=10).tobytes() == w.numpy(timeout=10).tobytes()
+        assert one.numpy(timeout=HANGS_S).tobytes() == plain.numpy(timeout=HANGS_S).tobytes()
+        assert other.numpy(timeout=HANGS_S).tobytes() == w.numpy(timeout=HANGS_S).tobytes()
         assert int(same) == 3
         other[0] = 0.0  # a new array, whose change does not change `w`
-        assert w.numpy(timeout=10).any(axis=1).all()
+        assert w.numpy(timeout=HANGS_S).any(axis=1).all()
     (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
     program = peer.server.programs[loop.program]
     assert (program.op_count, len(program.carried)) == (2, 1)

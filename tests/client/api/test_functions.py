@@ -37,6 +37,29 @@ def same(actual: Any, expected: Any) -> None:
     np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, a, zero: xp.minimum(a, zero),
+        lambda xp, a, zero: xp.minimum(zero, a),
+        lambda xp, a, zero: xp.maximum(a, a[::-1]),
+        lambda xp, a, zero: xp.maximum(zero, a),
+        lambda xp, a, zero: xp.clip(a, zero, 1.0),
+        lambda xp, a, zero: xp.clip(a, -1.0, zero),
+        lambda xp, a, zero: xp.clip(a, zero, -zero),
+        lambda xp, a, zero: xp.clip(a, zero, None),
+        lambda xp, a, zero: xp.clip(a[0], zero, 1.0),
+        lambda xp, a, zero: a.clip(None, zero),
+        lambda xp, a, zero: np.clip(a, zero, zero),
+    ],
+)
+def test_a_zero_has_numpys_sign(session: fw.Session, function: Any, zero: float, dtype: str) -> None:
+    a = np.array([0.0, -0.0, 1.0, -1.0, -0.0, 0.0, np.nan] * 7, dtype)  # more than a vector instruction takes
+    assert function(fw, session.array(a), zero).numpy().tobytes() == function(np, a, zero).tobytes()
+
+
 @pytest.mark.parametrize("name", ONE_ARRAY.split())
 def test_functions_of_one_array(session: fw.Session, name: str) -> None:
     same(getattr(fw, name)(session.array(A)), getattr(np, name)(A))

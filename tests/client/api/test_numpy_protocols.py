@@ -102,6 +102,9 @@ def test_what_numpy_asks_about_shared_memory_is_answered(session: fw.Session) ->
         (lambda x: np.put(x, [0, 1], 5), "put"),
         (lambda x: np.copyto(x, 7), "copyto"),
         (lambda x: np.putmask(x, [True, False, True], 7), "putmask"),
+        (lambda x: np.put(v=5, ind=[0, 1], a=x), "put"),
+        (lambda x: np.nan_to_num(x, copy=False), "nan_to_num"),
+        (lambda x: np.cumsum(np.arange(3.0), out=x), "cumsum"),
     ],
 )
 def test_a_function_that_writes_is_refused_with_code_that_writes(
@@ -116,6 +119,19 @@ def test_a_function_that_writes_is_refused_with_code_that_writes(
     x[...] = v
     write(host)
     assert x.tolist() == host.tolist()
+
+
+def test_a_ufunc_that_is_to_write_to_an_array_is_refused_with_code_that_writes(session: fw.Session) -> None:
+    x: Any = session.array([1.0, 2.0])
+    with pytest.raises(TypeError, match=r"out=, an array on a server; write out\[\.\.\.\] = np\.multiply\(…\)$"):
+        np.multiply(x, 3, out=x)
+    x[...] = np.multiply(x, 3)
+    host = np.zeros(2)
+    with pytest.raises(TypeError, match=r"otherwise out\[\.\.\.\] = np\.multiply\(…\)\.numpy\(\)$"):
+        np.multiply(x, 2, out=host)
+    doubled: Any = np.multiply(x, 2)
+    host[...] = doubled.numpy()
+    assert (x.tolist(), host.tolist()) == ([3, 6], [6, 12])
 
 
 def test_a_function_that_writes_elsewhere_needs_the_values(session: fw.Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,38 @@ CASES: dict[str, Case] = {
     "where": lambda x: fw.where(True, x, x),  # the condition
     "rint": np.rint,
 }
-RETURNING_THEIR_ARGUMENT = {"asarray"}  # as documented
+# Functions that return arrays and have none as an argument, or none of their arguments' values.
+_WITHOUT_ARRAYS = {"arange", "connect", "default_session", "eye", "fori_loop", "function", "linspace", "replay"}
+_WITHOUT_ARRAYS |= {"empty", "full", "ones", "zeros", "result_type"}
+_RETURNING_THEIR_ARGUMENT = {"asarray"}  # as documented
+FUNCTIONS = sorted(
+    name
+    for name in {*fw.__all__} - _WITHOUT_ARRAYS - _RETURNING_THEIR_ARGUMENT
+    if callable(getattr(fw, name)) and not isinstance(getattr(fw, name), type | fw.DType)
+)
+_STATE = {"__reduce_cython__", "__setstate__", "__setstate_cython__"}  # of a compiled object, for pickle alone
+MEMBERS = sorted(
+    name for name in {*dir(fw.Array)} - {*dir(object)} - _STATE if not name.startswith("_") or name.startswith("__")
+)
+# What a function may be called with besides an array. Those that give no effect are the likeliest to return it itself.
+_BESIDES: list[Callable[[Any], tuple[Any, ...]]] = [
+    lambda x: (),
+    lambda x: (x,),
+    lambda x: (x, x),
+    lambda x: (x + 0, x + 0),
+    lambda x: (0,),
+    lambda x: (1,),
+    lambda x: ((),),
+    lambda x: (None,),
+    lambda x: (None, None),
+    lambda x: (0, 0),
+    lambda x: (x.shape,),
+    lambda x: (x.dtype,),
+    lambda x: (slice(None),),
+    lambda x: (...,),
+    lambda x: ([0],),
+    lambda x: (range(x.shape[0]), 0),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -95,16 +127,103 @@ def test_assigning_in_a_body_leaves_the_operand(session: fw.Session, name: str) 
     assert [recorded(x).tolist(), recorded(x).tolist(), x.tolist()] == [[2, 3, 4], [2, 3, 4], [1, 2, 3]]
 
 
+Call = Callable[[Any], Any]
+
+
+def _arrays_in(result: Any) -> list[fw.Array]:
+    given = result if isinstance(result, list | tuple) else [result]
+    return [each for each in given if isinstance(each, fw.Array)]
+
+
+def _returns_arrays(call: Call, x: fw.Array) -> bool:
+    try:
+        return bool(_arrays_in(call(x)))
+    except (TypeError, ValueError, AttributeError, IndexError, KeyError, fw.FusewireError):
+        return False
+
+
+def _calls_of(name: str) -> list[Call]:
+    """All ways that may be tried to call a function with an array, also as one of a list, or as the last operand."""
+    function = getattr(fw, name)
+    calls: list[Call] = [lambda x, besides=besides: function(x, *besides(x)) for besides in _BESIDES]  # type: ignore[misc]
+    calls += [lambda x: function([x]), lambda x: function([x], 0)]
+    return [*calls, lambda x: function(0, x), lambda x: function(1, x), lambda x: function(True, x, x)]
+
+
+def _calls_of_member(name: str) -> list[Call]:
+    def call(x: fw.Array, besides: Callable[[Any], tuple[Any, ...]]) -> Any:
+        member = getattr(x, name)
+        return member(*besides(x)) if callable(member) and not isinstance(member, fw.Array) else member
+
+    return [lambda x, besides=besides: call(x, besides) for besides in _BESIDES]  # type: ignore[misc]
+
+
+def _inputs(session: fw.Session) -> Iterator[fw.Array]:
+    """Arrays whose shapes and dtypes let most functions have no effect."""
+    for dtype, shape in (("float32", (3,)), ("int64", (1,)), ("bool", (1, 2))):
+        yield session.array((np.arange(np.prod(shape)) % 3).reshape(shape).astype(dtype))
+
+
+def _own_values_of(call: Call, x: fw.Array) -> None:
+    """Asserts that what a call returns and its operand do not change one another: alone, in a loop, and in a body."""
+    before = x.numpy()
+    results = _arrays_in(call(x))
+    for result in results:
+        assert result is not x
+        result[...] = 1
+    assert x.numpy().tobytes() == before.tobytes()
+
+    expected = [each.numpy() for each in _arrays_in(call(x))]
+    changed = x.copy()
+    results = _arrays_in(call(changed))
+    changed[...] = 1
+    assert [each.numpy().tobytes() for each in results] == [each.tobytes() for each in expected]
+
+    kept = x.copy()
+    for _ in range(4):
+        for result in _arrays_in(call(kept)):
+            result[...] = 1
+    assert kept.numpy().tobytes() == before.tobytes()
+
+    def body(_: Any, carried: Any) -> Any:
+        for result in _arrays_in(call(carried)):
+            result[...] = 1
+        return carried
+
+    with suppress(fw.RequestError):  # of a call that reads values, such as one of a list of arrays
+        assert fw.fori_loop(2, body, x).numpy().tobytes() == before.tobytes()
+    assert x.numpy().tobytes() == before.tobytes()
+
+
+def _assert_own_values(session: fw.Session, calls: list[Call]) -> int:
+    """Tries all calls on all inputs. Returns how many of them returned arrays."""
+    tried = 0
+    for x in _inputs(session):
+        for call in calls:
+            if _returns_arrays(call, x.copy()):
+                tried += 1
+                _own_values_of(call, x.copy())
+    return tried
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_of_the_namespace_returns_values_of_its_own(session: fw.Session, name: str) -> None:
+    assert _assert_own_values(session, _calls_of(name)) > 0
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_each_member_of_an_array_returns_values_of_its_own(session: fw.Session, name: str) -> None:
+    _assert_own_values(session, _calls_of_member(name))
+
+
 def test_no_function_of_the_namespace_returns_its_argument(session: fw.Session) -> None:
     tried = 0
-    for name in sorted({*fw.__all__} - RETURNING_THEIR_ARGUMENT):
-        function = getattr(fw, name)
-        for dtype in ("float32", "int64", "bool"):
-            x = session.array(np.ones(1, dtype))
+    for name in FUNCTIONS:
+        for x in _inputs(session):
             try:
-                result = function(x)
+                result = getattr(fw, name)(x)
             except (TypeError, ValueError, AttributeError, fw.FusewireError):
                 continue
             tried += isinstance(result, fw.Array)
             assert result is not x, name
-    assert tried > 100
+    assert tried > 90

@@ -12,6 +12,7 @@ import pytest
 import fusewire as fw
 from fusewire._api.recorded_function import MOST_RECORDINGS
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -29,7 +30,7 @@ def test_each_call_computes_anew_and_the_function_is_called_once() -> None:
         expected = START
         for _ in range(20):
             x, expected = step(x, y), np.tanh(expected + START[:1]) * 2
-        np.testing.assert_allclose(x.numpy(timeout=10), expected, rtol=1e-5)
+        np.testing.assert_allclose(x.numpy(timeout=HANGS_S), expected, rtol=1e-5)
     assert len(calls) == 1
 
 
@@ -37,11 +38,11 @@ def test_a_later_call_costs_few_bytes() -> None:
     peer = connect()
     step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
     x = step(peer.session.array(START))
-    x.numpy(timeout=10)
+    x.numpy(timeout=HANGS_S)
     before = peer.session.stats
     for _ in range(10):
         x = step(x)
-    x.numpy(timeout=10)
+    x.numpy(timeout=HANGS_S)
     after = peer.session.stats
     assert after.programs == before.programs
     assert after.sent_bytes - before.sent_bytes < 10 * 150
@@ -56,9 +57,9 @@ def test_arguments_and_results_keep_their_form() -> None:
         x, scale = session.array(START), session.array(START * 3)
         for _ in range(2):
             given = work((x, 2.5), scale=scale)
-            np.testing.assert_array_equal(given["sum"].numpy(timeout=10), START * 4)
-            np.testing.assert_array_equal(given["same"].numpy(timeout=10), START)
-            np.testing.assert_array_equal(given["list"][0].numpy(timeout=10), START * 3 * np.float32(2.5))
+            np.testing.assert_array_equal(given["sum"].numpy(timeout=HANGS_S), START * 4)
+            np.testing.assert_array_equal(given["same"].numpy(timeout=HANGS_S), START)
+            np.testing.assert_array_equal(given["list"][0].numpy(timeout=HANGS_S), START * 3 * np.float32(2.5))
             assert given["static"] == 2.5
 
 
@@ -90,7 +91,7 @@ def test_a_nan_is_the_value_that_it_was(nan: float) -> None:
     with connect().session as session:
         x = session.array(START)
         for _ in range(2):
-            assert np.isnan(work(x, type(nan)("nan")).numpy(timeout=10)).all()
+            assert np.isnan(work(x, type(nan)("nan")).numpy(timeout=HANGS_S)).all()
     assert len(calls) == 1
 
 
@@ -99,7 +100,7 @@ def test_a_negative_zero_is_another_value_than_zero(kind: type[float]) -> None:
     work = fw.function(lambda x, value: x * value)
     with connect().session as session:
         x = session.array(np.ones(3, np.float32))
-        signs = [np.signbit(work(x, kind(value)).numpy(timeout=10)).any() for value in (0.0, -0.0, 0.0)]
+        signs = [np.signbit(work(x, kind(value)).numpy(timeout=HANGS_S)).any() for value in (0.0, -0.0, 0.0)]
     assert signs == [False, True, False]
 
 
@@ -115,8 +116,8 @@ def test_an_array_that_is_returned_twice_is_one_array_in_each_call() -> None:
             one, other = twice(x)
             assert one is other
             del one
-            (x * 2).numpy(timeout=10)
-            np.testing.assert_array_equal(other.numpy(timeout=10), START + 1)
+            (x * 2).numpy(timeout=HANGS_S)
+            np.testing.assert_array_equal(other.numpy(timeout=HANGS_S), START + 1)
             del other
 
 
@@ -128,15 +129,15 @@ def test_arrays_of_other_threads_die_after_calls_that_took_them() -> None:
 
     def call() -> None:
         for array in arrays:
-            work(array).numpy(timeout=10)
+            work(array).numpy(timeout=HANGS_S)
 
     thread = threading.Thread(target=call)
     thread.start()
     thread.join(20)
     arrays.clear()
-    peer.session.array(START).numpy(timeout=10)
+    peer.session.array(START).numpy(timeout=HANGS_S)
     peer.session._sender.send_frees()
-    peer.session.array(START).numpy(timeout=10)
+    peer.session.array(START).numpy(timeout=HANGS_S)
     assert not set(handles).intersection(peer.server.values)
     peer.session.close()
 
@@ -153,7 +154,7 @@ def test_numpy_arguments_are_uploaded_at_each_call() -> None:
     with connect().session as session:
         x = session.array(START)
         for factor in (1, 2, 3):
-            np.testing.assert_array_equal(work(x, START * factor).numpy(timeout=10), START * (factor + 1))
+            np.testing.assert_array_equal(work(x, START * factor).numpy(timeout=HANGS_S), START * (factor + 1))
 
 
 def test_arrays_of_the_surroundings_stay_alive_with_the_recording() -> None:
@@ -164,7 +165,7 @@ def test_arrays_of_the_surroundings_stay_alive_with_the_recording() -> None:
         work(x)
         held.clear()
         gc.collect()
-        np.testing.assert_allclose(work(x).numpy(timeout=10), START * 7, rtol=1e-6)
+        np.testing.assert_allclose(work(x).numpy(timeout=HANGS_S), START * 7, rtol=1e-6)
 
 
 def test_another_session_and_another_shape_are_recorded_for_themselves() -> None:
@@ -178,7 +179,7 @@ def test_another_session_and_another_shape_are_recorded_for_themselves() -> None
     for _ in range(2):
         with connect().session as session:
             for given in (START, START[:1], START):
-                np.testing.assert_array_equal(work(session.array(given)).numpy(timeout=10), given * 2)
+                np.testing.assert_array_equal(work(session.array(given)).numpy(timeout=HANGS_S), given * 2)
     assert len(calls) == 4
 
 
@@ -186,9 +187,9 @@ def test_a_recording_serves_other_threads() -> None:
     work = fw.function(lambda x: fw.tanh(x) * 2)
     with connect().session as session:
         x = session.array(START)
-        mine = work(x).numpy(timeout=10)
+        mine = work(x).numpy(timeout=HANGS_S)
         theirs: list[Any] = []
-        thread = threading.Thread(target=lambda: theirs.append(work(x).numpy(timeout=10)))
+        thread = threading.Thread(target=lambda: theirs.append(work(x).numpy(timeout=HANGS_S)))
         thread.start()
         thread.join(20)
         np.testing.assert_array_equal(theirs[0], mine)
@@ -214,8 +215,8 @@ def test_within_a_body_a_recorded_function_is_called_as_it_is() -> None:
     outer = fw.function(lambda x: inner(x) + 1)
     with connect().session as session:
         x = session.array(START)
-        np.testing.assert_array_equal(outer(x).numpy(timeout=10), START * 2 + 1)
-        np.testing.assert_array_equal(fw.fori_loop(3, lambda i, y: inner(y), x).numpy(timeout=10), START * 8)
+        np.testing.assert_array_equal(outer(x).numpy(timeout=HANGS_S), START * 2 + 1)
+        np.testing.assert_array_equal(fw.fori_loop(3, lambda i, y: inner(y), x).numpy(timeout=HANGS_S), START * 8)
 
 
 def test_a_function_without_arrays_in_its_result_is_refused() -> None:
@@ -256,9 +257,9 @@ def test_an_argument_to_which_it_assigns_has_its_new_value_after_each_call() -> 
         for _ in range(3):
             doubled = shift(x, y)
             expected[0] = expected[1] + START[0]
-            np.testing.assert_array_equal(same.numpy(timeout=10), expected)
-            np.testing.assert_array_equal(doubled.numpy(timeout=10), expected * 2)
-        np.testing.assert_array_equal(y.numpy(timeout=10), START)
+            np.testing.assert_array_equal(same.numpy(timeout=HANGS_S), expected)
+            np.testing.assert_array_equal(doubled.numpy(timeout=HANGS_S), expected * 2)
+        np.testing.assert_array_equal(y.numpy(timeout=HANGS_S), START)
 
 
 def test_a_function_that_only_assigns_needs_no_result() -> None:
@@ -272,7 +273,7 @@ def test_a_function_that_only_assigns_needs_no_result() -> None:
         for _ in range(2):
             state = {"x": session.array(START)}
             assert reset(state) is None
-            np.testing.assert_array_equal(state["x"].numpy(timeout=10), expected)
+            np.testing.assert_array_equal(state["x"].numpy(timeout=HANGS_S), expected)
 
 
 def test_an_argument_that_it_changes_and_returns_is_the_array_of_the_caller() -> None:

@@ -14,6 +14,7 @@ from fusewire._recording.python_recorder import Recorded
 from fusewire._recording.tape import Tape
 from tests.client.loops import H
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 
 def test_an_object_that_an_interrupt_left_half_made_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,5 +46,5 @@ def test_what_a_handler_records_while_a_tape_is_trimmed_is_not_lost(monkeypatch:
         z = y * 2
     finally:
         signal.signal(signal.SIGUSR1, previous)
-    np.testing.assert_array_equal(of_handler[0].numpy(timeout=10), H * 1000)
-    np.testing.assert_array_equal(z.numpy(timeout=10), (H + 1) * 2)
+    np.testing.assert_array_equal(of_handler[0].numpy(timeout=HANGS_S), H * 1000)
+    np.testing.assert_array_equal(z.numpy(timeout=HANGS_S), (H + 1) * 2)

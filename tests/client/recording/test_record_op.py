@@ -13,6 +13,7 @@ import fusewire as fw
 from fusewire._recording.recorder import Recorder
 from tests.client.loops import H
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 TIMES = 3  # the first learns, the others find what it has learnt
 
@@ -29,7 +30,7 @@ def recorder_of(x: fw.Array) -> Recorder:
 
 def in_another_thread(make: Callable[[], Any]) -> Any:
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(make).result(timeout=10)
+        return executor.submit(make).result(timeout=HANGS_S)
 
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
@@ -52,7 +53,7 @@ def test_an_op_that_is_known_has_the_same_value(x: fw.Array, call: Callable[[Any
     for _ in range(TIMES):
         result = call(fw, x)
         assert result.dtype == expected.dtype
-        np.testing.assert_allclose(result.numpy(timeout=10), expected, rtol=1e-5)
+        np.testing.assert_allclose(result.numpy(timeout=HANGS_S), expected, rtol=1e-5)
 
 
 def test_a_known_op_has_the_same_signature_and_values(x: fw.Array) -> None:
@@ -79,19 +80,30 @@ def test_a_scalar_that_the_dtype_cannot_hold_raises_beside_a_known_op() -> None:
     fw.maximum(small, 2)
     with pytest.raises(OverflowError, match="300 is out of range for uint8"):
         fw.maximum(small, 300)
-    assert fw.less(small, 2).numpy(timeout=10).all()
-    assert fw.less(small, 300).numpy(timeout=10).all()
+    assert fw.less(small, 2).numpy(timeout=HANGS_S).all()
+    assert fw.less(small, 300).numpy(timeout=HANGS_S).all()
 
 
 def test_arrays_of_another_thread_take_part_in_a_known_op(x: fw.Array) -> None:
     fw.maximum(x, x)
     other = in_another_thread(lambda: x + 1)
     for left, right in ((x, other), (other, x), (other, other)):
-        np.testing.assert_array_equal(fw.maximum(left, right).numpy(timeout=10), H + (left is other or right is other))
-    assert in_another_thread(lambda: fw.maximum(x, x).numpy(timeout=10)).shape == H.shape
+        np.testing.assert_array_equal(
+            fw.maximum(left, right).numpy(timeout=HANGS_S), H + (left is other or right is other)
+        )
+    assert in_another_thread(lambda: fw.maximum(x, x).numpy(timeout=HANGS_S)).shape == H.shape
 
 
 def test_arrays_of_two_sessions_are_refused_beside_a_known_op(x: fw.Array) -> None:
     fw.maximum(x, x)
     with pytest.raises(fw.RequestError, match="the arrays belong to different sessions"):
         fw.maximum(x, connect().session.array(H))
+
+
+def test_arrays_of_a_session_that_was_lost_are_refused_with_the_reason(x: fw.Array) -> None:
+    other = connect(is_manual=True).session
+    lost = other.array(H)
+    other.on_lost(fw.SessionLost("the line is cut"))
+    for use in (lambda: x + lost, lambda: fw.maximum(x, lost), lambda: x.session.array(lost)):
+        with pytest.raises(fw.ArgumentError, match=r"has ended.*the line is cut"):
+            use()

@@ -13,6 +13,7 @@ from fusewire._recording.implementation import adopt
 from fusewire._recording.recorder import Recorder
 from tests.client.loops import H
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 MANY = 2000  # more objects than any recorder keeps for later use
 
@@ -100,4 +101,4 @@ def test_values_are_right_after_many_deaths() -> None:
     x = y = connect().session.array(H)
     for step in range(MANY):
         y = x + float(step)
-    np.testing.assert_array_equal(y.numpy(timeout=10), H + np.float32(MANY - 1))
+    np.testing.assert_array_equal(y.numpy(timeout=HANGS_S), H + np.float32(MANY - 1))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fusewire._recording.implementation import ThreadTape, places_of_signatures
+from fusewire._recording.places import OPS_WITH_PLACES, places
 from tests.client.loops import H
 from tests.client.peer import connect
+
+_SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
@@ -76,3 +81,39 @@ def test_deaths_are_taken_in_order(tape: ThreadTape) -> None:
     assert tape.take_deaths(2).tolist() == [7, 5]
     assert tape.deaths == 1
     assert tape.take_deaths(1).tolist() == [6]
+
+
+def lines_of(tape: ThreadTape, first: int, end: int) -> list[int | None]:
+    found = [places.find(tape.place_of_op(number)) for number in range(first, end)]
+    lines = [None if place is None else place.source_line() for place in found]
+    return [None if line is None else line.line for line in lines]
+
+
+def test_each_op_has_the_place_that_recorded_it(tape: ThreadTape) -> None:
+    first, end = first_of(tape), tape.next_number
+    begins = next(line for line, text in enumerate(_SOURCE, 1) if "y = x * 2.0" in text)
+    assert lines_of(tape, first, end) == [begins, begins + 1, begins + 2]
+    assert lines_of(tape, first - 1, first) == lines_of(tape, end, end + 1) == [None]
+
+
+def test_an_op_keeps_its_place_when_its_record_is_dropped(tape: ThreadTape) -> None:
+    first, end = first_of(tape), tape.next_number
+    before = lines_of(tape, first, end)
+    tape.trim(end, end)
+    tape.pass_over(2)
+    assert lines_of(tape, first, end + 2) == [*before, None, None]
+
+
+def test_the_places_of_ops_that_are_passed_over_may_be_given(tape: ThreadTape) -> None:
+    first, end = first_of(tape), tape.next_number
+    tape.pass_over(2)
+    tape.put_places(end, [tape.place_of_op(first + 1), tape.place_of_op(first)])
+    assert lines_of(tape, end, end + 2) == lines_of(tape, first, first + 2)[::-1]
+
+
+def test_only_the_last_ops_have_places(tape: ThreadTape) -> None:
+    first, end = first_of(tape), tape.next_number
+    tape.pass_over(OPS_WITH_PLACES - 2)
+    assert [line is None for line in lines_of(tape, first, end)] == [True, False, False]
+    tape.pass_over(OPS_WITH_PLACES)
+    assert lines_of(tape, first, end) == [None] * 3

@@ -12,6 +12,7 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing import MemoryServer, session_in_memory
+from tests.patience import HANGS_S
 
 
 def descend(x: fw.Array, y: fw.Array, steps: int) -> fw.Array:
@@ -66,7 +67,7 @@ def test_a_program_that_is_refused_ends_the_session_with_the_reason() -> None:
     with _session_whose_programs_raise(fw.DtypeError("install a package")) as session:
         x = session.array([1.0]) + 1
         with pytest.raises(fw.DtypeError, match="install a package"):
-            x.numpy(timeout=30)
+            x.numpy(timeout=HANGS_S)
 
 
 def test_a_defect_of_the_server_ends_the_session_and_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,8 +77,8 @@ def test_a_defect_of_the_server_ends_the_session_and_is_shown(monkeypatch: pytes
     with _session_whose_programs_raise(defect) as session:
         x = session.array([1.0]) + 1
         with pytest.raises(fw.SessionLost, match="of ours"):
-            x.numpy(timeout=30)
-    assert shown.get(timeout=30).exc_value is defect
+            x.numpy(timeout=HANGS_S)
+    assert shown.get(timeout=HANGS_S).exc_value is defect
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std", "layer_norm"])

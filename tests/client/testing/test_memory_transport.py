@@ -6,8 +6,9 @@ from threading import Event, Thread
 from typing import Any, cast
 
 from fusewire.testing import MemoryServer, MemoryTransport
+from tests.patience import HANGS_S
 
-_WITHIN_S = 30.0
+_WITHIN_S = HANGS_S
 
 
 class _Peer:

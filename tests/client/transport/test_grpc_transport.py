@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -30,6 +29,7 @@ from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import Abandon, Fetch, Upload
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.patience import HANGS_S
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 LARGE = np.arange(100_000, dtype=np.float64)
@@ -93,7 +93,7 @@ class Server:
         raw = b""
         for chunk in chunks:
             raw += decode_chunk(chunk, len(raw))
-        assert self._declared.wait(10)
+        assert self._declared.wait(HANGS_S)
         self._owe(self.memory.upload(int(own[HANDLE_HEADER]), raw))
         return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
 
@@ -113,21 +113,21 @@ class Server:
 def server() -> Iterator[Server]:
     started = Server()
     yield started
-    started.listening.stop(None).wait(10)
+    started.listening.stop(None).wait(HANGS_S)
 
 
 def test_ops_are_sent_and_values_read(server: Server) -> None:
     with fw.connect(server.target) as session:
         x = session.array(A)
-        np.testing.assert_allclose((x * 2 + 1).numpy(timeout=20), A * 2 + 1)
+        np.testing.assert_allclose((x * 2 + 1).numpy(timeout=HANGS_S), A * 2 + 1)
     assert server.memory.entries
 
 
 def test_large_arrays_travel_beside_the_stream_both_ways(server: Server) -> None:
     with fw.connect(server.target) as session:
         x = session.array(LARGE)
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
-        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
+        np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), LARGE)
     assert server.metadata[1][SESSION_HEADER] == (b"s" * 16).hex()
 
 
@@ -136,12 +136,12 @@ def test_a_large_array_may_change_as_soon_as_its_upload_returns(server: Server) 
     with fw.connect(server.target) as session:
         x = session.array(source)
         source[:] = 0
-        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+        np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), LARGE)
 
 
 def test_a_large_value_may_be_written_to(server: Server) -> None:
     with fw.connect(server.target) as session:
-        value = session.array(LARGE).numpy(timeout=20)
+        value = session.array(LARGE).numpy(timeout=HANGS_S)
     value += 1
     np.testing.assert_array_equal(value, LARGE + 1)
 
@@ -153,8 +153,8 @@ def test_a_value_that_is_not_as_long_as_declared_is_an_error(server: Server, alt
     server.alter = alter
     with fw.connect(server.target) as session:
         with pytest.raises(fw.SessionLost, match="while the value travelled"):
-            session.array(LARGE).numpy(timeout=20)
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+            session.array(LARGE).numpy(timeout=HANGS_S)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
 
 
 def test_a_value_that_there_is_no_room_for_here_is_an_error_and_the_server_drops_it(
@@ -167,9 +167,9 @@ def test_a_value_that_there_is_no_room_for_here_is_an_error_and_the_server_drops
         x = session.array(LARGE)
         monkeypatch.setattr("fusewire._transport.large_values.np", SimpleNamespace(empty=fail, uint8=np.uint8))
         with pytest.raises(MemoryError, match="no room for a value"):
-            x.numpy(timeout=20)
+            x.numpy(timeout=HANGS_S)
         monkeypatch.undo()
-        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+        np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), LARGE)
     assert [type(entry) for entry in server.memory.entries] == [Upload, Fetch, Abandon, Fetch]
 
 
@@ -191,8 +191,8 @@ def test_a_value_whose_chunks_are_out_of_order_is_an_error(
     server.arrange = arrange
     with fw.connect(server.target) as session:
         with pytest.raises(fw.SessionLost, match="while the value travelled"):
-            session.array(LARGE).numpy(timeout=20)
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+            session.array(LARGE).numpy(timeout=HANGS_S)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
 
 
 def test_a_download_that_a_limit_forbids_names_the_limit(server: Server) -> None:
@@ -200,9 +200,9 @@ def test_a_download_that_a_limit_forbids_names_the_limit(server: Server) -> None
     with fw.connect(server.target) as session:
         x = session.array(LARGE)
         with pytest.raises(fw.QuotaExceeded, match=r"^512 calls of this session are running$"):
-            x.numpy(timeout=20)
+            x.numpy(timeout=HANGS_S)
         server.refusal = None
-        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+        np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), LARGE)
 
 
 @pytest.mark.parametrize("details", ["unknown_handle: fetch 1 has no answer to download", "Socket closed", ""])
@@ -212,7 +212,7 @@ def test_a_download_that_ends_for_any_other_reason_is_a_broken_connection(server
         fw.connect(server.target) as session,
         pytest.raises(fw.SessionLost, match="the connection broke while the value travelled"),
     ):
-        session.array(LARGE).numpy(timeout=20)
+        session.array(LARGE).numpy(timeout=HANGS_S)
 
 
 def test_whose_download_ends_with_its_session_is_told_why_that_ended(
@@ -230,17 +230,17 @@ def test_whose_download_ends_with_its_session_is_told_why_that_ended(
         fw.connect(server.target) as session,
         pytest.raises(fw.SessionClosed, match="the server is shutting down"),
     ):
-        session.array(LARGE).numpy(timeout=20)
+        session.array(LARGE).numpy(timeout=HANGS_S)
 
 
 def test_the_token_travels_with_every_call(server: Server) -> None:
     with fw.connect(server.target, token="secret") as session:  # noqa: S106  # a made-up one
-        session.array(LARGE).numpy(timeout=20)
+        session.array(LARGE).numpy(timeout=HANGS_S)
     assert {own["authorization"] for own in server.metadata} == {"Bearer secret"}
 
 
 def test_a_token_may_end_in_a_newline(server: Server) -> None:
-    with fw.connect(server.target, token="secret\n", timeout=20):  # noqa: S106  # a made-up one
+    with fw.connect(server.target, token="secret\n", timeout=HANGS_S):  # noqa: S106  # a made-up one
         assert server.metadata[0]["authorization"] == "Bearer secret"
 
 
@@ -248,9 +248,9 @@ def test_a_server_is_trusted_for_its_certificate(certificate: tuple[Path, Path])
     cert, key = certificate
     pair = (key.read_bytes(), cert.read_bytes())
     server = Server(grpc.ssl_server_credentials([pair]))
-    with fw.connect(server.target, tls_ca=cert, timeout=20) as session:
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
-    server.listening.stop(None).wait(10)
+    with fw.connect(server.target, tls_ca=cert, timeout=HANGS_S) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
+    server.listening.stop(None).wait(HANGS_S)
 
 
 def test_the_variable_names_the_certificates_to_trust(
@@ -259,9 +259,9 @@ def test_the_variable_names_the_certificates_to_trust(
     cert, key = certificate
     monkeypatch.setenv("FUSEWIRE_TLS_CA", str(cert))
     server = Server(grpc.ssl_server_credentials([(key.read_bytes(), cert.read_bytes())]))
-    with fw.connect(server.target, timeout=20) as session:
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
-    server.listening.stop(None).wait(10)
+    with fw.connect(server.target, timeout=HANGS_S) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
+    server.listening.stop(None).wait(HANGS_S)
 
 
 def test_the_certificates_of_the_system_are_those_that_openssl_finds(
@@ -270,9 +270,9 @@ def test_the_certificates_of_the_system_are_those_that_openssl_finds(
     cert, key = certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(cert))
     server = Server(grpc.ssl_server_credentials([(key.read_bytes(), cert.read_bytes())]))
-    with fw.connect(server.target, tls_ca="system", timeout=20) as session:
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
-    server.listening.stop(None).wait(10)
+    with fw.connect(server.target, tls_ca="system", timeout=HANGS_S) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
+    server.listening.stop(None).wait(HANGS_S)
 
 
 def test_without_certificates_of_the_system_tls_is_refused_by_name(
@@ -302,8 +302,8 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
 
 
 def test_without_tls_nothing_travels_through_a_proxy(server: Server, proxy: socket.socket) -> None:
-    with fw.connect(server.target, token="secret", timeout=20) as session:  # noqa: S106  # a made-up one
-        np.testing.assert_array_equal(session.array(LARGE).numpy(timeout=20), LARGE)
+    with fw.connect(server.target, token="secret", timeout=HANGS_S) as session:  # noqa: S106  # a made-up one
+        np.testing.assert_array_equal(session.array(LARGE).numpy(timeout=HANGS_S), LARGE)
     proxy.setblocking(False)
     with pytest.raises(BlockingIOError):
         proxy.accept()
@@ -314,14 +314,14 @@ def test_with_tls_a_proxy_is_asked_for_a_tunnel_and_sees_no_token(
 ) -> None:
     token = "secret"  # noqa: S105  # a made-up one
     with ThreadPoolExecutor(1) as pool:
-        connecting = pool.submit(fw.connect, "gpu-host:7423", token=token, tls_ca=certificate[0], timeout=20)
+        connecting = pool.submit(fw.connect, "gpu-host:7423", token=token, tls_ca=certificate[0], timeout=HANGS_S)
         tunnel, _ = proxy.accept()
         with tunnel:
             tunnel.settimeout(20)
             head = tunnel.recv(4096)
         proxy.close()
         with pytest.raises(fw.SessionLost):
-            connecting.result(20)
+            connecting.result(HANGS_S)
     assert head.startswith(b"CONNECT gpu-host:7423 ")
     assert token.encode() not in head
 
@@ -338,7 +338,7 @@ def test_a_file_without_a_certificate_is_named(tmp_path: Path, text: str) -> Non
     broken = tmp_path / "ca.pem"
     broken.write_text(text)
     with pytest.raises(fw.ConfigurationError, match=r"tls_ca = .*ca\.pem: no certificate"):
-        fw.connect("127.0.0.1:1", tls_ca=broken, timeout=20)
+        fw.connect("127.0.0.1:1", tls_ca=broken, timeout=HANGS_S)
 
 
 def test_whom_to_trust_is_said_once(tmp_path: Path) -> None:
@@ -351,16 +351,16 @@ def test_a_typed_farewell_is_what_the_user_is_told(server: Server) -> None:
         code = BY_NAME["frame_gap"].code
         server.farewells.append(wire.ServerFrame(goodbye=wire.Goodbye(code=code, text="frame 9 follows 2")))
         with pytest.raises(fw.ProtocolError, match="frame 9 follows 2"):
-            session.array(A).numpy(timeout=20)
+            session.array(A).numpy(timeout=HANGS_S)
 
 
 def test_a_server_that_ends_the_stream_has_lost_the_session(server: Server) -> None:
     with fw.connect(server.target) as session:
         x = session.array(A)
-        x.numpy(timeout=20)
+        x.numpy(timeout=HANGS_S)
         server.farewells.append(wire.ServerFrame())
         with pytest.raises(fw.FusewireError):
-            (x + 1).numpy(timeout=20)
+            (x + 1).numpy(timeout=HANGS_S)
 
 
 @contextmanager
@@ -371,7 +371,7 @@ def answering(raw: bytes) -> Iterator[str]:
 
     def session(frames: Iterator[bytes], context: Any) -> Iterator[bytes]:
         yield raw
-        released.wait(20)
+        released.wait(HANGS_S)
 
     methods: dict[str, Any] = {"Session": grpc.stream_stream_rpc_method_handler(session)}
     listening.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("fusewire.v1.Fusewire", methods),))
@@ -379,7 +379,7 @@ def answering(raw: bytes) -> Iterator[str]:
     listening.start()
     yield f"127.0.0.1:{port}"
     released.set()
-    listening.stop(None).wait(10)
+    listening.stop(None).wait(HANGS_S)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def answering(raw: bytes) -> Iterator[str]:
 )
 def test_a_server_that_breaks_the_protocol_is_told_as_that(raw: bytes, reason: str) -> None:
     with answering(raw) as target, pytest.raises(fw.ProtocolError, match=reason):
-        fw.connect(target, timeout=20)
+        fw.connect(target, timeout=HANGS_S)
 
 
 def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
@@ -403,7 +403,7 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
     with fw.connect(server.target) as session:
         x = session.array(A)
         future = (x + 1).future()
-        future.result(20)
+        future.result(HANGS_S)
         monkeypatch.setattr(session, "on_tick", fail)
         session._state.transport.want_tick()
         with pytest.raises(fw.SessionLost, match="no room for a program"):
@@ -430,7 +430,7 @@ def test_a_tick_that_is_due_in_less_than_the_clock_counts_is_not_asked_for_over_
         monkeypatch.setattr(session, "next_frame", next_frame)
         monkeypatch.setattr(session, "on_tick", on_tick)
         session._state.transport.want_tick()
-        assert has_ticked.wait(20)
+        assert has_ticked.wait(HANGS_S)
     assert ticks[19] - ticks[0] <= 3 * 19
 
 
@@ -447,10 +447,10 @@ def wait_for_end(session: fw.Session) -> None:
 )
 def test_a_target_that_is_none_is_refused_at_once(target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(fw.ConfigurationError, match=f"target = {target!r}: expected HOST:PORT with a port from 1 to"):
-        fw.connect(target, timeout=20)
+        fw.connect(target, timeout=HANGS_S)
     monkeypatch.setenv("FUSEWIRE_TARGET", str(target))
     with pytest.raises(fw.ConfigurationError, match=r"FUSEWIRE_TARGET = .*: expected HOST:PORT"):
-        fw.connect(timeout=20)
+        fw.connect(timeout=HANGS_S)
 
 
 @pytest.mark.parametrize("place", ["unix:socket", "[::1]:0"])
@@ -462,9 +462,9 @@ def test_a_server_may_be_at_a_socket_of_this_machine_or_an_ipv6_address(
         server = Server(place=place)
     except RuntimeError:
         pytest.skip("this machine has no such addresses")
-    with fw.connect(server.target, timeout=20) as session:
-        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
-    server.listening.stop(None).wait(10)
+    with fw.connect(server.target, timeout=HANGS_S) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=HANGS_S), A)
+    server.listening.stop(None).wait(HANGS_S)
 
 
 def test_no_name_of_a_host_says_how_to_look_it_up() -> None:
@@ -483,7 +483,7 @@ def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
     monkeypatch.setattr("fusewire._stream.session_timer._IDLE_TICK_S", 60)
     with fw.connect(server.target) as session:
         x = session.array(A)
-        x.numpy(timeout=20)
+        x.numpy(timeout=HANGS_S)
         next_frame, futures, looks = session.next_frame, [], [look]
 
         def next_frame_and_a_post() -> bytes | None:
@@ -501,7 +501,7 @@ def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
         monkeypatch.setattr(session, "next_frame", next_frame_and_a_post)
         while not posted.wait(0.001):
             session._state.transport.wake()
-        np.testing.assert_array_equal(futures[0].result(10), A)
+        np.testing.assert_array_equal(futures[0].result(HANGS_S), A)
 
 
 def test_an_upload_that_nobody_takes_waits_until_the_session_ends(
@@ -509,7 +509,7 @@ def test_an_upload_that_nobody_takes_waits_until_the_session_ends(
 ) -> None:
     monkeypatch.setattr("fusewire._transport.grpc_transport._QUEUED_BYTES", 1 << 16)
     taken = threading.Event()
-    monkeypatch.setattr(server, "take_upload", lambda: taken.wait(20))
+    monkeypatch.setattr(server, "take_upload", lambda: taken.wait(HANGS_S))
     session = fw.connect(server.target)
     with ThreadPoolExecutor(1) as pool:
         upload = pool.submit(session.array, np.zeros(2 << 20))
@@ -517,13 +517,13 @@ def test_an_upload_that_nobody_takes_waits_until_the_session_ends(
             upload.result(1)
         session.close()
         with pytest.raises(fw.SessionClosed):
-            upload.result(20)
+            upload.result(HANGS_S)
     taken.set()
 
 
 def test_where_no_server_listens_connecting_says_so() -> None:
     with pytest.raises(fw.SessionLost, match="unavailable"):
-        fw.connect("127.0.0.1:1", timeout=20)
+        fw.connect("127.0.0.1:1", timeout=HANGS_S)
 
 
 def test_a_server_that_does_not_answer_is_given_up() -> None:
@@ -531,7 +531,7 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
     released = threading.Event()
 
     def session(frames: Iterator[bytes], context: Any) -> Iterator[bytes]:
-        released.wait(10)
+        released.wait(HANGS_S)
         return iter(())
 
     handler = grpc.method_handlers_generic_handler(
@@ -543,32 +543,32 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
     with pytest.raises(fw.WaitTimeout, match="did not answer"):
         fw.connect(f"127.0.0.1:{port}", timeout=0.3)
     released.set()
-    silent.stop(None).wait(10)
+    silent.stop(None).wait(HANGS_S)
 
 
 def test_giving_up_to_connect_adds_nothing_to_the_time_given_and_leaves_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fusewire._session._PARTING_S", 60)
+    monkeypatch.setattr("fusewire._session._PARTING_S", 10 * HANGS_S)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         transport = GrpcTransport(f"127.0.0.1:{silent.getsockname()[1]}")
-        began_s = time.monotonic()
         with pytest.raises(fw.WaitTimeout, match=r"within 0\.3 s"):
             open_session(transport, timeout=0.3)
-        assert transport._has_ended.wait(10)
-        assert time.monotonic() - began_s < 10
+        assert transport._has_ended.wait(HANGS_S)
 
 
 def test_a_session_that_nobody_closes_does_not_keep_the_process(server: Server) -> None:
     program = (
         "import fusewire as fw, numpy as np, time, atexit\n"
         f"x = fw.connect({server.target!r}).array(np.ones(3))\n"
-        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+        "print(float((x + 1).sum().numpy(timeout=600)))\n"
         "y = x * 2\n"
         "start = time.monotonic()\n"
         "atexit.register(lambda: print('exits'))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("6.0\nexits\n", "", 0)
 
 
@@ -577,7 +577,7 @@ def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) ->
         "import fusewire as fw, numpy as np, os, sys\n"
         f"session = fw.connect({server.target!r})\n"
         "x = session.array(np.ones(3))\n"
-        "x.numpy(timeout=20)\n"
+        "x.numpy(timeout=600)\n"
         "child = os.fork()\n"
         "if child == 0:\n"
         "    try:\n"
@@ -586,9 +586,11 @@ def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) ->
         "        del x\n"
         "        os._exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+        "print(float((x + 1).sum().numpy(timeout=600)))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
     assert (ended.stdout, ended.returncode) == ("7\n6.0\n", 0)
     assert "Traceback" not in ended.stderr
 
@@ -598,18 +600,18 @@ def test_a_child_forked_after_connecting_is_told_to_be_spawned_and_the_parent_go
         "import fusewire as fw, numpy as np, os, sys\n"
         f"session = fw.connect({server.target!r})\n"
         "x = session.array(np.ones(3))\n"
-        "x.numpy(timeout=20)\n"
+        "x.numpy(timeout=600)\n"
         "child = os.fork()\n"
         "if child == 0:\n"
         "    try:\n"
-        f"        fw.connect({server.target!r}, timeout=20)\n"
+        f"        fw.connect({server.target!r}, timeout=600)\n"
         "    except fw.SessionClosed as error:\n"
         "        os._exit(7 if 'spawn' in str(error) else 8)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+        "print(float((x + 1).sum().numpy(timeout=600)))\n"
     )
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("7\n6.0\n", "", 0)
 
 
@@ -620,13 +622,13 @@ from fusewire._transport.grpc_transport import GrpcTransport
 has_begun = threading.Event()
 def open_and_wait(self, peer):
     has_begun.set()
-    threading.Event().wait(30)
+    threading.Event().wait(600)
 GrpcTransport.open = open_and_wait
 threading.Thread(target=fw.default_session, daemon=True).start()
-assert has_begun.wait(20)
+assert has_begun.wait(600)
 child = os.fork()
 if child == 0:
-    signal.alarm(10)  # ends a child that hangs
+    signal.alarm(600)  # ends a child that hangs
     try:
         fw.zeros(3)
     except fw.SessionClosed as error:
@@ -639,7 +641,7 @@ os._exit(0)
 def test_a_child_forked_while_a_thread_connects_is_told_to_be_spawned() -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS_WHILE_CONNECTING]
     environment = {**os.environ, "FUSEWIRE_TARGET": "127.0.0.1:1"}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False, env=environment)
     assert (ended.stdout, ended.stderr) == ("7\n", "")
 
 
@@ -650,15 +652,15 @@ def test_connecting_waits_for_no_thread_that_connects_elsewhere(
 
     def connect_slowly() -> fw.Session:
         has_begun.set()
-        released.wait(10)
+        released.wait(HANGS_S)
         raise fw.WaitTimeout("nobody answered")
 
     monkeypatch.setattr("fusewire._connect._connected_last", [])
     monkeypatch.setattr("fusewire._connect.connect", connect_slowly)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(fw.default_session)
-        assert has_begun.wait(10)
-        with fw.connect(server.target, timeout=20):
+        assert has_begun.wait(HANGS_S)
+        with fw.connect(server.target, timeout=HANGS_S):
             assert not waiting.done()
         released.set()
         assert isinstance(waiting.exception(20), fw.WaitTimeout)
@@ -668,13 +670,13 @@ def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypat
     monkeypatch.setattr("fusewire._connect._connected_last", [])
     monkeypatch.setenv("FUSEWIRE_TARGET", server.target)
     with fw.default_session():
-        np.testing.assert_array_equal((fw.ones(3) + fw.asarray([1, 2, 3])).numpy(timeout=20), [2, 3, 4])
+        np.testing.assert_array_equal((fw.ones(3) + fw.asarray([1, 2, 3])).numpy(timeout=HANGS_S), [2, 3, 4])
 
 
 def test_the_environment_makes_sessions_debug(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     for value, debugs in (("1", True), ("0", False)):
         monkeypatch.setenv("FUSEWIRE_DEBUG", value)
-        with fw.connect(server.target, timeout=20) as session:
+        with fw.connect(server.target, timeout=HANGS_S) as session:
             assert (session.index_checks is not None) is debugs
 
 
@@ -692,7 +694,9 @@ def test_no_thread_of_ours_is_left_when_the_interpreter_is_torn_down(server: Ser
         "atexit.register(tell)\n"
         "import fusewire as fw, numpy as np\n"
         f"session = fw.connect({server.target!r})\n"
-        "print(float(session.array(np.ones(3)).sum().numpy(timeout=20)))\n"
+        "print(float(session.array(np.ones(3)).sum().numpy(timeout=600)))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("3.0\n[]\n", "", 0)

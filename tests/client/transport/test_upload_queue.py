@@ -10,6 +10,7 @@ import pytest
 from fusewire._transport import upload_queue
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.chunks import decode_chunk, encode_chunk
+from tests.patience import HANGS_S
 
 CHUNK = memoryview(bytes(10))
 
@@ -34,7 +35,7 @@ def test_a_chunk_for_which_there_is_no_room_waits_until_one_has_gone() -> None:
     thread.start()
     assert not added.wait(0.05)
     budget.take("a", 10)
-    assert added.wait(10)
+    assert added.wait(HANGS_S)
     thread.join(10)
 
 

@@ -1,7 +1,8 @@
 """Plants a fault in a server process, which imports this module as it starts if its folder is on the path.
 
 PLANTED_FAULT names the fault: `leak` keeps memory for each refused call, `starvation` stops the event loop meanwhile.
-`small_disk` gives the process and its workers a disk of 1 MiB for the cache of compiled kernels.
+`small_disk` gives the process and its workers a disk of 1 MiB for the cache of compiled kernels. `low_priority` lowers
+the priority of the process, with which its workers begin.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import time
 from pathlib import Path
 
-_SMALL_DISK = b"size=1m"
+_SMALL_DISK = b"size=1m,mode=700"
+_NICENESS = 10
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 
 _leaked: list[bytearray] = []
@@ -54,5 +56,8 @@ _fault = os.environ["PLANTED_FAULT"]
 if _fault == "small_disk":
     os.environ["PLANTED_FAULT"] = ""  # the workers inherit the disk
     _make_small_disk()
+elif _fault == "low_priority":
+    os.environ["PLANTED_FAULT"] = ""  # the workers inherit the priority
+    os.nice(_NICENESS)
 elif _fault:
     _plant_in_refusals(_fault)

@@ -14,7 +14,7 @@ from fusewire_kernels.codegen.bodies import expression
 from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.errors import DtypeError
-from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops import catalogue, dtypes, nans
 from fusewire_protos.ops.catalogue import Category, Op
 from fusewire_protos.ops.dtypes import DType
 from tests.attributes import sample_attributes
@@ -125,6 +125,21 @@ def test_a_float_that_an_integer_cuts_to_zero_comes_back_without_its_sign(tmp_pa
         assert_same_bytes(result, np.zeros_like(result))
 
 
+@pytest.mark.parametrize("dtype", _FLOATS)
+def test_of_zeros_of_either_sign_the_one_that_the_twin_selects_is_selected(dtype: DType, tmp_path: Path) -> None:
+    columns = zip(*product((0.0, -0.0, 1.0, -1.0, np.nan), repeat=3), strict=True)
+    values = [np.array(column).astype(dtypes.to_numpy(dtype)) for column in columns]
+    problems = []
+    for op in [catalogue.BY_NAME[name] for name in ("minimum", "maximum", "clip")]:
+        operands = values[: op.least_operands]
+        body = node(op.name, tuple(range(len(operands))), dtype, operand_dtype=dtype)
+        result = (len(operands), np.empty_like(values[0]))
+        problems.append((loop_problem(values[0].shape, operands, [body], [result]), twin(op)(np, operands, (), ())))
+    run([problem for problem, _ in problems], toolchain_in(tmp_path))
+    for problem, expected in problems:
+        assert_same_bytes(nans.settle(problem.outputs[0]), expected)
+
+
 def test_an_op_without_a_body_for_a_dtype_is_refused() -> None:
     with pytest.raises(KeyError, match="exp has no body for int32"):
         expression("exp", dtypes.int32, dtypes.int32, ("v0",))
@@ -133,4 +148,5 @@ def test_an_op_without_a_body_for_a_dtype_is_refused() -> None:
 def test_a_half_is_rounded_after_an_op_that_computes_and_not_after_one_that_selects() -> None:
     half = dtypes.float16
     assert expression("add", half, half, ("v0", "v1")) == "fw_round_f16(v0 + v1)"
-    assert expression("maximum", half, half, ("v0", "v1")) == "fw_maximum_f32(v0, v1)"
+    assert expression("maximum", half, half, ("v0", "v1")) == "fw_first_maximum_f32(v0, v1)"
+    assert expression("maximum", dtypes.bfloat16, dtypes.bfloat16, ("v0", "v1")) == "fw_maximum_f32(v0, v1)"

@@ -142,7 +142,7 @@ class Function(NamedTuple):
 def _float_functions(code: str) -> Iterator[Function]:
     for op in [case.op for case in CASES] + list(EXACT_UNARY):
         yield Function(f"fw_{op}_{code}", (code,), code)
-    for op in ["atan2", "power", *EXACT_BINARY]:
+    for op in ["atan2", "power", "first_minimum", "first_maximum", *EXACT_BINARY]:
         yield Function(f"fw_{op}_{code}", (code, code), code)
     for op in TESTS:
         yield Function(f"fw_{op}_{code}", (code,), "b8")
@@ -330,10 +330,20 @@ def test_an_exact_function_of_two_has_numpys_values(loops: Loops, op: str, float
 
 
 @pytest.mark.parametrize("float_type", FLOATS)
-def test_clip_has_numpys_values(loops: Loops, float_type: str) -> None:
-    x, bound = _pairs(FLOAT32_SPECIALS.astype(TYPES[float_type][1]))
-    for low, high in ((bound, np.full_like(x, 2)), (np.full_like(x, -2), bound)):
-        _assert_same_values(loops(f"fw_clip_{float_type}", x, low, high), np.clip(x, low, high))
+@pytest.mark.parametrize("op", ["minimum", "maximum"])
+def test_the_first_of_equal_numbers_is_numpys_of_float16(loops: Loops, op: str, float_type: str) -> None:
+    left, right = _pairs(FLOAT32_SPECIALS.astype(np.float16))
+    given = [each.astype(TYPES[float_type][1]) for each in (left, right)]
+    _assert_same_values(loops(f"fw_first_{op}_{float_type}", *given), EXACT_BINARY[op](left, right))
+
+
+@pytest.mark.parametrize("float_type", FLOATS)
+def test_clip_has_numpys_values_for_bounds_that_are_scalars(loops: Loops, float_type: str) -> None:
+    x = FLOAT32_SPECIALS.astype(TYPES[float_type][1])
+    for bound in x:
+        for low, high in ((bound, x.dtype.type(2)), (x.dtype.type(-2), bound), (bound, -bound)):
+            clipped = loops(f"fw_clip_{float_type}", x, np.full_like(x, low), np.full_like(x, high))
+            _assert_same_values(clipped, np.clip(x, low, high))
 
 
 @pytest.mark.parametrize("float_type", FLOATS)

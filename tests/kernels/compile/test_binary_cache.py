@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, BinaryCache, most_cached_bytes
+from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, BinaryCache, check_writers, most_cached_bytes
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 
@@ -63,6 +63,40 @@ def test_a_folder_that_cannot_be_used_is_named_with_its_variable(folder: str) ->
     cache = BinaryCache(Path(folder), "a compiler", ".so")
     with pytest.raises(ConfigurationError, match=rf"{folder}.*FUSEWIRE_CACHE_DIR"):
         cache.part(".so")
+
+
+@pytest.mark.parametrize(("mode", "others"), [(0o777, "every user"), (0o1777, "every user"), (0o770, "its group")])
+def test_a_folder_that_others_may_write_is_refused_with_the_remedy_until_it_is_mended(
+    mode: int, others: str, tmp_path: Path
+) -> None:
+    cache = BinaryCache(tmp_path, "a compiler", ".so")
+    _publish(cache, 0)
+    tmp_path.chmod(mode)
+    for use in (lambda: cache.missing([_source(0)]), lambda: cache.paths([_source(0)]), lambda: cache.part(".so")):
+        with pytest.raises(
+            ConfigurationError, match=rf"{others} may write {tmp_path}.*chmod go-w .*FUSEWIRE_CACHE_DIR"
+        ):
+            use()
+    tmp_path.chmod(0o755)
+    assert cache.missing([_source(0)]) == {}
+
+
+def test_a_folder_of_another_user_is_refused_but_not_one_of_the_superuser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    owner = folder.stat().st_uid
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    if owner == 0:
+        check_writers(folder)
+        os.chown(folder, 4321, -1)
+    with pytest.raises(ConfigurationError, match=rf"another user owns {folder}.*FUSEWIRE_CACHE_DIR"):
+        check_writers(folder)
+
+
+def test_a_folder_that_is_not_there_yet_has_no_writers(tmp_path: Path) -> None:
+    check_writers(tmp_path / "nowhere")
 
 
 def test_the_environment_says_how_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

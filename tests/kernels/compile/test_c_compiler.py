@@ -13,6 +13,7 @@ import pytest
 
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import (
+    CCompiler,
     Toolchain,
     compile_kernels,
     compile_library,
@@ -20,6 +21,7 @@ from fusewire_kernels.compile.c_compiler import (
     missing_kernels,
 )
 from fusewire_kernels.compile.machine_faults import MachineFault
+from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 from tests.kernels.problems import toolchain_in
@@ -94,6 +96,15 @@ def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(
     assert list(toolchain.cache.folder.iterdir()) == []
 
 
+def _compiler(toolchain: Toolchain, tmp_path: Path, script: str, *, with_probe: str = "") -> Toolchain:
+    """A compiler that runs `script`, but `with_probe` for the source that is right, if there is one."""
+    compiler = tmp_path / "cc"
+    probe = f'grep -qs fw_probe -- "$@" && {{ {with_probe}; }}\n' if with_probe else ""
+    compiler.write_text(f"#!/bin/sh\n{probe}{script}\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    return replace(toolchain, compiler=str(compiler))
+
+
 @pytest.mark.parametrize(
     ("script", "kind"),
     [
@@ -110,12 +121,40 @@ def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(
 def test_what_keeps_a_compiler_from_its_work_is_told_from_what_a_source_is(
     toolchain: Toolchain, tmp_path: Path, script: str, kind: type[ServerFault]
 ) -> None:
-    compiler = tmp_path / "cc"
-    compiler.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    compiler.chmod(0o755)
+    works = f'exec {toolchain.compiler} "$@"'
     with pytest.raises(ServerFault, match="the compiler ended with") as failed:
-        compile_kernels([_source(1)], replace(toolchain, compiler=str(compiler)))
+        compile_kernels([_source(1)], _compiler(toolchain, tmp_path, script, with_probe=works))
     assert type(failed.value) is kind
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["kill -SEGV $$", "exit 1", "echo nonsense >&2; exit 1", "head -c 100000 /dev/urandom >&2; exit 1"],
+    ids=["a crash", "an error", "a message", "rubbish"],
+)
+def test_a_compiler_that_fails_for_a_right_source_too_is_broken(
+    toolchain: Toolchain, tmp_path: Path, script: str
+) -> None:
+    with pytest.raises(MachineFault, match="the compiler is broken: the compiler ended with"):
+        compile_kernels([_source(1)], _compiler(toolchain, tmp_path, script))
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 0", "file too short"),
+        ('for out; do :; done; echo rubbish > "$out"; shift $(($# - 2)); echo rubbish > "$1"', "cannot be used"),
+        ('exec {works} "$@" -Dfw_test_1=fw_another', "it lacks fw_test_1"),
+    ],
+    ids=["nothing", "rubbish", "another kernel"],
+)
+def test_a_compiler_that_claims_to_have_succeeded_is_found_out(
+    toolchain: Toolchain, tmp_path: Path, script: str, words: str
+) -> None:
+    with pytest.raises(MachineFault, match=f"the compiler ended with 0, but.*{words}"):
+        compile_kernels([_source(1)], _compiler(toolchain, tmp_path, script.format(works=toolchain.compiler)))
     assert list(toolchain.cache.folder.iterdir()) == []
 
 
@@ -133,12 +172,28 @@ def test_compilers_speak_the_language_of_the_messages_that_are_known(
 def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    sleeper = tmp_path / "cc"
-    sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
-    sleeper.chmod(0o755)
-    with pytest.raises(ServerFault, match=r"within 0\.1 s"):
-        compile_kernels([_source(1)], replace(toolchain, compiler=str(sleeper), timeout_s=0.1))
+    sleeping = _compiler(toolchain, tmp_path, "sleep 600")  # in a process of its own, which is to end too
+    with pytest.raises(MachineFault, match=r"did not end within 0\.1 s"):
+        compile_kernels([_source(1)], replace(sleeping, bounds=Bounds(wall_s=0.1)))
     assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_that_vanished_is_used_again_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toolchain: Toolchain
+) -> None:
+    path = os.environ["PATH"]
+    works = _compiler(toolchain, tmp_path, f'PATH={path} exec {toolchain.compiler} "$@"').compiler
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(tmp_path / "cache"))
+    compiler = CCompiler(find_compiler)
+    assert compiler.compile([_source(1)]).fresh == 1
+    away = Path(works).rename(tmp_path / "away")
+    for words in ("cannot be started", "is gone"):
+        with pytest.raises(MachineFault, match=words):
+            compiler.compile([_source(2)])
+    away.rename(works)
+    assert compiler.compile([_source(2)]).fresh == 1
 
 
 def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolchain: Toolchain) -> None:
@@ -159,9 +214,9 @@ def test_nothing_to_compile_is_no_work(toolchain: Toolchain) -> None:
 
 
 def test_a_library_needs_no_prelude(toolchain: Toolchain) -> None:
-    path = compile_library("int answer(void) { return 42; }", toolchain)
+    path = compile_library("int answer(void) { return 42; }", ["answer"], toolchain)
     assert _answer(path, "answer") == 42
-    assert compile_library("int answer(void) { return 42; }", toolchain) == path
+    assert compile_library("int answer(void) { return 42; }", ["answer"], toolchain) == path
 
 
 def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,13 +225,16 @@ def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert find_compiler() is None
 
 
-def test_a_compiler_that_does_not_run_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", ["exit 1", "kill -KILL $$", "exec >&2; read line < /dev/zero"])
+def test_a_compiler_that_does_not_tell_its_version_is_passed_over(
+    script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     fake = tmp_path / "cc"
-    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    assert find_compiler() is None
+    assert find_compiler(bounds=Bounds(processor_s=0.1, wall_s=1.0)) is None
 
 
 def test_the_environment_names_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

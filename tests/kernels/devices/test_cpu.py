@@ -13,6 +13,7 @@ import pytest
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
+from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -84,6 +85,25 @@ def test_a_range_that_cannot_be_reserved_is_a_wrong_setting() -> None:
 def test_without_a_compiler_the_device_says_so_and_still_holds_memory(device: CpuDevice) -> None:
     assert device.info.dialect is None
     assert "no C compiler" in device.info.detail
+
+
+@pytest.mark.parametrize("script", ["exit 1", "exit 0", "kill -KILL $$", "sleep 600"])
+def test_with_a_compiler_that_does_not_work_the_device_says_so_and_is_as_without(script: str, tmp_path: Path) -> None:
+    toolchain = replace(toolchain_in(tmp_path / "cache"), bounds=Bounds(wall_s=1.0))
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    device = CpuDevice(arena_bytes=1 << 16, find=lambda: replace(toolchain, compiler=str(compiler)))
+    assert device.info.dialect is None
+    assert f"{compiler} does not work, so NumPy runs programs op by op: " in device.info.detail
+    device.close()
+
+
+def test_a_folder_of_kernels_that_others_may_write_is_a_wrong_setting(tmp_path: Path) -> None:
+    toolchain = toolchain_in(tmp_path)
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigurationError, match=r"every user may write.*FUSEWIRE_CACHE_DIR"):
+        CpuDevice(arena_bytes=1 << 16, find=lambda: toolchain)
 
 
 # ---- plans ----

@@ -44,7 +44,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "bitwise_right_shift": np.right_shift,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }
-# Which of two equal zeros they return differs in NumPy from dtype to dtype.
+# Which of two equal zeros they return differs in NumPy from dtype to dtype, and between scalars and arrays.
 SELECTING = ("minimum", "maximum", "clip")
 # The same functions of NumPy in float64: the twin of a narrower dtype is their result, rounded.
 IN_FLOAT64: dict[str, Callable[..., Any]] = {
@@ -225,12 +225,21 @@ def test_booleans_add_as_or_and_multiply_as_and() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_nan_wins_minimum_and_maximum_and_the_second_of_equal_zeros_is_returned(dtype: DType) -> None:
+def test_nan_wins_minimum_and_maximum_and_of_equal_zeros_numpys_is_returned(dtype: DType) -> None:
     a, b = _array([NAN, 1.0, 0.0, -0.0], dtype), _array([1.0, NAN, -0.0, 0.0], dtype)
+    selected = a if dtype is dtypes.float16 else b
     for name in ("minimum", "maximum"):
         result = _run(name, a, b).astype(np.float64)
         assert np.isnan(result[:2]).all()
-        assert np.signbit(result[2:]).tolist() == [True, False]
+        assert np.signbit(result[2:]).tolist() == np.signbit(selected[2:].astype(np.float64)).tolist()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_clip_keeps_a_zero_that_equals_a_bound(dtype: DType) -> None:
+    x, other = _array([0.0, -0.0], dtype), _array([-0.0, 0.0], dtype)
+    low, high = _array(-1.0, dtype), _array(1.0, dtype)
+    for bounds in ((other, high), (low, other), (other, other)):
+        assert_same_bytes(_run("clip", x, *bounds), x)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

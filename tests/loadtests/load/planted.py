@@ -15,12 +15,13 @@ import numpy.typing as npt
 
 import fusewire as fw
 from loadtests.load import worker
-from loadtests.load.clock import MONOTONIC_CLOCK, Clock
-from loadtests.load.reads import digest_of
-from loadtests.load.session_runner import SessionRunner
+from loadtests.load.runners.clock import MONOTONIC_CLOCK, Clock
+from loadtests.load.runners.reads import digest_of
+from loadtests.load.runners.session_runner import SessionRunner
 from loadtests.load.worker import FUSEWIRE, Assignment
-from loadtests.scenarios import library, rnn
+from loadtests.scenarios import library
 from loadtests.scenarios.library import Library
+from loadtests.scenarios.networks import rnn
 
 Read = Callable[[Any], npt.NDArray[Any]]
 

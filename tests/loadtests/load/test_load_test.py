@@ -15,7 +15,7 @@ from fusewire.testing import serve_subprocess
 from loadtests import command_line
 from loadtests.load.load_test import LoadResult, LoadTest
 from loadtests.load.options import Options
-from loadtests.load.server import Access, ServerUnderLoad, own_server
+from loadtests.load.target.server import Access, ServerUnderLoad, own_server
 from loadtests.load.worker import serve
 from loadtests.measuring.errors import LoadFailed, WrongResult
 from loadtests.reports.comparing import compare

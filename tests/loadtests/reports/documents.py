@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loadtests.load.left_over import Held, LeftOver
+from loadtests.load.checks.verification import Verification
 from loadtests.load.load_test import Load, LoadResult
 from loadtests.load.options import Options
 from loadtests.load.run import Edge, Run
-from loadtests.load.runner import RunnerReport
-from loadtests.load.samples import Step, of_steps, windows
-from loadtests.load.verification import Verification
-from loadtests.load.watch import MemorySample
+from loadtests.load.runners.runner import RunnerReport
+from loadtests.load.target.left_over import Held, LeftOver
+from loadtests.load.target.watch import MemorySample
+from loadtests.load.windows.samples import Step, of_steps, windows
 from loadtests.load.worker import Usage
 from loadtests.reports.document import Document, document_of
 from loadtests.scenarios.catalogue import find_scenarios

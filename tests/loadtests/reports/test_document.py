@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from loadtests.load.verification import Verification
+from loadtests.load.checks.verification import Verification
 from loadtests.reports.document import fairness
 from tests.loadtests.reports.documents import NOTHING, document
 

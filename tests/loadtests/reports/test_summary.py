@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadtests.load.verification import Verification
+from loadtests.load.checks.verification import Verification
 from loadtests.reports.summary import summary
 from tests.loadtests.reports.documents import document, document_without_steps
 

@@ -160,6 +160,33 @@ def test_a_dtype_is_found_in_a_dict_by_numpys(dtype: DType) -> None:
     assert {dtype: "found"}[dtypes.to_numpy(dtype)] == "found"  # type: ignore[index]  # equal, and of equal hash
 
 
+_KINDS = ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric")
+
+
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_numpy_tells_the_kind_of_a_dtype_as_of_its_own(dtype: Any) -> None:
+    own = dtypes.to_numpy(dtype)
+    assert [np.isdtype(dtype, kind) for kind in _KINDS] == [np.isdtype(own, kind) for kind in _KINDS]
+    assert [np.isdtype(dtype, each) for each in dtypes.ALL[:5]] == [dtype is each for each in dtypes.ALL[:5]]
+    assert np.isdtype(own, dtype)
+    assert np.issubdtype(dtype, np.floating) == np.issubdtype(own, np.floating)
+
+
+def test_numpy_refuses_to_tell_the_kind_of_bfloat16() -> None:
+    with pytest.raises(TypeError, match="must be a NumPy dtype"):
+        np.isdtype(dtypes.bfloat16, "real floating")  # type: ignore[arg-type]  # as of the bfloat16 of NumPy arrays
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_a_dtype_has_the_attributes_of_numpys(dtype: Any) -> None:
+    own = dtypes.to_numpy(dtype)
+    names = ("type", "char", "str", "num", "byteorder", "isnative", "hasobject", "alignment", "names", "shape")
+    assert [getattr(dtype, name) for name in names] == [getattr(own, name) for name in names]
+    assert isinstance(dtype, dtypes.DType)
+    assert isinstance(dtype, np.dtype)
+    assert not hasattr(dtype, "no_such_name")
+
+
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_numpy_takes_a_dtype_for_one_of_its_own(dtype: DType) -> None:
     assert np.zeros(2, dtype).dtype == dtypes.to_numpy(dtype)

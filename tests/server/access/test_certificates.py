@@ -16,6 +16,7 @@ import fusewire as fw
 from fusewire.testing import serve_subprocess
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
+from tests.patience import HANGS_S
 
 P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 
@@ -23,7 +24,7 @@ P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 def make(cert: Path, key: Path, kind: tuple[str, ...] = P_256) -> None:
     command = ("openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "1")
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
-    subprocess.run((*command, *names, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=30)
+    subprocess.run((*command, *names, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=HANGS_S)
 
 
 def test_files_that_have_not_changed_are_not_loaded_again(certificate: tuple[Path, Path]) -> None:
@@ -126,7 +127,7 @@ def test_files_that_cannot_be_used_are_refused_by_name(
 def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_passphrase(certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
     command = ("openssl", "ec", "-aes256", "-passout", "pass:secret", "-in", key, "-out", key)
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=HANGS_S)
     with pytest.raises(ConfigurationError, match=r"listen\.tls_key = .*: the key is encrypted, and the server needs a"):
         CertificateFiles(cert, key)
 
@@ -135,19 +136,19 @@ def test_a_running_server_uses_a_changed_certificate(certificate: tuple[Path, Pa
     cert, key = certificate
     arguments = ("--tls-cert", str(cert), "--tls-key", str(key))
     with serve_subprocess("null", arguments=arguments) as server:
-        with fw.connect(server.grpc, tls_ca=cert, timeout=20) as session:
-            session.array([1.0]).numpy(timeout=20)
+        with fw.connect(server.grpc, tls_ca=cert, timeout=HANGS_S) as session:
+            session.array([1.0]).numpy(timeout=HANGS_S)
             make(cert, key)
-            session.array([1.0]).numpy(timeout=20)
-        with fw.connect(server.grpc, tls_ca=cert, timeout=20) as session:
-            session.array([1.0]).numpy(timeout=20)
+            session.array([1.0]).numpy(timeout=HANGS_S)
+        with fw.connect(server.grpc, tls_ca=cert, timeout=HANGS_S) as session:
+            session.array([1.0]).numpy(timeout=HANGS_S)
         assert presented(server.http) == cert.read_bytes().split()
 
 
 def presented(address: str) -> list[bytes]:
     """Returns the words of the certificate that a server presents."""
     host, port = address.split(":")
-    return ssl.get_server_certificate((host, int(port)), timeout=20).encode().split()
+    return ssl.get_server_certificate((host, int(port)), timeout=HANGS_S).encode().split()
 
 
 def test_sighup_makes_a_running_server_read_its_certificate_again(
@@ -161,9 +162,9 @@ def test_sighup_makes_a_running_server_read_its_certificate_again(
         replace_unnoticed(certificate, tmp_path)
         assert presented(server.http) == old
         os.kill(server.pid, signal.SIGHUP)
-        ends_at_s = time.monotonic() + 20
+        ends_at_s = time.monotonic() + HANGS_S
         while presented(server.http) == old:
             assert time.monotonic() < ends_at_s
         assert presented(server.http) == cert.read_bytes().split()
-        with fw.connect(server.grpc, tls_ca=cert, timeout=20) as session:
-            session.array([1.0]).numpy(timeout=20)
+        with fw.connect(server.grpc, tls_ca=cert, timeout=HANGS_S) as session:
+            session.array([1.0]).numpy(timeout=HANGS_S)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, build
@@ -13,7 +15,7 @@ from fusewire_server.device.unfused_run import UnfusedRun
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import Row
 from tests.kernels.loops_of_note import leaky, recurrent, with_memory
-from tests.kernels.programs import Array, Writer, meaning, random_inputs
+from tests.kernels.programs import Array, Writer, meaning, random_inputs, random_program
 from tests.server.device.runs_alone import AT_ONCE_NS, MOST_SLICES, NEVER_NS, RunsAlone, end
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op
 
@@ -52,7 +54,7 @@ def looped(
     program: Program,
     iterations: int,
     inputs: Sequence[Array],
-    scalars: Sequence[float] = (),
+    scalars: Sequence[int | float] = (),
     starts_of: Callable[[int], Sequence[int]] = lambda _: (),
 ) -> list[Array]:
     """The results of the last iteration, by the NumPy twins of each. What is carried is carried over one iteration."""
@@ -96,10 +98,14 @@ def changing_in_place() -> Program:
 def in_place(runs: RunsAlone, program: Program) -> Row:
     """A loop whose array has one value, as if a plan that was dropped since had changed the array in place."""
     row = runs.loop(entry_of(program), 4, [NUMBERS], (), (0, 0), stepped_starts=((1, 1),))
+    change_in_place(row)
+    return row
+
+
+def change_in_place(row: Row) -> None:
     assert row.iterations is not None
     row.iterations.rings = [ring[:1] for ring in row.iterations.rings]
     row.outputs = row.iterations.outputs
-    return row
 
 
 @ways
@@ -116,6 +122,37 @@ def test_a_loop_that_changes_an_array_in_place_gives_what_one_that_copies_it_doe
     assert runs.array(row.inputs[0]).tolist() == NUMBERS.tolist()
     runs.forget(row)
     assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+
+
+@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([*HOW]))
+def test_a_random_loop_gives_what_its_iterations_do_whether_in_place_or_not(
+    seed: int, is_in_place: bool, how: str
+) -> None:
+    drawn = random_program(seed, most_ops=12)
+    runs, program = RunsAlone(), looping(drawn.program)
+    inputs, scalars, starts = random_inputs(program, seed), drawn.scalars, drawn.starts
+    row = runs.loop(entry_of(program), 3, inputs, scalars, starts)
+    if is_in_place:
+        change_in_place(row)
+    run = runs.begin(row)
+    HOW[how](runs, run)
+    assert not run.failed
+    found = [runs.array(value) for value in row.outputs[: len(program.live)]]
+    expected = looped(program, 3, inputs, scalars, lambda _: starts)
+    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    runs.forget(row)
+    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+
+
+def looping(body: Program) -> Program:
+    """A program whose inputs take the live results that fit them, the last first."""
+    results = [(body.first_result + index, body.result_spec(index)) for index in reversed(body.live)]
+    carried = []
+    for number, spec in enumerate(body.inputs):
+        source = next((result for result, fitting in results if fitting == spec), None)
+        if source is not None:
+            carried.append((number, source))
+    return build(body.inputs, body.scalars, body.ops, body.live, carried)
 
 
 def test_a_loop_goes_on_in_the_next_submission_where_it_was() -> None:

@@ -85,7 +85,7 @@ def test_a_planned_op_launches_its_plan_over_the_addresses_and_the_arena() -> No
     device.launch = noted  # type: ignore[method-assign]
     one_op = OneOps(device, Files(has_files=True).find).find(EXP)
     assert isinstance(one_op, PlannedOp)
-    one_op.run((64,), 128, 0, ())
+    one_op.run(0, (64,), 128, 0, ())
     assert {64, 128} <= {*tables[0]}
     assert [rows for _, rows in device.launched] == [1]
 

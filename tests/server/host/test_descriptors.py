@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from fusewire_server.host.descriptors import OpenFilesWatch
+from tests.patience import HANGS_S
 
 
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
@@ -19,7 +20,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300))
 
     done = subprocess.run(
-        (sys.executable, "-c", code), preexec_fn=limit, capture_output=True, text=True, check=True, timeout=30
+        (sys.executable, "-c", code), preexec_fn=limit, capture_output=True, text=True, check=True, timeout=HANGS_S
     )
     assert done.stdout.strip() == "300"
 

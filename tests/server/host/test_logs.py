@@ -93,11 +93,32 @@ def test_the_audit_log_is_written_whatever_the_level_is() -> None:
     assert json.loads(stream.getvalue())["event"] == "a session has a stream"
 
 
-def test_no_record_of_the_audit_log_is_dropped_but_refusals() -> None:
+def test_the_audit_log_may_be_left_out() -> None:
+    stream = io.StringIO()
+    configure_logs("debug", "json", stream, audits=False)
+    logging.getLogger("fusewire.audit").critical("a session has a stream")
+    assert stream.getvalue() == ""
+
+
+def test_what_operators_do_is_never_dropped_and_refusals_are() -> None:
     limit = RateLimit(lambda: 0.0)
     for level, passing in ((logging.INFO, 50), (logging.WARNING, 20)):
         told = [_passes(limit, "fusewire.audit", level, "a") for _ in range(50)]
         assert told == [True] * passing + [False] * (50 - passing)
+
+
+def test_a_storm_of_sessions_is_told_by_their_number_and_hides_no_other_tenants() -> None:
+    now_s = [0.0]
+    limit = RateLimit(lambda: now_s[0])
+
+    def passes(text: str, tenant: str) -> bool | int:
+        return _passes(limit, "fusewire.audit", logging.INFO, text, tenant=tenant, peer="ipv4:10.0.0.7:50000")
+
+    for text in ("a session has a stream", "a session has ended"):
+        assert [passes(text, "lab") for _ in range(1000)] == [True] * 20 + [False] * 980
+        assert passes(text, "other") is True
+    now_s[0] = 10.0
+    assert passes("a session has a stream", "lab") == 980
 
 
 def test_refusals_of_one_case_do_not_drop_those_of_another() -> None:

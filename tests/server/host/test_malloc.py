@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.patience import HANGS_S
+
 _CHUNKS = """
 import ctypes
 import resource
@@ -33,7 +35,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is glibc's")
 def test_memory_of_a_chunks_size_is_taken_again_without_fresh_pages() -> None:
-    faults = int(subprocess.check_output([sys.executable, "-c", _CHUNKS], timeout=60))
+    faults = int(subprocess.check_output([sys.executable, "-c", _CHUNKS], timeout=HANGS_S))
     pages_a_chunk = (1 << 20) // 4096
     assert faults < pages_a_chunk
 
@@ -45,4 +47,4 @@ def test_a_library_without_the_setting_is_left_as_it_is() -> None:
         "from fusewire_server.host.malloc import keep_freed_memory\n"
         "keep_freed_memory()\n"
     )
-    subprocess.run([sys.executable, "-c", text], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=HANGS_S)

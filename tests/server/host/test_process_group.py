@@ -10,8 +10,12 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
-DEADLINE_S = 20.0
+from fusewire_kernels.compile.processes import usage_of_session
+from tests.patience import HANGS_S
+
+DEADLINE_S = HANGS_S
 
 WORKER = """
 import os, subprocess, sys
@@ -20,7 +24,8 @@ from fusewire_kernels.compile.process_copies import end_with_parent
 from fusewire_server.host.process_group import guard_group
 end_with_parent()
 guard_group(Path(sys.argv[1]))
-started = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+options = {"process_group": 0} if sys.argv[2:] == ["in a group of its own"] else {}
+started = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **options)
 print(started.pid, flush=True)
 started.wait()
 """
@@ -43,10 +48,13 @@ def first_line(process: subprocess.Popen[str]) -> int:
     return int(process.stdout.readline())
 
 
-def test_what_a_killed_worker_has_started_ends_and_its_streams_close(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("in a group of its own",)], ids=["in its group", "in another group"])
+def test_what_a_killed_worker_has_started_ends_and_its_streams_close(options: tuple[str, ...], tmp_path: Path) -> None:
+    if options and usage_of_session(os.getsid(0)) is None:
+        pytest.skip("the system does not tell which processes a session has")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    command = (sys.executable, "-c", WORKER, str(temporary))
+    command = (sys.executable, "-c", WORKER, str(temporary), *options)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as worker:
         started = first_line(worker)
         os.kill(worker.pid, signal.SIGKILL)

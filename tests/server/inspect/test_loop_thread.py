@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
+from tests.patience import HANGS_S
 
 
 def _on_another_thread(function: Callable[[], None]) -> None:
@@ -34,7 +35,7 @@ def test_a_busy_loop_thread_is_not_waited_for_and_its_late_answer_is_dropped() -
     async def test() -> None:
         loop_thread = LoopThread(_on_another_thread, 0.01)
         with pytest.raises(LoopBusy, match="busy"):
-            await loop_thread.ask(lambda: may_answer.wait(10))
+            await loop_thread.ask(lambda: may_answer.wait(HANGS_S))
         may_answer.set()
         assert await LoopThread(_on_another_thread, 10.0).ask(lambda: 1) == 1
 

@@ -25,10 +25,11 @@ from fusewire_server.inspect import server as http_server
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
+from tests.patience import HANGS_S
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
-DEADLINE_S = 10.0
+DEADLINE_S = HANGS_S
 
 
 def application() -> FastAPI:
@@ -145,7 +146,7 @@ def test_a_new_certificate_is_presented_though_its_key_is_of_another_type(certif
     server.start()
     try:
         new = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost")
-        subprocess.run((*new, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=30)
+        subprocess.run((*new, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=HANGS_S)
         presented = ssl.get_server_certificate(("127.0.0.1", server.port), timeout=DEADLINE_S)
         assert presented.split() == cert.read_text(encoding="utf-8").split()
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -17,10 +18,12 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_kernels.compile.cache_eviction import PART_PREFIX
+from fusewire_kernels.compile.processes import usage_of_session
+from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, ArenaColumn, Cost, Plan
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_protos.programs.codec import encode
-from fusewire_server.planning.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
 
@@ -37,8 +40,10 @@ while len(head := requests.read(4)) == 4:
     raw = requests.read(int.from_bytes(head, "little"))
     with open(record, "ab") as file:
         file.write(raw + b"\\n")
-    if raw == b"die" or raw == b"die-once" and open(record, "rb").read().count(raw) == 1:
+    if raw == b"die":
         sys.exit(1)
+    while raw == b"spin":
+        pass
     if raw == b"hang":
         child = subprocess.Popen(["sleep", "1000"])
         with open(record + ".child", "w") as file:
@@ -90,10 +95,10 @@ async def answer(one: Planner, raw: bytes, *, is_urgent: bool = False) -> Planne
     return await asyncio.wait_for(one.request(raw, OWNER, is_urgent=is_urgent).answer, DEADLINE_S)
 
 
-async def refusal(one: Planner, raw: bytes) -> str:
+async def refusal(one: Planner, raw: bytes) -> PlannerRefusal:
     with pytest.raises(PlannerRefusal) as caught:
         await answer(one, raw)
-    return str(caught.value)
+    return caught.value
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -104,8 +109,9 @@ def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             told = ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S))
-            assert await answer(one, b"first") == Planned(PLAN, (*told, str(ROWS_THAT_CHOOSE)), 3, 4, 1)
-            assert await answer(one, b"second", is_urgent=True) == Planned(PLAN, (*told, "1"), 3, 4, 1)
+            usual, urgent = (*told, str(ROWS_THAT_CHOOSE), str(NICENESS)), (*told, "1", "0")
+            assert await answer(one, b"first") == Planned(PLAN, usual, 3, 4, 1)
+            assert await answer(one, b"second", is_urgent=True) == Planned(PLAN, urgent, 3, 4, 1)
         assert asked(tmp_path) == ["first", "second"]
 
     run(test())
@@ -170,17 +176,6 @@ def test_a_request_of_several_sessions_is_served_by_one_of_the_workers(tmp_path:
     run(test())
 
 
-def test_a_request_that_ended_its_worker_may_be_asked_of_another(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with planner(tmp_path, urgent_workers=2) as one:
-            requests = [one.request(raw, OWNER, is_urgent=True) for raw in (b"die-once", b"one")]
-            for request in requests:
-                assert (await asyncio.wait_for(request.answer, DEADLINE_S)).plan == PLAN
-            assert sorted(asked(tmp_path)) == ["die-once", "die-once", "one"]
-
-    run(test())
-
-
 @pytest.mark.parametrize("is_urgent", [True, False])
 def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path, is_urgent: bool) -> None:
     async def test() -> None:
@@ -218,12 +213,20 @@ def test_what_is_no_longer_wanted_at_its_turn_is_cancelled(tmp_path: Path) -> No
     run(test())
 
 
-@pytest.mark.parametrize(("raw", "text"), [(b"refuse", "does not compile"), (b"die", "died"), (b"babble", "no plan")])
-def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Path, raw: bytes, text: str) -> None:
+@pytest.mark.parametrize(
+    ("raw", "text", "is_passing"),
+    [(b"refuse", "does not compile", False), (b"die", "died", True), (b"babble", "no plan", True)],
+)
+def test_a_request_without_a_plan_is_refused_once_and_the_next_is_served(
+    tmp_path: Path, raw: bytes, text: str, is_passing: bool
+) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            assert text in await refusal(one, raw)
+            refused = await refusal(one, raw)
+            assert text in str(refused)
+            assert refused.is_passing is is_passing
             assert (await answer(one, b"next")).plan == PLAN
+        assert asked(tmp_path) == [raw.decode(), "next"]
 
     run(test())
 
@@ -240,46 +243,47 @@ def test_the_workers_are_started_before_anybody_asks(tmp_path: Path) -> None:
     run(test())
 
 
-def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with planner(tmp_path) as one:
-            assert (await answer(one, b"die-once")).plan == PLAN
-        assert asked(tmp_path) == ["die-once"] * 2
-
-    run(test())
-
-
 def test_whatever_a_broken_pipe_raises_the_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             worker = one._usual._workers[0]
-            asking = worker.ask
 
             async def ask(raw: bytes) -> Planned:
-                monkeypatch.setattr(worker, "ask", asking)
                 raise RuntimeError("the handler is closed")
 
-            monkeypatch.setattr(worker, "ask", ask)
+            with monkeypatch.context() as patched:
+                patched.setattr(worker, "ask", ask)
+                assert (await refusal(one, b"first")).is_passing
             assert (await answer(one, b"next")).plan == PLAN
 
     run(test())
 
 
-@pytest.mark.parametrize(("raw", "attempts"), [(b"die", MOST_ATTEMPTS), (b"refuse", 1)])
-def test_only_what_ends_its_worker_is_asked_again_and_not_for_ever(tmp_path: Path, raw: bytes, attempts: int) -> None:
+needs_usage = pytest.mark.skipif(usage_of_session(os.getsid(0)) is None, reason="the system tells no usage")
+
+
+@pytest.mark.parametrize(
+    ("raw", "bounds", "text"),
+    [
+        pytest.param(
+            b"spin", Bounds(0.1, setting="a.setting"), r"more than a\.setting = 0\.1 s of proc", marks=needs_usage
+        ),
+        pytest.param(b"hang", Bounds(idle_s=0.1), "neither ran nor waited for a processor for", marks=needs_usage),
+        (b"hang", Bounds(wall_s=0.1), "did not end within"),
+    ],
+)
+def test_a_worker_beyond_its_bounds_is_replaced_and_the_request_refused_for_a_while(
+    tmp_path: Path, raw: bytes, bounds: Bounds, text: str
+) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            await refusal(one, raw)
-        assert asked(tmp_path) == [raw.decode()] * attempts
-
-    run(test())
-
-
-def test_a_request_beyond_its_deadline_is_refused_with_the_setting_and_the_worker_replaced(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with planner(tmp_path, deadline_s=0.5) as one:
-            assert "planner.deadline_s = 0.5" in await refusal(one, b"hang")
-            one._usual._deadline_s = DEADLINE_S
+            usual = one._usual._bounds
+            await answer(one, b"first")  # so that the process has started
+            one._usual._bounds = bounds
+            refused = await refusal(one, raw)
+            assert re.search(text, str(refused))
+            assert refused.is_passing
+            one._usual._bounds = usual
             assert (await answer(one, b"next")).plan == PLAN
 
     run(test())
@@ -327,7 +331,7 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
         assert (fresh.compiled, again.compiled) == (1, 0)
         assert fresh.binaries == again.binaries
         assert not left_behind.exists()
-        assert "undecodable_frame" in await refusal(one, b"no program")
+        assert "undecodable_frame" in str(await refusal(one, b"no program"))
         await one.stop()
 
     run(test())
@@ -355,7 +359,7 @@ def test_a_cache_that_cannot_be_used_refuses_a_program_only_as_long(
 
 def test_a_worker_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S), "1")
+    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S), "1", "0")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         worker.stdout.close()

@@ -20,7 +20,7 @@ from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.programs.codec import digest, encode
 from fusewire_protos.programs.program import Program
-from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _is_asked, _warm_up
 from tests.server.parts import chain, session
 
@@ -100,8 +100,9 @@ def test_a_plan_that_breaks_a_rule_is_refused_and_leaves_its_words_and_its_progr
 
 
 def test_a_pass_that_fails_leaves_its_words_too(faults: Path) -> None:
-    with pytest.raises(PlannerRefusal, match="died"):
+    with pytest.raises(PlannerRefusal, match="KeyError") as refused:
         plan(spoiled("return {}[launches[0].groups]"), encode(chain()))
+    assert not refused.value.is_passing
     assert left_in(faults) == names_of(chain())
     assert "KeyError" in next(faults.glob(f"*{WORDS_SUFFIX}")).read_text(encoding="utf-8")
 
@@ -148,7 +149,7 @@ class CountingCompiler:
         raise AssertionError("nothing was asked for")
 
     def find(self, sources: Sequence[KernelSource]) -> None:
-        raise AssertionError("nothing was asked for")
+        raise AssertionError("nothing was looked for")
 
     def warm_up(self, sources: Sequence[KernelSource]) -> None:
         self.warmed_up += len(sources)
@@ -172,7 +173,8 @@ def test_a_compiler_that_fails_at_first_does_not_end_the_worker() -> None:
         (ConfigurationError("the folder cannot be used"), True),
         (MachineFault("the compiler ended with -9"), True),
         (ServerFault("the compiler ended with 1"), False),
-        (MemoryError(), False),
+        (KeyError("a defect"), False),
+        (MemoryError(), True),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -207,6 +209,25 @@ def test_a_program_whose_compiler_was_killed_gets_its_plan_when_it_is_asked_for_
     assert plan(SOUND, encode(chain())).compiled == 1
 
 
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_only_what_no_row_waits_for_is_made_at_a_lower_priority(is_urgent: bool) -> None:
+    async def niceness() -> int:
+        planner = Planner(PlannerSettings("c", "", DEADLINE_S, MEMORY_BYTES))
+        planner.start()
+        try:
+            request = planner.request(encode(chain()), session("a"), is_urgent=is_urgent)
+            await asyncio.wait_for(request.answer, 4 * DEADLINE_S)
+            pool = planner._urgent if is_urgent else planner._usual
+            process = pool._workers[0]._process
+            assert process is not None
+            return os.getpriority(os.PRIO_PROCESS, process.pid)
+        finally:
+            await planner.stop()
+
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert asyncio.run(niceness()) == (own if is_urgent else min(own + NICENESS, 19))
+
+
 @pytest.mark.parametrize("folder", [None, ""])
 def test_where_no_folder_is_named_nothing_is_verified(
     folder: str | None, faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -230,7 +251,7 @@ def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
 ) -> None:
     raw = encode(chain())
     request = len(raw).to_bytes(4, "little") + raw
-    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S), "1")
+    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S), "1", "0")
     (tmp_path / "test_careless.py").write_text(CARELESS_TEST.format(command=whole_command, request=request))
     pytest_command = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *processes)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TMPDIR": str(tmp_path)}

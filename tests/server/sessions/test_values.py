@@ -25,6 +25,15 @@ def test_live_bytes_beyond_the_quota_are_refused_until_some_are_freed() -> None:
     assert one.values[104].failure is None
 
 
+def test_all_results_of_a_segment_beyond_a_quota_fail_by_the_first_op_that_is_too_much() -> None:
+    world = World(Limits(array_bytes=SIZE_BYTES, live_bytes=4 * SIZE_BYTES))
+    one = world.session()
+    world.take(one, new(9, chain(("negative",) * 4, range(4))), segment(9, 100, 10))
+    failures = [failure(one, 100 + index) for index in range(4)]
+    assert {(each.base, each.op_index) for each in failures} == {(100, 2)}
+    assert {each.text.split(":")[0] for each in failures} == {"op 2 negative"}
+
+
 def test_a_session_knows_which_of_its_values_are_large() -> None:
     world = World()
     one = world.session()

@@ -160,6 +160,30 @@ def test_an_orderly_goodbye_ends_the_session() -> None:
     run(test())
 
 
+@pytest.mark.parametrize(
+    ("says_goodbye", "level", "text"),
+    [(True, "INFO", "a session has ended"), (False, "WARNING", "a session has lost its stream")],
+)
+def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
+    says_goodbye: bool, level: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            if says_goodbye:
+                await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
+            else:
+                peer.call.cancel()
+            await until(lambda: len(told()) == 2)
+        assert told() == [("INFO", "a session has a stream"), (level, text)]
+
+    def told() -> list[tuple[str, str]]:
+        return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]
+
+    with caplog.at_level("INFO", "fusewire.audit"):
+        run(test())
+
+
 def test_refusals_and_ends_are_counted_by_case() -> None:
     async def test() -> None:
         async with server() as here:

@@ -14,6 +14,7 @@ from typing import Any
 from fusewire._recording.record_op import Recorded, apply, create
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.source_lines import user_source_line
+from fusewire._stream.receivers import UserFuture
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 
@@ -67,9 +68,9 @@ class IndexChecks:
                 return IndexError(places[number - 1])
         return None
 
-    def guarded(self, value: Future[Any], numbers: Sequence[Future[Any]]) -> Future[Any]:
+    def guarded(self, value: UserFuture, numbers: Sequence[UserFuture]) -> UserFuture:
         """Returns a future of the value that fails if the numbers tell of an error."""
-        guarded: Future[Any] = Future()
+        guarded = UserFuture()
 
         def settle() -> None:
             if not guarded.set_running_or_notify_cancel():
@@ -88,8 +89,8 @@ def _first_of(earlier: Any, later: Recorded) -> Any:
     return apply(BY_NAME["where"], (earlier == 0, later, earlier))
 
 
-def _when_all_are_done(futures: Sequence[Future[Any]], then: Callable[[], None]) -> None:
+def _when_all_are_done(futures: Sequence[UserFuture], then: Callable[[], None]) -> None:
     if not futures:
         then()
         return
-    futures[0].add_done_callback(lambda _: _when_all_are_done(futures[1:], then))
+    futures[0].when_done(lambda _: _when_all_are_done(futures[1:], then))

@@ -187,9 +187,10 @@ class _Reader:
         dim = self._dim()
         if self._gather is not None:
             raise ArgumentError(
-                "an index holds one array of integers at most; to select elements by row and column, index the "
-                "flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, assign to the flattened "
-                "array and reshape it: flat = x.ravel(); flat[...] = value; x = flat.reshape(x.shape)"
+                "an index holds one array of integers at most; to select elements by row and column, counted from the "
+                "front, index the flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, assign "
+                "to the flattened array: "
+                "flat = x.ravel(); flat[rows * x.shape[1] + columns] = value; x[...] = flat.reshape(x.shape)"
             )
         places = self._checked(item) if isinstance(item, Recorded) else places_of(item, self._axis, self._shape)
         self._gather = Gather(len(self._result), places, self._is_split)

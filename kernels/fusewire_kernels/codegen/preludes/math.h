@@ -598,7 +598,9 @@ FW_FN double fw_fmod_f64(double a, double b) {
     return fmod(a, b);
 }
 
-/* minimum, maximum: NaN from either side; of equal values (+0 and -0) the second, as NumPy.
+/* minimum, maximum: NaN from either side; of equal values (+0 and -0) the second, as NumPy. Those of float16 are
+ * first_minimum and first_maximum: of equal values the first, as NumPy.
+ * clip: x itself where it equals a bound, as NumPy where the bounds are scalars.
  * relu: NaN stays NaN. sign: NaN stays NaN, and -0 gives +0.
  * remainder, floor_divide: Python's, the remainder has the divisor's sign and the quotient agrees with it. */
 #define FW_FLOAT_ARITHMETIC(F, T) \
@@ -611,8 +613,14 @@ FW_FN double fw_fmod_f64(double a, double b) {
     FW_FN T fw_maximum_##F(T a, T b) { \
         return (a > b) | (a != a) ? a : b; \
     } \
+    FW_FN T fw_first_minimum_##F(T a, T b) { \
+        return (a <= b) | (a != a) ? a : b; \
+    } \
+    FW_FN T fw_first_maximum_##F(T a, T b) { \
+        return (a >= b) | (a != a) ? a : b; \
+    } \
     FW_FN T fw_clip_##F(T x, T low, T high) { \
-        return fw_minimum_##F(fw_maximum_##F(x, low), high); \
+        return fw_first_minimum_##F(fw_first_maximum_##F(x, low), high); \
     } \
     FW_FN T fw_relu_##F(T x) { \
         return x <= (T)0 ? (T)0 : x; \

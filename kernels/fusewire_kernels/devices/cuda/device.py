@@ -408,6 +408,7 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
         architecture=f"sm_{properties['major']}{properties['minor']}",
         memory_bytes=memory_bytes,
         detail="; ".join(filter(None, (why, ", ".join(versions)))),
+        has_compiler=True,
     )
 
 

@@ -108,7 +108,7 @@ class Publisher:
             version=self._version,
             started_at=self._started_at,
             backend=BackendView(
-                info.backend, info.name, info.memory_bytes, info.detail, has_compiler=info.dialect is not None
+                info.backend, info.name, info.memory_bytes, info.detail, has_compiler=info.has_compiler
             ),
             is_ready=engine.is_ready,
             is_draining=engine.is_draining,

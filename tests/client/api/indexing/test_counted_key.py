@@ -11,6 +11,7 @@ import pytest
 import fusewire as fw
 from fusewire.testing import MemoryServer, session_in_memory
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 DATA = np.random.default_rng(0).standard_normal((12, 6))
 Key = Callable[[Any], Any]
@@ -52,7 +53,7 @@ def test_elements_are_those_of_the_same_key_in_numpy(name: str, n: int) -> None:
         total = np.float64(1.0)
         for i in range(n):
             total = total * 0.5 + DATA[key(i)].sum()
-        np.testing.assert_allclose(result.numpy(timeout=10), total, rtol=1e-12)
+        np.testing.assert_allclose(result.numpy(timeout=HANGS_S), total, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", IN_SLICES)
@@ -81,7 +82,7 @@ def test_an_assignment_changes_the_elements_that_it_changes_in_numpy(name: str, 
         expected = DATA
         for i in range(n):
             expected = body(i, expected)
-        np.testing.assert_array_equal(result.numpy(timeout=10), expected)
+        np.testing.assert_array_equal(result.numpy(timeout=HANGS_S), expected)
 
 
 @pytest.mark.parametrize(

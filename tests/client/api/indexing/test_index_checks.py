@@ -14,6 +14,7 @@ import pytest
 
 import fusewire as fw
 from tests.client.peer import Peer, connect
+from tests.patience import HANGS_S
 
 DATA = np.arange(5, dtype=np.float32)
 
@@ -31,7 +32,7 @@ def here() -> str:
 
 
 def read(x: fw.Array) -> Any:
-    return x.numpy(timeout=10)
+    return x.numpy(timeout=HANGS_S)
 
 
 async def _awaited(x: fw.Array) -> Any:
@@ -40,7 +41,7 @@ async def _awaited(x: fw.Array) -> Any:
 
 READERS: list[Callable[[fw.Array], Any]] = [
     read,
-    lambda x: x.future().result(10),
+    lambda x: x.future().result(HANGS_S),
     lambda x: asyncio.run(asyncio.wait_for(_awaited(x), 10)),
 ]
 
@@ -133,7 +134,7 @@ def test_a_body_that_fails_leaves_no_check_behind(peer: Peer) -> None:
 def test_an_index_of_another_thread_raises_where_the_value_is_read(peer: Peer) -> None:
     x = peer.session.array(DATA)
     with ThreadPoolExecutor(1) as executor:
-        y = executor.submit(lambda: x[peer.session.array(8)]).result(10)
+        y = executor.submit(lambda: x[peer.session.array(8)]).result(HANGS_S)
     with pytest.raises(IndexError):
         read(y)
 

@@ -16,6 +16,7 @@ from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS, known_items
 from fusewire._recording.recorder import Recorder
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 SHAPE = (4, 3, 5)
 DATA = np.arange(60, dtype=np.float32).reshape(SHAPE)
@@ -39,7 +40,7 @@ def records_of(x: fw.Array, key: Any) -> tuple[list[int], list[Any]]:
 def test_a_key_that_comes_again_picks_what_numpy_picks(x: fw.Array, key: Any) -> None:
     for _ in range(3):
         assert x[key].shape == DATA[key].shape
-    np.testing.assert_array_equal(x[key].numpy(timeout=10), DATA[key])
+    np.testing.assert_array_equal(x[key].numpy(timeout=HANGS_S), DATA[key])
 
 
 @given(npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=6))
@@ -66,20 +67,20 @@ def test_a_boolean_is_refused_although_it_equals_a_known_integer(x: fw.Array) ->
 def test_another_shape_gives_the_same_key_another_meaning(x: fw.Array) -> None:
     assert x[-1].shape == (3, 5)
     assert x[:2][-1].shape == (3, 5)
-    np.testing.assert_array_equal(x[:2][-1].numpy(timeout=10), DATA[1])
+    np.testing.assert_array_equal(x[:2][-1].numpy(timeout=HANGS_S), DATA[1])
 
 
 def test_a_known_key_selects_from_an_array_of_another_thread(x: fw.Array) -> None:
     with ThreadPoolExecutor(1) as executor:
-        other = executor.submit(lambda: x * 2).result(timeout=10)
+        other = executor.submit(lambda: x * 2).result(timeout=HANGS_S)
     assert x[1:3].shape == other[1:3].shape
-    np.testing.assert_array_equal(other[1:3].numpy(timeout=10), 2 * DATA[1:3])
+    np.testing.assert_array_equal(other[1:3].numpy(timeout=HANGS_S), 2 * DATA[1:3])
 
 
 def test_an_integer_of_numpy_selects_what_pythons_does(x: fw.Array) -> None:
     for _ in range(2):
         assert records_of(x, np.int64(2)) == records_of(x, 2)
-        np.testing.assert_array_equal(x[np.int32(1) : np.uint8(3)].numpy(timeout=10), DATA[1:3])
+        np.testing.assert_array_equal(x[np.int32(1) : np.uint8(3)].numpy(timeout=HANGS_S), DATA[1:3])
 
 
 def test_a_key_out_of_range_raises_each_time(x: fw.Array) -> None:
@@ -130,8 +131,8 @@ def test_take_refuses_an_index_out_of_range_as_numpy_does(x: fw.Array, indices: 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "uint64", "int32"])
 def test_indices_of_any_integer_dtype_select(x: fw.Array, dtype: str) -> None:
     indices = np.array([2, 0], dtype)
-    np.testing.assert_array_equal(x[:, indices].numpy(timeout=10), DATA[:, indices])
-    np.testing.assert_array_equal(x.take(indices).numpy(timeout=10), DATA.take(indices))
+    np.testing.assert_array_equal(x[:, indices].numpy(timeout=HANGS_S), DATA[:, indices])
+    np.testing.assert_array_equal(x.take(indices).numpy(timeout=HANGS_S), DATA.take(indices))
 
 
 def test_a_float_on_the_server_is_no_index(x: fw.Array) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.ops.order import CHUNK
-from fusewire_protos.ops import dtypes
+from fusewire_kernels.ops.reference import twin
+from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.codegen.order_of_summation import reduced
 from tests.kernels.problems import Gathered, Problem, Scalar, loop_problem, node, run, toolchain_in
@@ -247,6 +249,18 @@ def test_halves_are_summed_in_float32_and_rounded_once(toolchain: Toolchain) -> 
     problem = _reduction("sum", x, by_columns=False)
     run([problem], toolchain)
     assert_same_bytes(problem.outputs[0], reduced(x.astype(np.float32), np.add, 0)[:, None].astype(np.float16))
+
+
+def test_zeros_of_either_sign_are_combined_as_the_twin_combines_them(toolchain: Toolchain) -> None:
+    problems = []
+    for name, dtype, extent in product(("min", "max"), (f16, dtypes.bfloat16, f32, dtypes.float64), (*EXTENTS, 2500)):
+        x = np.where(RANDOM.random((5, extent)) < 0.5, 0.0, -0.0).astype(dtypes.to_numpy(dtype))
+        x[0, 0], x[1, -1] = 1, -1
+        expected = twin(catalogue.BY_NAME[name])(np, (x,), ((1,), True), ())
+        problems += [(_reduction(name, x, by_columns=by_columns), expected) for by_columns in (False, True)]
+    run([problem for problem, _ in problems], toolchain)
+    for problem, expected in problems:
+        assert_same_bytes(problem.outputs[0], expected)
 
 
 def test_a_nan_wins_a_minimum(toolchain: Toolchain) -> None:

@@ -84,7 +84,7 @@ def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Side]:
 def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Side]:
     toolchain = toolchain_in(tmp_path_factory.mktemp("cache"))
     device = CpuDevice(memory_bytes=_MEMORY_BYTES, arena_bytes=_ARENA_BYTES, find=lambda: toolchain)
-    yield _Side(device, CCompiler(toolchain))
+    yield _Side(device, CCompiler(lambda: toolchain))
     device.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
+from tests.patience import HANGS_S
 from tests.server.inspect.examples import SNAPSHOT
 
 
@@ -28,7 +29,7 @@ class _Publisher:
         self.may_publish.set()
 
     def publish(self) -> Snapshot:
-        self.may_publish.wait(10)
+        self.may_publish.wait(HANGS_S)
         self.published += 1
         return replace(SNAPSHOT, taken_at_ns=self.published)
 

@@ -1,0 +1,1 @@
+"""Agents wait for answers."""

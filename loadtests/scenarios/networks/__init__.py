@@ -1,0 +1,1 @@
+"""Inference and training."""

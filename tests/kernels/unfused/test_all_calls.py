@@ -1,0 +1,104 @@
+"""The listed calls have the kernels of all steps, and those are not too many to be compiled ahead."""
+
+from __future__ import annotations
+
+from functools import cache
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusewire_kernels import build
+from fusewire_kernels.build import design
+from fusewire_kernels.unfused.all_calls import MOST_BROADCAST_RANK, all_calls
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.steps import steps_of
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import Program
+from tests import strategies
+
+_F32 = dtypes.float32
+_MOST_KERNELS = 4000
+
+
+@cache
+def _listed(*, for_gpu: bool) -> frozenset[str]:
+    with patch.object(build, "after_pass", None):  # so many plans would be checked against the rules for minutes
+        return frozenset(key for call in all_calls() for key in _kernels_of(call, for_gpu=for_gpu))
+
+
+def _kernels_of(call: OneOpCall, *, for_gpu: bool) -> list[str]:
+    return [*design(call.program(), for_gpu=for_gpu).kernels]
+
+
+def _is_listed(call: OneOpCall) -> bool:
+    return all(_listed(for_gpu=each).issuperset(_kernels_of(call, for_gpu=each)) for each in (False, True))
+
+
+def _unlisted(program: Program) -> list[OneOpCall]:
+    """The steps of a program for which some kernel is not listed."""
+    calls = {step.call for signature in program.distinct for step in steps_of(signature).steps}
+    return [call for call in calls if not _may_be_left_out(call) and not _is_listed(call)]
+
+
+def _may_be_left_out(call: OneOpCall) -> bool:
+    most_rank = MOST_BROADCAST_RANK if call.op.category in (Category.POINTWISE, Category.PRODUCT) else 8
+    return len(call.result().shape) > most_rank
+
+
+def test_there_are_few_enough_to_be_compiled_ahead() -> None:
+    assert len(_listed(for_gpu=False)) <= _MOST_KERNELS
+
+
+@pytest.mark.parametrize("op", catalogue.OPS, ids=lambda op: op.name)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_the_steps_of_every_op_have_listed_kernels(op: Op, data: st.DataObject) -> None:
+    assert _unlisted(data.draw(strategies.programs_of(op)).program) == []
+
+
+@settings(max_examples=100)
+@given(work=strategies.programs())
+def test_the_steps_of_every_program_have_listed_kernels(work: strategies.Work) -> None:
+    assert _unlisted(work.program) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attributes"),
+    [
+        ("transpose", [(2, 3, 2, 3, 2, 3, 2, 3)], ((7, 6, 5, 4, 3, 2, 1, 0),)),
+        ("slice", [(5,) * 8], (tuple(range(8)), (2,) * 8, (-2,) * 8, ())),
+        ("slice", [(9, 9)], ((0, 1), (4, 1), (-2, 1), (1,))),
+        ("assign_slice", [(9, 9), (9, 9)], ((0, 1), (9, 9), (-1, -1), ())),
+        ("assign_slice", [(5,) * 8, (2, 1)], (tuple(range(8)), (2,) * 8, (-2,) * 8, ())),
+        ("sum", [(3, 4, 5, 6, 3, 2)], ((0, 2, 4), True)),
+        ("sum", [(5, 3 << 16)], ((1,), False)),
+        ("sum", [((1 << 16) + 1,)], ((0,), False)),
+        ("max", [(3 << 16, 5)], ((0,), False)),
+        ("mean", [(1 << 10, 1 << 10)], ((0, 1), False)),
+        ("argmax", [(5, (3 << 16) + 77)], ((1,), False)),
+        ("argmin", [(3 << 16, 5)], ((0,), False)),
+        ("matmul", [(1 << 20,), (1 << 20,)], ()),
+        ("matmul", [(5, 1, 7, 8), (1, 3, 8, 4)], ()),
+        ("matmul", [(5, 7, 8), (8, 4)], ()),
+        ("concat", [(3, 5)] * 40, (1,)),
+        ("take", [(3, 5, 7), (2, 2)], (1,)),
+    ],
+)
+def test_steps_that_are_drawn_seldom_have_listed_kernels(
+    name: str, shapes: list[tuple[int, ...]], attributes: Attributes
+) -> None:
+    given_dtypes = [_F32, dtypes.int64] if name == "take" else [_F32] * len(shapes)
+    op = catalogue.BY_NAME[name]
+    call = OneOpCall(op, tuple(map(Spec, given_dtypes, shapes)), attributes)
+    assert _unlisted(call.program()) == []
+
+
+def test_operands_that_broadcast_in_more_loops_are_left_out() -> None:
+    rank = MOST_BROADCAST_RANK + 1
+    shapes = tuple(2 - axis % 2 for axis in range(rank)), (2,) * rank
+    call = OneOpCall(BY_NAME["add"], tuple(Spec(_F32, shape) for shape in shapes), ())
+    assert not _is_listed(call)

@@ -1,0 +1,1 @@
+"""Tests of what checks the values that sessions read."""

@@ -1,0 +1,1 @@
+"""Tests of what describes the server under load."""

@@ -1,0 +1,1 @@
+"""Tests of steps in windows of time."""
