@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fusewire_kernels.devices.base import DeviceInfo
 from fusewire_kernels.devices.null import NullPlan
@@ -33,6 +37,7 @@ from tests.server.world import (
 )
 
 EXP, MIXED, LOOP = 4, 5, 6  # numbers of programs
+NEGATIVES = [-0.0, -1.0, -2.0, -3.0]
 EXPONENTIALS = np.exp(np.arange(4, dtype=np.float32)).tolist()
 
 
@@ -97,6 +102,83 @@ def waiting(client: Client) -> bool:
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusewire_server.planning.plans.FIRST_PAUSE_S", 0.0)
+
+
+@dataclass
+class Expecting:
+    """A client that knows the values that it must be answered."""
+
+    client: Client
+    expected: dict[int, list[float]] = field(default_factory=dict)  # by fetch
+
+    def use(self, program: int, results: dict[int, list[float]]) -> None:
+        """Runs a program on the upload, and fetches the results of some of its ops."""
+        base = 100 + 10 * len(self.expected)
+        self.client.send(segment(program, base, 10))
+        for op_index, value in results.items():
+            fetch = len(self.expected) + 1
+            self.expected[fetch] = value
+            self.client.send(Fetch(fetch, base + op_index))
+
+    def is_answered(self) -> bool:
+        return self.client.collect().keys() == self.expected.keys()
+
+    async def check(self) -> None:
+        for fetch, value in self.expected.items():
+            assert await self.client.value(fetch) == value
+
+
+def settle_all(planner: WithheldPlanner, *, is_passing_refusal: bool) -> bool:
+    """Answers all that rows wait for. Returns true, for use in a condition."""
+    for index in planner.urgent():
+        request = planner.made[index]
+        if not request.answer.done():
+            if is_passing_refusal:
+                request.answer.set_exception(PlannerRefusal("no space", is_passing=True))
+            else:
+                request.answer.set_result(planned(request.raw))
+    return True
+
+
+USES = {
+    "exp": (EXP, {0: EXPONENTIALS}),
+    "mixed": (MIXED, {0: NEGATIVES, 1: EXPONENTIALS}),
+    "negate": (NEGATE, {0: NEGATIVES}),
+}
+KINDS = (*USES, "give", "refuse", "end", "breathe")
+
+
+@settings(max_examples=60)
+@given(steps=st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2)), max_size=40))
+def test_whatever_is_refused_for_a_while_and_whoever_leaves_each_value_comes_and_is_right(
+    steps: list[tuple[str, int]],
+) -> None:
+    async def test() -> None:
+        planner = WithheldPlanner()
+        async with world(ExpDevice(), planner, credit_segments=1000) as here:
+
+            def opened() -> Expecting:
+                client = here.client()
+                client.send(programs=PROGRAMS)
+                return Expecting(client)
+
+            clients = [opened() for _ in range(3)]
+            for kind, index in steps:
+                if kind in USES:
+                    clients[index].use(*USES[kind])
+                elif kind == "end":
+                    here.engine.end(clients[index].client.session)
+                    clients[index] = opened()
+                elif kind == "breathe":
+                    await asyncio.sleep(0)
+                else:
+                    settle_all(planner, is_passing_refusal=kind == "refuse")
+            for each in clients:
+                await until(lambda each=each: settle_all(planner, is_passing_refusal=False) and each.is_answered())
+                await each.check()
+            assert here.engine.counters.failures == {}
+
+    run(test())
 
 
 def test_rows_wait_for_a_kernel_through_passing_refusals_and_then_give_the_right_value() -> None:
