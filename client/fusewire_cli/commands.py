@@ -240,6 +240,7 @@ COMMANDS = (
 SERVER_MODULE = "fusewire_server.commands"
 SERVER_COMMANDS = (
     ServerCommand("serve", "run a server"),
+    ServerCommand("warm", "compile the kernels of all single ops ahead"),
     ServerCommand("healthcheck", "exit with 0 if the server of this machine is alive"),
     ServerCommand("token", "make, revoke and list tokens"),
     ServerCommand("config", "show and check the settings"),

@@ -14,7 +14,7 @@ import pytest
 from fusewire_kernels import packing
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels, find_compiler
-from fusewire_kernels.compile.kernel_pack import find_pack
+from fusewire_kernels.compile.kernel_pack import find_pack, write_pack
 from fusewire_kernels.compile.processor import level_of
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.cpu import CpuDevice, runtime_source
@@ -138,6 +138,15 @@ def test_a_device_without_a_compiler_runs_the_kernels_of_a_pack(tmp_path: Path, 
     assert files is not None
     numbers = np.array([1, 2], np.float32)
     assert np.frombuffer(_result(device, ADD, files, [numbers, numbers]), np.float32).tolist() == [2, 4]
+
+
+def test_a_pack_that_does_not_load_counts_as_absent(tmp_path: Path) -> None:
+    library = tmp_path / "compiled.so"
+    library.write_bytes(b"for another system")
+    write_pack(tmp_path, "c", "x86-64-v3", {runtime_source(): str(library)})
+    device = CpuDevice(find=lambda: None, pack=find_pack("c", "x86-64-v3", [tmp_path]))
+    assert device.info.dialect is None
+    assert "NumPy runs programs op by op" in device.info.detail
 
 
 # ---- bytes ----

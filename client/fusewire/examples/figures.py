@@ -105,14 +105,6 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class PeakBytes:
-    """The most bytes that the buffers of one client's training took at one time."""
-
-    with_donation: int
-    without_donation: int
-
-
-@dataclass(frozen=True)
 class ServerName:
     """The server and its backend. If it was not inspected, the texts are empty, and `has_compiler` is None."""
 
@@ -124,7 +116,7 @@ class ServerName:
 
 @dataclass(frozen=True)
 class Figures:
-    """All figures of the demo. `peak` is None for a server that the demo did not start itself."""
+    """All figures of the demo."""
 
     epochs: int
     server: ServerName
@@ -132,7 +124,6 @@ class Figures:
     first: Phase  # one client, whose programs are new to the server
     alone: Phase  # one client, whose programs the server knows
     together: Phase
-    peak: PeakBytes | None
 
     @property
     def differences(self) -> tuple[float, ...]:

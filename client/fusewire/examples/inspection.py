@@ -40,10 +40,6 @@ class Inspection:
         backend = self._stats()["backend"]
         return ServerName(target, backend["name"], backend["detail"], has_compiler=backend["has_compiler"])
 
-    def peak_bytes(self) -> int:
-        """Returns the most bytes that all buffers together took at one time since the server started."""
-        return int(self._settled()["memory"]["peak_bytes"])
-
     def _settled(self) -> dict[str, Any]:
         """Returns the statistics after the demo's sessions have ended. Polls, because sessions end after a delay."""
         deadline_s = time.monotonic() + _CLOSED_WITHIN_S

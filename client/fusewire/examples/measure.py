@@ -1,9 +1,4 @@
-"""Runs the phases of the demo: NumPy, one client, several clients. Starts servers for the demo or uses a running one.
-
-If the demo starts its own servers, it starts two, one after the other. The first server runs without donation (writing
-a result over a dying input), the second with donation. The peak of memory is read from both servers before several
-clients train at once, so the two peaks show how much memory donation saves for one client.
-"""
+"""Runs the phases of the demo: NumPy, one client, several clients. Starts a server or uses a running one."""
 
 from __future__ import annotations
 
@@ -13,31 +8,17 @@ import numpy as np
 
 from fusewire.examples import terminal
 from fusewire.examples.clients import train_together
-from fusewire.examples.figures import Figures, PeakBytes, Phase, ServerName, TrainingRun
+from fusewire.examples.figures import Figures, Phase, ServerName, TrainingRun
 from fusewire.examples.inspection import Inspection
 from fusewire.examples.network import learning_rates
 from fusewire.examples.training import train_once
 from fusewire.testing import serve_subprocess
 
-_NO_DONATION = {"FUSEWIRE_DEVICE__DONATION": "false"}
-
 
 def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
-    """Starts servers for the demo on free ports of this machine, and measures on these servers."""
-    rates = learning_rates(clients)
-    numpy_runs = _train_with_numpy(rates, epochs)
-    with serve_subprocess(backend, environment=_NO_DONATION) as server:
-        inspection = Inspection(server.http)
-        _phase("1 client, no donation", server.grpc, inspection, _middle(rates), epochs)
-        without_donation = inspection.peak_bytes()
+    """Starts a server for the demo on free ports of this machine, and measures on this server."""
     with serve_subprocess(backend) as server:
-        inspection = Inspection(server.http)
-        first = _phase("first client", server.grpc, inspection, _middle(rates), epochs)
-        alone = _phase("1 client", server.grpc, inspection, _middle(rates), epochs)
-        peak = PeakBytes(with_donation=inspection.peak_bytes(), without_donation=without_donation)
-        together = _phase(f"{clients} clients", server.grpc, inspection, rates, epochs)
-        name = inspection.describe(server.grpc)
-    return Figures(epochs, name, numpy_runs, first, alone, together, peak)
+        return measure_running(server.grpc, server.http, clients=clients, epochs=epochs)
 
 
 def measure_running(target: str, http: str | None, *, clients: int, epochs: int) -> Figures:
@@ -52,7 +33,7 @@ def measure_running(target: str, http: str | None, *, clients: int, epochs: int)
     alone = _phase("1 client", target, inspection, _middle(rates), epochs)
     together = _phase(f"{clients} clients", target, inspection, rates, epochs)
     name = ServerName(target, "", "", has_compiler=None) if inspection is None else inspection.describe(target)
-    return Figures(epochs, name, numpy_runs, first, alone, together, None)
+    return Figures(epochs, name, numpy_runs, first, alone, together)
 
 
 def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequence[float], epochs: int) -> Phase:

@@ -42,9 +42,6 @@ def closing_lines(figures: Figures) -> list[str]:
     if figures.is_op_by_op:
         lines.append("tier 0 only: the server has no compiler, so every program ran op by op")
     lines.append(_programs_line(figures.together))
-    if figures.peak is not None:
-        with_donation, without = figures.peak.with_donation, figures.peak.without_donation
-        lines.append(f"peak buffer bytes, 1 client: {with_donation:,} with donation, {without:,} without")
     lines.append(f"{figures.good_rates} of {len(figures.numpy)} learning rates reach {GOOD_ACCURACY:.0%}")
     return [*lines, _verdict(figures)]
 

@@ -14,6 +14,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -267,17 +268,14 @@ def runtime_source() -> KernelSource:
 def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tuple[Any, str]:
     """Returns the library that runs plans, and what compiles them. If that does not work, returns None, and why."""
     source = runtime_source()
-    packed = pack.find([source]) if pack else None
-    try:
-        if packed:
-            runtime = _load_library(packed[0])
-        elif toolchain:
-            runtime = _load_library(compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
-        else:
+    runtime = _packed_runtime(pack, source)
+    if runtime is None:
+        if toolchain is None:
             return None, f"no C compiler found: {_WITHOUT_COMPILER}"
-    except ServerFault as fault:
-        compiler = toolchain.compiler if toolchain else "what came with Fusewire"
-        return None, f"{compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
+        try:
+            runtime = _load_library(compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+        except ServerFault as fault:
+            return None, f"{toolchain.compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
     address, count = ctypes.c_void_p, ctypes.c_int64
     runtime.fw_run.restype = runtime.fw_run_loop.restype = None
     runtime.fw_run.argtypes = (address, count, address, count, count)
@@ -285,6 +283,14 @@ def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tupl
     if toolchain is None:
         return runtime, "no C compiler found: kernels that came with Fusewire run programs op by op"
     return runtime, toolchain.version.splitlines()[-1]
+
+
+def _packed_runtime(pack: KernelPack | None, source: KernelSource) -> ctypes.CDLL | None:
+    """Returns the library in a pack that runs plans. Returns None if there is none, or none for a system as this."""
+    found = pack.find([source]) if pack else None
+    with suppress(ServerFault):
+        return _load_library(found[0]) if found else None
+    return None
 
 
 def _load_library(path: str) -> ctypes.CDLL:

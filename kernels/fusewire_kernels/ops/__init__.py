@@ -1,1 +1,1 @@
-"""Defines what each op means: NumPy twins, composites, conversions, op-by-op runs. Pure."""
+"""Defines what each op means: NumPy twins, composites, conversions. Pure."""

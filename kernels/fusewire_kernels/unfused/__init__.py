@@ -1,1 +1,1 @@
-"""Programs as steps of one op each, for rows that run before their plan is made. Pure."""
+"""Programs as steps of one op each. Pure."""

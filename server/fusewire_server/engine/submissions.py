@@ -208,13 +208,13 @@ class Submissions:
         If the cause is an input whose row has failed on the device before, the results carry that row's failure.
         """
         row = failed.row
+        if row.session.state is SessionState.CLOSED:
+            return
         failure = next((failure_of(value) for value in row.inputs if value.state is ValueState.FAILED), None)
         if failure is None:
             text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
             failure = Failure(BY_NAME[failed.case], text, row.base, 0)
             self._counters.failed(failure.case)
-        if row.session.state is SessionState.CLOSED:
-            return
         if failed.ops:
             fail_dependent(row, failure, failed.ops)
         else:

@@ -1,10 +1,9 @@
 """Figures as a demo with two clients might measure them, for tests of what is made of them."""
 
-from fusewire.examples.figures import ClientRun, Figures, PeakBytes, Phase, ServerCount, ServerName, TrainingRun
+from fusewire.examples.figures import ClientRun, Figures, Phase, ServerCount, ServerName, TrainingRun
 
 EPOCHS = 3
 SERVER = ServerName("127.0.0.1:5000", "cpu", "as asked; gcc 12", has_compiler=True)
-PEAK = PeakBytes(with_donation=100_000, without_donation=120_000)
 
 
 def run(rate: float, accuracy: float) -> TrainingRun:
@@ -26,7 +25,6 @@ def figures(
     accuracies: tuple[float, float] = (0.94, 0.975),
     plans: int = 2,
     others_programs: tuple[str, ...] = ("aa", "bb"),
-    peak: PeakBytes | None = PEAK,
 ) -> Figures:
     """NumPy reaches 0.94 and 0.97."""
     together = (client(0.02, accuracies[0]), client(0.8, accuracies[1], programs=others_programs))
@@ -37,5 +35,4 @@ def figures(
         first=Phase((client(0.8, 0.97),), count(ops=1000, launches=1000, plans=plans)),
         alone=Phase((client(0.8, 0.97),), count(ops=1000, launches=50, plans=plans)),
         together=Phase(together, count(ops=2000, launches=40, plans=plans)),
-        peak=peak,
     )

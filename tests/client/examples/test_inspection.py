@@ -53,8 +53,7 @@ def test_a_session_that_never_ends_is_waited_for_only_so_long(
     assert inspection.Inspection("host:1").count().ops == 7
 
 
-def test_the_peak_and_the_backend_are_told(published: list[dict[str, Any]]) -> None:
+def test_the_backend_is_told(published: list[dict[str, Any]]) -> None:
     published += [stats(sessions=0, ops=0)]
     server = inspection.Inspection("host:1")
-    assert server.peak_bytes() == 4096
     assert server.describe("host:2") == ServerName("host:2", "cpu", "as asked", has_compiler=True)

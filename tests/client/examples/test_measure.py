@@ -40,10 +40,9 @@ def test_clients_meet_in_launches(measured: Figures) -> None:
     assert measured.together.server.rows > measured.together.server.submissions
 
 
-def test_writing_results_over_inputs_that_die_lowers_the_peak(measured: Figures) -> None:
-    assert measured.peak is not None
-    data_bytes = (1437 + 360) * 64 * 4
-    assert data_bytes < measured.peak.with_donation < measured.peak.without_donation
+def test_results_are_written_over_inputs_that_die(measured: Figures) -> None:
+    assert measured.alone.server is not None
+    assert measured.alone.server.donations > 0
 
 
 def test_without_a_compiler_the_clients_learn_op_by_op(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +62,7 @@ def running() -> Iterator[ServerProcess]:
 def test_a_running_server_serves_without_being_inspected(running: ServerProcess) -> None:
     measured = measure_running(running.grpc, None, clients=1, epochs=1)
     assert measured.has_passed
-    assert (measured.alone.server, measured.peak) == (None, None)
+    assert measured.alone.server is None
 
 
 def test_a_server_that_has_nothing_left_to_plan_is_not_taken_for_one_without_a_compiler(running: ServerProcess) -> None:

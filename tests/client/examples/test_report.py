@@ -43,7 +43,7 @@ def test_time_an_op_is_told_end_to_end_and_on_the_device() -> None:
 
 
 def test_what_a_server_does_not_tell_is_left_out() -> None:
-    measured = figures(peak=None)
+    measured = figures()
     silent = replace(
         measured,
         first=replace(measured.first, server=None),
@@ -53,11 +53,6 @@ def test_what_a_server_does_not_tell_is_left_out() -> None:
     assert "launches" not in work(silent)
     unnamed = replace(silent, server=ServerName("gpu:7423", "", "", has_compiler=None))
     assert closing_lines(unnamed)[0] == "server: gpu:7423"
-    assert not any("peak" in line for line in closing_lines(silent))
-
-
-def test_peaks_with_and_without_donation_are_told() -> None:
-    assert "peak buffer bytes, 1 client: 100,000 with donation, 120,000 without" in closing_lines(figures())
 
 
 def test_programs_are_said_to_be_the_same_only_if_they_are() -> None:
