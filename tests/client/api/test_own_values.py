@@ -60,7 +60,9 @@ FUNCTIONS = sorted(
 )
 _STATE = {"__reduce_cython__", "__setstate__", "__setstate_cython__"}  # of a compiled object, for pickle alone
 MEMBERS = sorted(
-    name for name in {*dir(fw.Array)} - {*dir(object)} - _STATE if not name.startswith("_") or name.startswith("__")
+    name
+    for name in {*dir(fw.Array)} - {*dir(object)} - {*_STATE, "__await__"}
+    if not name.startswith("_") or name.startswith("__")
 )
 # What a function may be called with besides an array. Those that give no effect are the likeliest to return it itself.
 _BESIDES: list[Callable[[Any], tuple[Any, ...]]] = [
