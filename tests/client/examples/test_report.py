@@ -102,7 +102,6 @@ def test_json_holds_the_figures_and_the_verdict() -> None:
     assert document["same_programs_in_all_clients"] is True
     assert document["distinct_programs"] == 2
     assert document["together"]["clients"][1]["run"]["learning_rate"] == 0.8
-    assert document["peak"] == {"with_donation": 100_000, "without_donation": 120_000}
 
 
 def test_a_plain_table_has_its_figures_below_one_another() -> None:
