@@ -6,6 +6,8 @@
 
 BASE_PYTHON ?= python3
 CUDA ?= cuda13
+# How many tests run at once: one a processor. Each has servers and clients of its own.
+SIDE_BY_SIDE ?= -n auto --maxprocesses 8
 # Compiling a thousand kernels is what takes the time.
 GPU_TEST_PROCESSES ?= 8
 # A sanitizer makes kernels so slow that few runs with random waits have to do.
@@ -45,8 +47,8 @@ demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m "not gpu and not faults and not deploy"
-	FUSEWIRE_RECORDER=python $(PYTHON) -m pytest -q -m "not gpu and not faults" $(RECORDER_TESTS)
+	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults and not deploy"
+	FUSEWIRE_RECORDER=python $(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults" $(RECORDER_TESTS)
 
 # In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)

@@ -59,9 +59,10 @@ FUNCTIONS = sorted(
     if callable(getattr(fw, name)) and not isinstance(getattr(fw, name), type | fw.DType)
 )
 _STATE = {"__reduce_cython__", "__setstate__", "__setstate_cython__"}  # of a compiled object, for pickle alone
+_WITHOUT_CALLS = {*_STATE, "__await__"}  # a coroutine awaits
 MEMBERS = sorted(
     name
-    for name in {*dir(fw.Array)} - {*dir(object)} - {*_STATE, "__await__"}
+    for name in {*dir(fw.Array)} - {*dir(object)} - _WITHOUT_CALLS
     if not name.startswith("_") or name.startswith("__")
 )
 # What a function may be called with besides an array. Those that give no effect are the likeliest to return it itself.
