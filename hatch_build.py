@@ -1,8 +1,8 @@
-"""Compiles the recorder of ops when the package is installed, and the kernels of single ops when a wheel is built.
+"""Compiles the recorder of ops and the kernels of single ops when the package is installed or a wheel is built.
 
 Where that fails, because there is no C compiler or because Python's headers are missing, the installation succeeds. Ops
-are then recorded in Python, and a server compiles the kernel of an op when a client first uses the op. Kernels take
-about two minutes: an editable installation goes without them, and so does a wheel if FUSEWIRE_BUILD_PACK is 0.
+are then recorded in Python, and a server compiles the kernel of an op when a client first uses the op. Kernels take two
+to three minutes of a processor; they are left out if FUSEWIRE_BUILD_PACK is 0.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class CompilingBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Is called by hatchling before it collects the files of a wheel. `version` is "editable" or "standard"."""
         self._build_recorder(version, build_data)
-        if version != "editable" and os.environ.get("FUSEWIRE_BUILD_PACK") != "0":
-            self._build_pack(build_data)
+        if os.environ.get("FUSEWIRE_BUILD_PACK") != "0":
+            self._build_pack(version, build_data)
 
     def _build_recorder(self, version: str, build_data: dict[str, Any]) -> None:
         if not self._run([_SCRIPT], os.environ, "record ops in Python, which is slower"):
@@ -41,16 +41,16 @@ class CompilingBuildHook(BuildHookInterface[Any]):
             modules = Path(self.root).glob(_MODULES)
             build_data["force_include"].update({str(path): f"fusewire/_recording/{path.name}" for path in modules})
 
-    def _build_pack(self, build_data: dict[str, Any]) -> None:
+    def _build_pack(self, version: str, build_data: dict[str, Any]) -> None:
         """Makes the pack of C kernels. One that the sources hold already is made again only if kernels are missing."""
         paths = os.pathsep.join(str(Path(self.root, folder)) for folder in ("protos", "kernels"))
         command = ["-m", "fusewire_kernels.packing", str(Path(self.root, _PACKS))]
         if not self._run(command, {**os.environ, "PYTHONPATH": paths}, "compile the kernels of single ops in use"):
             return
         build_data["pure_python"], build_data["infer_tag"] = False, True
-        packs = Path(self.root, _PACKS).rglob("*.*")
-        root = Path(self.root, "kernels")
-        build_data["force_include"].update({str(path): path.relative_to(root).as_posix() for path in packs})
+        if version != "editable":
+            packs, root = Path(self.root, _PACKS).rglob("*.*"), Path(self.root, "kernels")
+            build_data["force_include"].update({str(path): path.relative_to(root).as_posix() for path in packs})
 
     def _run(self, arguments: Sequence[str], environment: Mapping[str, str], otherwise: str) -> bool:
         """Runs Python in the folder of the sources. Returns whether it succeeded; if not, warns of what follows."""
