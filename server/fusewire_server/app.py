@@ -22,7 +22,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
-from fusewire_server.backends import choose_device, kernel_finder, planner_settings
+from fusewire_server.backends import choose_device, kernel_finder, pack_of, planner_settings
 from fusewire_server.config.config import Config, Listen, Loaded, plain_value_of
 from fusewire_server.config.reload import reload
 from fusewire_server.config.settings import MIB
@@ -42,6 +42,7 @@ from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import SettingView
+from fusewire_server.planning.idle_packing import command_for, pack_when_idle
 from fusewire_server.planning.planner import Planner
 from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
@@ -124,6 +125,7 @@ class _Process:
         )
         housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
+        packing = asyncio.create_task(self._pack_when_idle(engine), name="packing")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
         loop.add_signal_handler(signal.SIGHUP, self._reload, engine)
@@ -132,8 +134,8 @@ class _Process:
         await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
         # Side by side, because the process is to end within two seconds of the drain.
         await asyncio.gather(server.stop(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
-        housekeeping.cancel()
-        counting.cancel()
+        for task in (housekeeping, counting, packing):
+            task.cancel()
         stops = asyncio.to_thread(engine.stop, STOP_DEADLINE_S), *([] if planner is None else [planner.stop()])
         await asyncio.gather(*stops)
         return status
@@ -143,6 +145,12 @@ class _Process:
             engine.break_if_device_stalls(time.monotonic_ns())
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
+
+    async def _pack_when_idle(self, engine: Engine) -> None:
+        """Has the kernels of single ops compiled for a GPU. Those for a processor come with the package."""
+        info = engine.device.info
+        if info.dialect == "cuda" and pack_of(engine.device) is None:
+            await pack_when_idle(command_for(info.architecture), lambda: not engine.sessions)
 
     async def _watch_open_files(self) -> None:
         watch = OpenFilesWatch(raise_open_file_limit())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fusewire_kernels.compile.binary_cache import check_writers, default_cache_folder
 from fusewire_kernels.compile.dialect_compilers import compiler_of
-from fusewire_kernels.compile.kernel_pack import find_c_pack, find_pack
+from fusewire_kernels.compile.kernel_pack import KernelPack, find_c_pack, find_pack
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
@@ -58,20 +58,40 @@ def kernel_finder(device: Device) -> FindKernels | None:
     info = device.info
     if info.dialect is None:
         return None
-    pack = find_c_pack() if info.dialect == "c" else find_pack(info.dialect, info.architecture)
-    finders: list[FindKernels] = [] if pack is None else [pack.find]
-    if info.has_compiler:
-        try:
-            find_cached = compiler_of(info.dialect, info.architecture).find
-            find_cached(())  # looks for the compiler, which names the folder of what it has compiled
-            finders.append(find_cached)
-        except (ConfigurationError, ServerFault) as reason:
-            log.warning("kernels that were compiled before are not looked for: %s", reason)
+    pack, find_cached = pack_of(device), _cache_finder(device)
 
     def find(sources: Sequence[KernelSource]) -> Sequence[str] | None:
-        return next((found for finder in finders if (found := finder(sources)) is not None), None)
+        nonlocal pack
+        pack = pack or pack_of(device)  # it may have been made since
+        packed = None if pack is None else pack.find(sources)
+        return find_cached(sources) if packed is None else packed
 
     return find
+
+
+def pack_of(device: Device) -> KernelPack | None:
+    """Returns the pack of kernels for a device, or None if there is none."""
+    match device.info.dialect:
+        case None:
+            return None
+        case "c":
+            return find_c_pack()
+        case dialect:
+            return find_pack(dialect, device.info.architecture)
+
+
+def _cache_finder(device: Device) -> FindKernels:
+    """Returns what looks for kernels that a compiler of this machine has compiled before."""
+    info = device.info
+    if info.dialect is not None and info.has_compiler:
+        try:
+            find = compiler_of(info.dialect, info.architecture).find
+            find(())  # looks for the compiler, which names the folder of what it has compiled
+        except (ConfigurationError, ServerFault) as reason:
+            log.warning("kernels that were compiled before are not looked for: %s", reason)
+        else:
+            return find
+    return lambda sources: None
 
 
 def urgent_workers(processors: int) -> int:

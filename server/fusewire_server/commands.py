@@ -25,11 +25,13 @@ from fusewire_server.access.tokens import Scope, check_protected_mode, mint, rea
 from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, plain_value_of
 from fusewire_server.healthcheck import is_alive
 from fusewire_server.host.parent import end_with_stdin
+from fusewire_server.host.priority import lower_priority
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DONE, FAILED, USAGE = 0, 1, 2
+_YIELDING = 19  # the lowest priority there is
 
 _SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads settings, tokens and certificate again."
 _WARM = """Compile the kernels of all single ops for the device that a server with these settings would run on. They are
@@ -75,6 +77,7 @@ def register(commands: Commands) -> None:
         action="store_true",
         help="keep them in the installed package, for images whose cache is a volume",
     )
+    warm.add_argument("--yielding", action="store_true", help="give way to all other processes of the machine")
     warm.add_argument("--json", action="store_true", help="print JSON")
     warm.set_defaults(run=_warm)
     health = commands.add_parser(
@@ -164,6 +167,8 @@ def _warm(parsed: argparse.Namespace) -> int:
     from fusewire_kernels.compile.kernel_pack import PACKAGE_FOLDER, pack_roots  # noqa: PLC0415 - slow to import
     from fusewire_kernels.packing import make_c_pack, make_cuda_pack  # noqa: PLC0415 - likewise
 
+    if parsed.yielding:
+        lower_priority(_YIELDING)
     roots = [PACKAGE_FOLDER] if parsed.in_package else pack_roots()
     architectures = parsed.architecture or _architectures_here(parsed)
     try:
