@@ -18,6 +18,7 @@ log = logging.getLogger("fusewire.packs")
 
 LOOK_EVERY_S = 10.0
 IDLE_LOOKS = 12  # so often in turn no session is open
+GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 def command_for(architecture: str) -> Sequence[str]:
@@ -49,6 +50,8 @@ async def pack_when_idle(
     except asyncio.CancelledError:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GONE_WITHIN_S)
         raise
     if process.returncode:
         log.warning("kernels are not compiled ahead: %s", errors.decode(errors="replace").strip()[-500:])
