@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ NATIVE = "native"  # the level of this machine's processor
 _dlclose = ctypes.CDLL(None).dlclose
 _dlclose.argtypes = (ctypes.c_void_p,)
 
+_TELLS_VERSION = re.compile(r"\bversion \d")  # in what gcc and clang print
 _COMPILERS = ("cc", "gcc", "clang")
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
@@ -252,12 +254,12 @@ def _fault_of_library(path: Path, functions: Sequence[str]) -> str:
 
 
 def _version(compiler: str, bounds: Bounds) -> str:
-    """Returns a compiler's text about its version and target, or an empty text if it gives none in time."""
+    """Returns a compiler's text about its version and target, or an empty text if it tells no version in time."""
     try:
         status, printed = compiler_process.finish(compiler_process.start([compiler, "-v"]), bounds)
     except MachineFault:
         return ""
-    return printed.strip() if status == 0 else ""
+    return printed.strip() if status == 0 and _TELLS_VERSION.search(printed) else ""
 
 
 def _processor() -> str:

@@ -225,7 +225,7 @@ def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert find_compiler() is None
 
 
-@pytest.mark.parametrize("script", ["exit 1", "kill -KILL $$", "exec >&2; read line < /dev/zero"])
+@pytest.mark.parametrize("script", ["exit 1", "kill -KILL $$", "exec >&2; read line < /dev/zero", "echo rubbish >&2"])
 def test_a_compiler_that_does_not_tell_its_version_is_passed_over(
     script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
