@@ -92,9 +92,14 @@ def _parent(process: Path) -> int:
 
 
 def _threads(process: int) -> Iterator[tuple[int, ThreadTime]]:
-    for thread in (_PROC / str(process) / "task").glob("*"):
-        ran_ns, waited_ns, *_ = [*map(int, _text(thread / "schedstat").split()), 0, 0]
-        yield int(thread.name), ThreadTime(ran_ns * _NS, waited_ns * _NS)
+    folder = _PROC / str(process) / "task"
+    try:
+        threads = os.listdir(folder)  # noqa: PTH208 - a glob raises on its way if the process ends
+    except OSError:
+        return
+    for thread in threads:
+        ran_ns, waited_ns, *_ = [*map(int, _text(folder / thread / "schedstat").split()), 0, 0]
+        yield int(thread), ThreadTime(ran_ns * _NS, waited_ns * _NS)
 
 
 def _text(file: Path) -> str:
