@@ -43,7 +43,9 @@ class CompilingBuildHook(BuildHookInterface[Any]):
 
     def _build_pack(self, version: str, build_data: dict[str, Any]) -> None:
         """Makes the pack of C kernels. One that the sources hold already is made again only if kernels are missing."""
-        paths = os.pathsep.join(str(Path(self.root, folder)) for folder in ("protos", "kernels"))
+        folders = [str(Path(self.root, folder)) for folder in ("protos", "kernels")]
+        given = os.environ.get("PYTHONPATH")  # by which pip brings what a build needs
+        paths = os.pathsep.join([*folders, *([given] if given else [])])
         command = ["-m", "fusewire_kernels.packing", str(Path(self.root, _PACKS))]
         if not self._run(command, {**os.environ, "PYTHONPATH": paths}, "compile the kernels of single ops in use"):
             return
