@@ -84,6 +84,8 @@ def test_the_steps_of_every_program_have_listed_kernels(work: strategies.Work) -
         ("matmul", [(1 << 20,), (1 << 20,)], ()),
         ("matmul", [(5, 1, 7, 8), (1, 3, 8, 4)], ()),
         ("matmul", [(5, 7, 8), (8, 4)], ()),
+        ("matmul", [(0,), (0, 2)], ()),
+        ("matmul", [(5, 1, 7, 0), (1, 3, 0, 4)], ()),
         ("concat", [(3, 5)] * 40, (1,)),
         ("take", [(3, 5, 7), (2, 2)], (1,)),
     ],
