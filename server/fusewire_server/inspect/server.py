@@ -24,6 +24,12 @@ from fusewire_server.inspect.requests.problems import problem
 # Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
 # connection, or the oldest of all if none is idle. So a health check is answered whatever many other clients do.
 _MOST_CONNECTIONS = 64
+# Connections that are let in before the requests of earlier ones are read. Their number is far below that of the kept
+# connections, so a request is answered before as many newer connections push its own out.
+_LET_IN_AT_ONCE = 8
+_WAITING_CONNECTIONS = 1024  # those that the kernel keeps until they are let in
+# A connection that has sent no request for this long is idle. Newer ones may have sent one that is not read yet.
+_SILENT_S = 1.0
 # The longest time from accepting a connection to its first request.
 _REQUEST_DEADLINE_S = 5.0
 # The longest time from a request to the end of its answer, which ends when the client has read most of it.
@@ -111,6 +117,8 @@ class _AnnouncedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_WAITING_CONNECTIONS)  # uvicorn has set it to the number that is let in at once
         self.settled.set()
 
 
@@ -233,8 +241,10 @@ class _BoundedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Tells whether no request is being answered."""
-        return not self._has_asked or self.cycle.response_complete
+        """Tells whether nobody waits for an answer: all requests are answered, or none came for a while."""
+        if self._has_asked:
+            return bool(self.cycle.response_complete)
+        return self.loop.time() - self._accepted_s >= _SILENT_S
 
 
 def _refusal_of(error: BaseException | None, unread: bytes) -> Response:
@@ -256,6 +266,7 @@ def _uvicorn_config(
         http=_BoundedProtocol,
         ws="none",
         lifespan="off",
+        backlog=_LET_IN_AT_ONCE,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -265,6 +265,20 @@ def test_health_is_answered_however_many_clients_do_not_read_their_answers(endle
             connection.close()
 
 
+def test_health_is_answered_though_many_connect_right_behind_who_asks() -> None:
+    """They wait in the kernel until the server starts, so it meets them all at once, and the oldest one asks."""
+    server = InspectionServer(application(), bind(ANY_PORT))
+    asking = connected(server, b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    others = [connected(server, b"GET /livez HTTP/1.1\r\n") for _ in range(120)]
+    server.start()
+    try:
+        assert _received(asking) == b"H"
+    finally:
+        server.stop(DEADLINE_S)
+        for connection in (asking, *others):
+            connection.close()
+
+
 @pytest.fixture(params=["in the clear", "tls"])
 def unstarted(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[InspectionServer]:
     """Whoever connects to it is let in with all the others, once it is started."""
