@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pytest
 import fusewire as fw
 from fusewire.testing import ServerProcess
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from tests.faults.busy_machine import busy_processes
 from tests.faults.server import DEADLINE_S, Inspector, serving, until
 
 pytestmark = pytest.mark.faults
@@ -26,8 +25,6 @@ pytestmark = pytest.mark.faults
 _PLANNED_WITHIN_S = 60.0  # after the trouble has ended
 _READ_WITHIN_S = 120.0  # bounds a wait that takes much less on a quiet machine
 _OFTEN = 10  # uses of a program
-_BUSY_PROCESSES = 16
-_SPIN = "while True: pass"
 
 # What the compiler does, by a word in a file. To vanish is to have no compiler in the folder at all.
 _TROUBLES = {
@@ -115,16 +112,6 @@ class Program:
 def connected(server: ServerProcess, token: str) -> Iterator[fw.Session]:
     with fw.connect(server.grpc, token=token, timeout=_READ_WITHIN_S) as session:
         yield session
-
-
-@contextmanager
-def busy_processes() -> Iterator[None]:
-    """Many processes of this one's priority, which is the server's too."""
-    with ExitStack() as running:
-        for _ in range(_BUSY_PROCESSES):
-            process = running.enter_context(subprocess.Popen([sys.executable, "-c", _SPIN]))
-            running.callback(process.kill)
-        yield
 
 
 def _wait_for_plans(session: fw.Session, program: Program, inspector: Inspector) -> None:

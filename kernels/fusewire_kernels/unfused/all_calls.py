@@ -120,7 +120,7 @@ def _products(op: Op) -> Iterator[OneOpCall]:
     for dtype, *_ in _computed_dtypes(op, ()):
         for length in (0, *_SHORT, *_LONG):
             yield _call(op.name, (dtype, dtype), ((length,), (length,)))
-        yield _call(op.name, (dtype, dtype), ((1, 0), (0, 1)))  # zeros, for rows and batches of every number
+        yield _call(op.name, (dtype, dtype), ((1, 0), (0, 2)))  # zeros, for rows and batches of every number
         for batch in _broadcast_shapes(2, MOST_BROADCAST_RANK - 2):
             for rows, inner, columns in product((1, 2, 4), repeat=3):
                 shapes = ((*batch[0], rows, inner), (*batch[1], inner, columns))
