@@ -36,6 +36,8 @@ def options_for(architecture: str) -> tuple[str, ...]:
 # one, and four take 1.7 times as long. A copy of this process has loaded and warmed up NVRTC already.
 _MOST_UNITS = 8
 _LEAST_KERNELS_A_UNIT = 1
+# After so many kernels the files go into the cache. So a program of many kernels gets on, though its worker is ended.
+_MOST_KERNELS_AT_ONCE = 64
 
 
 class CudaCompiler:
@@ -57,7 +59,13 @@ class CudaCompiler:
         MachineFault, if the machine is to blame.
         """
         missing = self._cache.missing(sources)
-        units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
+        entries = list(missing)
+        for first in range(0, len(entries), _MOST_KERNELS_AT_ONCE):
+            self._compile_at_once(entries[first : first + _MOST_KERNELS_AT_ONCE], missing)
+        return Compiled(self._cache.paths(sources), len(missing))
+
+    def _compile_at_once(self, entries: Sequence[Path], missing: Mapping[Path, KernelSource]) -> None:
+        units = deal_out(entries, most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
         try:
             statuses = call_in_copies([partial(self._compile_unit, unit, missing) for unit in units])
         except OSError as error:
@@ -67,7 +75,6 @@ class CudaCompiler:
                 raise MachineFault(f"a process that compiled was ended by signal {-status}")
             if status > 0:
                 self._compile_unit(unit, missing)  # to raise the error here
-        return Compiled(self._cache.paths(sources), len(missing))
 
     def find(self, sources: Sequence[KernelSource]) -> tuple[str, ...] | None:
         return self._cache.find_all(sources)

@@ -33,6 +33,7 @@ from fusewire_kernels.plan.plan import KernelSource
 PACKAGE_FOLDER = Path(__file__).parent.parent / "packs"
 RUNTIME_KEY = "fw_run"  # of what runs the launches of a plan of C kernels; a pack holds it as if it were a kernel
 _INDEX = "index.json"
+_PART_PREFIX = "part-"  # of files that some process is writing
 
 log = logging.getLogger("fusewire.packs")
 
@@ -73,11 +74,14 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
     """Returns the pack for a level of processors or an architecture, or None if there is none.
 
     Packs below several `roots` count as one, and one that cannot be read as none. Without `roots` it looks below
-    `pack_roots()`, and raises what that does.
+    `pack_roots()`. Raises ConfigurationError if others may write a pack that is not the package's own.
     """
     files: dict[str, Path] = {}
     for root in reversed(pack_roots() if roots is None else roots):
         folder = root / name_of(dialect, target)
+        if root != PACKAGE_FOLDER:
+            check_writers(root)
+            check_writers(folder)
         try:
             index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
             files |= {digest: folder / name for digest, name in index.items()}
@@ -104,14 +108,22 @@ def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSo
     An older pack of that name is replaced. A process that reads the older one at the same time finds it or this one.
     """
     folder, identity = root / name_of(dialect, target), _identity(dialect, target)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    _make(folder)
     names = {path: _put(folder, Path(path)) for path in dict.fromkeys(compiled.values())}
     files = {_kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
     _replace(folder / _INDEX, json.dumps(files).encode())
     for path in folder.iterdir():
-        if path.name != _INDEX and path.name not in names.values():
+        if path.name not in {_INDEX, *names.values()} and not path.name.startswith(_PART_PREFIX):
             path.unlink(missing_ok=True)
     return folder
+
+
+def _make(folder: Path) -> None:
+    """Makes a folder and those above it, where only this user may write, whatever the process's umask is."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o755, exist_ok=True)
+            each.chmod(0o755)
 
 
 def name_of(dialect: str, target: str) -> str:
@@ -127,7 +139,7 @@ def _put(folder: Path, compiled: Path) -> str:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f"part-{os.getpid()}-{path.name}")
+    part = path.with_name(f"{_PART_PREFIX}{os.getpid()}-{path.name}")
     part.write_bytes(content)
     part.replace(path)
 

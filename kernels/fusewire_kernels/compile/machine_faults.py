@@ -26,6 +26,10 @@ _LACKS = tuple(
         errno.ENOSPC,
         errno.EROFS,
     )
+) + (
+    "out of memory",  # gcc, clang
+    "memory exhausted",  # the linker
+    "failed to map segment",  # the system's loader
 )
 # A process ends by these signals only if another process, or the system for want of memory, sends them.
 _SENT = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 
 from fusewire_kernels.devices.base import Block, Device
@@ -11,6 +9,8 @@ from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import FailedRow, Submission
 from fusewire_server.sessions.session import Row, Value, ValueState
+
+NO_INPUT = "the device had no memory for an input"
 
 
 class Allocation:
@@ -51,7 +51,7 @@ class Allocation:
                     fresh.append(value)
             for value in row.inputs:
                 if value.block is None:
-                    value.block = self._stand_in(value, spare, submission)
+                    self._replace(value, spare, submission)
         except OutOfMemory:
             self._memory.release((*fresh, *donor_of.values()))
             raise
@@ -60,23 +60,27 @@ class Allocation:
 
     def _go_on_with(self, row: Row, spare: list[Block], submission: Submission) -> None:
         """Checks that a row got its memory when its first iterations ran. Raises OutOfMemory if it did not."""
+        if submission.loaded is not None and row.iterations is not None and row.iterations.failed_ops:
+            raise OutOfMemory("an op of the first iterations failed, and a plan cannot leave it out")
         for value in row.inputs:
-            if value.state is ValueState.STAND_IN:
-                value.block = self._stand_in(value, spare, submission)
-        if any(value.block is None for value in chain(row.inputs, row.outputs)):
+            if value.block is None or value.state is ValueState.STAND_IN:
+                self._replace(value, spare, submission)
+        if any(value.block is None for value in row.outputs):
             raise OutOfMemory("the device had no memory for the first iterations")
 
-    def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
-        """Returns a block of zeros that replaces a failed input. Only results that no client sees depend on it.
+    def _replace(self, value: Value, spare: list[Block], submission: Submission) -> None:
+        """Has a block of zeros stand in for an input that failed. Only results that no client sees depend on it.
 
         All stand-ins of a submission share one block. An input without a block that is no stand-in found no memory for
-        itself, or its producer found none; such an input raises OutOfMemory.
+        itself, or its producer found none. It stays without a block if the row goes op by op, because only the ops
+        that depend on it fail then; if the row has a plan, raises OutOfMemory.
         """
-        if value.state is not ValueState.STAND_IN:
-            raise OutOfMemory("the device had no memory for an input")
-        if not spare:
-            spare.append(self._zeros(_largest_stand_in_bytes(submission)))
-        return spare[0]
+        if value.state is ValueState.STAND_IN:
+            if not spare:
+                spare.append(self._zeros(_largest_stand_in_bytes(submission)))
+            value.block = spare[0]
+        elif submission.loaded is not None:
+            raise OutOfMemory(NO_INPUT)
 
     def _zeros(self, size_bytes: int) -> Block:
         try:

@@ -194,7 +194,7 @@ class Executor:
     def _load(self, load: Load) -> None:
         try:
             loaded = self._device.load(load.plan, load.binaries)
-        except (FusewireError, OSError) as error:
+        except (FusewireError, OSError, MemoryError) as error:
             self._reports.add(Unloadable(load.key, str(error)))
             return
         if isinstance(load.key, OneOpCall):

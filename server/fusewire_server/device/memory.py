@@ -1,13 +1,15 @@
 """Counts and hands out device memory, and takes back temporaries when memory is short.
 
-A run that goes op by op holds temporaries: blocks of values that no client can name. If another order needs their
-memory, the run gives them back and begins its iteration again. So temporaries make no other order fail or wait. All
-functions run on the device thread, unless said otherwise.
+A run that goes op by op holds temporaries: blocks of values that no client can name. If a value needs their memory, or
+an older run does, the run gives them back and begins its iteration again. So temporaries make no value fail, and none
+of an older run. The oldest run gives way to values alone, so it gets on, and every wait for memory ends. All functions
+run on the device thread, unless said otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from fusewire_kernels.devices.base import Block, Device, Staged
@@ -33,7 +35,7 @@ class DeviceMemory:
     def __init__(self, device: Device, unfinished: UnfinishedOrders[Order]) -> None:
         self._device = device
         self._unfinished = unfinished
-        self._temporaries: list[Temporaries] = []
+        self._temporaries: list[Temporaries] = []  # of all runs, the oldest first
         self._live_bytes = 0  # any thread may read this field and the next three, because each is one int
         self._peak_bytes = 0
         self._donations = 0
@@ -51,11 +53,11 @@ class DeviceMemory:
 
         Raises OutOfMemory only if held-up releases and the temporaries of all runs together free too little.
         """
-        return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes)))
+        return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes), self._temporaries))
 
     def put(self, staged: Staged) -> Block:
         """Returns a block that holds the staged bytes. Raises as `allocate` does."""
-        return self._counted(self._find(len(staged.memory), lambda: self._device.put(staged)))
+        return self._counted(self._find(len(staged.memory), lambda: self._device.put(staged), self._temporaries))
 
     def give_back(self, block: Block) -> None:
         self._live_bytes -= block.size_bytes
@@ -79,35 +81,31 @@ class DeviceMemory:
         self._peak_bytes = max(self._peak_bytes, self._live_bytes)
         return block
 
-    def _find(self, size_bytes: int, take: Callable[[], Block]) -> Block:
+    def _find(self, size_bytes: int, take: Callable[[], Block], younger: Sequence[Temporaries]) -> Block:
+        """Takes a block. If there is none, releases what nobody needs, and then has temporaries give way."""
         try:
             return take()
         except OutOfMemory:
             if self._unfinished.is_empty:
                 raise
         self._release_early()
-        for temporaries in self._giving_way(size_bytes):
+        for temporaries in self._giving_way(size_bytes, younger):
             try:
                 return take()
             except OutOfMemory:
                 temporaries.stop()
         return take()
 
-    def _giving_way(self, size_bytes: int) -> list[Temporaries]:
-        """Returns the temporaries to give back one after another, the largest first; none if that were in vain."""
-        held = sorted(filter(_size_of, self._temporaries), key=_size_of, reverse=True)
-        lasting_bytes = self._live_bytes - sum(map(_size_of, held))
+    def _giving_way(self, size_bytes: int, younger: Sequence[Temporaries]) -> list[Temporaries]:
+        """Returns the temporaries to give back one after another, the youngest first; none if that were in vain."""
+        held = [each for each in reversed(younger) if each.size_bytes]
+        lasting_bytes = self._live_bytes - sum([each.size_bytes for each in held])
         return held if lasting_bytes + size_bytes <= self._device.info.memory_bytes else []
 
     # ---- temporaries ----
 
-    @property
-    def is_held(self) -> bool:
-        """Whether a run holds temporaries."""
-        return any(map(_size_of, self._temporaries))
-
     def enter(self, stop: Callable[[], None]) -> Temporaries:
-        """Returns the temporaries of a run, none yet. `stop` is called when other orders need the memory."""
+        """Returns the temporaries of a new run, none yet. `stop` is called when others need the memory."""
         temporaries = Temporaries(self, self._device, stop)
         self._temporaries.append(temporaries)
         return temporaries
@@ -117,13 +115,14 @@ class DeviceMemory:
         temporaries.release()
         self._temporaries.remove(temporaries)
 
-    def allocate_temporary(self, size_bytes: int) -> Block:
-        """Allocates a block as `allocate` does, but no other run gives way for it."""
-        try:
-            return self._counted(self._device.allocate(size_bytes))
-        except OutOfMemory:
-            self._release_early()
-        return self._counted(self._device.allocate(size_bytes))
+    def allocate_temporary(self, size_bytes: int, owner: Temporaries) -> Block:
+        """Allocates a block for a run. Younger runs give way for it. Raises OutOfMemory as `allocate` does."""
+        younger = self._temporaries[self._temporaries.index(owner) + 1 :]
+        return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes), younger))
+
+    def is_held_by_older(self, owner: Temporaries) -> bool:
+        """Returns whether an older run than the owner holds temporaries."""
+        return any(each.size_bytes for each in takewhile(lambda each: each is not owner, self._temporaries))
 
     def _release_early(self) -> None:
         """Releases the values of held-up releases now, except values that a waiting order needs."""
@@ -146,7 +145,7 @@ class Temporaries:
 
     def allocate(self, size_bytes: int) -> Block:
         """Allocates a block. Raises OutOfMemory if it does not fit beside all that is in use."""
-        block = self._memory.allocate_temporary(size_bytes)
+        block = self._memory.allocate_temporary(size_bytes, self)
         self._blocks.add(block)
         self.size_bytes += block.size_bytes
         return block
@@ -175,7 +174,3 @@ class Temporaries:
     def _forget(self, block: Block) -> None:
         self._blocks.remove(block)
         self.size_bytes -= block.size_bytes
-
-
-def _size_of(temporaries: Temporaries) -> int:
-    return temporaries.size_bytes

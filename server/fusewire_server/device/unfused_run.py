@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import OutOfMemory
-from fusewire_server.device.allocation import Allocation
+from fusewire_server.device.allocation import NO_INPUT, Allocation
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.one_ops import OneOps
 from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Load, NoKernel, Report, Run
 from fusewire_server.device.unfused_program import UnfusedProgram
-from fusewire_server.programs.dependent_results import dependent_ops
+from fusewire_server.programs.dependent_results import dependent_ops, first_failed
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import Row, SessionState
 
@@ -24,7 +24,8 @@ log = logging.getLogger("fusewire.device")
 
 # A run that has used this much time, or that waits, is reported, so that later submissions need not wait for its end.
 LASTING_NS = 5_000_000
-MOST_RETREATS = 3  # how often a row that finds no memory gives back its temporaries and waits for other runs
+# How often in turn a row begins an iteration again because values need the memory. Then they leave it none to end.
+MOST_STOPS = 100
 
 
 class UnfusedRun:
@@ -49,7 +50,7 @@ class UnfusedRun:
         self._unfused = unfused
         self._one_ops = one_ops
         self._memory = memory
-        self._temporaries = memory.enter(self._stop)
+        self._temporaries = memory.enter(self._give_way)
         self._report = report
         self._is_reported = False  # whether `Lasts` has been reported
         self._preparing: Iterator[None] | None = None
@@ -58,7 +59,7 @@ class UnfusedRun:
         self._iteration: Iteration | None = None
         self._iterations = 0  # that have been computed
         self._skipped: frozenset[int] | None = None  # ops that do not run; None before the row has begun
-        self._retreats = 0
+        self._stops = 0  # of its current iteration
         self._waits_for_memory = False
 
     @property
@@ -93,7 +94,7 @@ class UnfusedRun:
     def give_up(self) -> None:
         """Fails all rows that have not ended."""
         while self._rows:
-            self._fail_row("cancelled", "the server has ended")
+            self._fail_row(self._rows[0], "cancelled", "the server has ended")
 
     def _tell_that_it_lasts(self) -> None:
         if not self._is_reported:
@@ -102,10 +103,9 @@ class UnfusedRun:
 
     def _go_on(self, until_ns: int) -> Progress:
         """Runs rows until the time is over."""
+        for row in [row for row in self._rows if row.session.state is SessionState.CLOSED]:
+            self._fail_row(row, "cancelled", "the session has ended")
         while self._rows:
-            if self._rows[0].session.state is SessionState.CLOSED:
-                self._fail_row("cancelled", "the session has ended")
-                continue
             progress = self._go_on_with(self._rows[0], until_ns)
             if progress is not None:
                 return progress
@@ -135,9 +135,14 @@ class UnfusedRun:
         try:
             if not self._unfused.is_ready and not self._prepare(until_ns):
                 return Progress.LACKS_KERNELS if self._preparing is None else Progress.GOES_ON
-            if self._waits_for_memory and self._memory.is_held:
+            if self._waits_for_memory and self._memory.is_held_by_older(self._temporaries):
                 return Progress.WAITS
             self._waits_for_memory = False
+            if self._stops > MOST_STOPS:
+                self._fail_row(
+                    row, "out_of_memory", f"other values took the memory of this segment {self._stops} times"
+                )
+                return None
             if not self._compute(row, until_ns):
                 return Progress.GOES_ON
             self._leave_row()
@@ -145,7 +150,7 @@ class UnfusedRun:
             return self._retreat(row, str(error) or "the host has no memory for a value of this op")
         except Exception as error:
             log.exception("a row that went on op by op failed")
-            self._fail_row("server_fault", f"running it op by op failed: {type(error).__name__}")
+            self._fail_row(row, "server_fault", f"running it op by op failed: {type(error).__name__}")
         return None
 
     def _compute(self, row: Row, until_ns: int) -> bool:
@@ -160,52 +165,80 @@ class UnfusedRun:
             if not self._iteration.go_on(until_ns):
                 return False
             self._stop()
+            self._stops = 0
             self._iterations += 1
             if time.perf_counter_ns() >= until_ns and self._iterations < len(span):
                 return False
         return True
 
     def _begin_row(self, row: Row) -> None:
-        self._skipped = frozenset()
+        self._skipped = frozenset() if row.iterations is None else row.iterations.failed_ops
+        self._release_failed(row)
+        lacking = self._ops_without_input(row)
+        if not self._skipped.issuperset(lacking):
+            self._fail_ops(row, "out_of_memory", NO_INPUT, lacking)
         for text, ops in self._unfused.refused.items():
-            self._fail_ops(row, "server_fault", text, ops)
+            if not self._skipped.issuperset(ops):
+                self._fail_ops(row, "server_fault", text, ops)
+
+    def _ops_without_input(self, row: Row) -> list[int]:
+        """Returns the ops that depend on inputs without memory."""
+        positions = [position for position, value in enumerate(row.inputs) if value.block is None]
+        if not positions:
+            return []
+        iterations = row.iterations
+        uses = {} if iterations is None else iterations.first_uses(positions)
+        inputs = [uses[position][1] if position in uses else position for position in positions]
+        return [*first_failed(self._unfused.program, dict.fromkeys(inputs, 0), is_loop=iterations is not None)]
 
     def _retreat(self, row: Row, text: str) -> Progress | None:
-        """Gives back all temporaries, to begin the iteration again when no other run holds any.
+        """Gives back all temporaries, to begin the iteration again when no older run holds any.
 
-        If there is none, or this has been in vain, fails the op that found no memory. Without an iteration it was the
-        host that had no memory, and the row fails.
+        If none does, fails the op that found no memory. Without an iteration it was the host that had no memory, and
+        the row fails.
         """
         if self._iteration is None:
-            self._fail_row("out_of_memory", text)
+            self._fail_row(row, "out_of_memory", text)
             return None
         op_index = self._iteration.op_index
         self._stop()
-        self._retreats += 1
-        if self._memory.is_held and self._retreats <= MOST_RETREATS:
+        if self._memory.is_held_by_older(self._temporaries):
             self._waits_for_memory = True
             return Progress.WAITS
         self._fail_ops(row, "out_of_memory", text, [op_index])
         return None
+
+    def _give_way(self) -> None:
+        """Gives back all temporaries, because others need the memory. The iteration begins again."""
+        self._stop()
+        self._stops += 1
 
     def _fail_ops(self, row: Row, case: str, text: str, ops: Sequence[int]) -> None:
         """Fails the results that depend on some ops. The row goes on without them."""
         dependent = dependent_ops(self._unfused.program, ops)
         self._skipped = (self._skipped or frozenset()).union(dependent)
         self.failed.append(FailedRow(row, case, text, tuple(ops)))
-        if row.iterations is None or self.order.submission.span(row).stop == row.iterations.count:
-            self._memory.release(tuple([value for value in row.outputs if value.op_index in dependent]))
+        if row.iterations is not None:
+            row.iterations.failed_ops = self._skipped
+        self._release_failed(row)
 
-    def _fail_row(self, case: str, text: str) -> None:
-        row = self._rows[0]
-        self._leave_row()
+    def _release_failed(self, row: Row) -> None:
+        skipped = self._skipped or frozenset()
+        if skipped and (row.iterations is None or self.order.submission.span(row).stop == row.iterations.count):
+            self._memory.release(tuple([value for value in row.outputs if value.op_index in skipped]))
+
+    def _fail_row(self, row: Row, case: str, text: str) -> None:
+        if row is self._rows[0]:
+            self._leave_row()
+        else:
+            self._rows.remove(row)
         self.failed.append(FailedRow(row, case, text))
         self._memory.release(tuple(row.outputs))
 
     def _leave_row(self) -> None:
         self._stop()
         self._rows.popleft()
-        self._iterations = self._retreats = 0
+        self._iterations = self._stops = 0
         self._skipped = None
         self._waits_for_memory = False
         self._preparing = None  # if a fault has ended it, the next row begins it again

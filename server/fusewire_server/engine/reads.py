@@ -96,9 +96,12 @@ class Reads:
         self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
         if fetching.is_unwanted:
             session.drop_read(fetching.fetch)
+            return
+        if fetching.value.failure is not None:  # an op has failed, and something else had written the value's memory
+            session.answer_failure(fetching.fetch, fetching.value.failure)
         else:
             session.answer(fetching.fetch, data)
-            self._wake(session)
+        self._wake(session)
 
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
         """Answers a fetch with the value's failure, or with `refusal`, or else with the lack of device memory."""

@@ -242,9 +242,9 @@ class _Worker:
     async def start(self) -> None:
         """Starts the process, so that the first request need not wait half a second for it.
 
-        If that fails, each request tries again.
+        If that fails, for whatever reason, each request tries again, and is told why.
         """
-        with suppress(PlannerRefusal):
+        with suppress(Exception):
             await self._running()
 
     async def ask(self, raw: bytes) -> Planned:
@@ -298,7 +298,7 @@ class _Worker:
                     stdout=asyncio.subprocess.PIPE,
                     start_new_session=True,
                 )
-            except OSError as error:  # such as a lack of descriptors or memory
+            except (OSError, RuntimeError) as error:  # such as a lack of descriptors, memory or threads
                 raise PlannerRefusal(f"the planner process cannot be started: {error}", is_passing=True) from None
         return self._process
 

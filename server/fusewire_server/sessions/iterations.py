@@ -29,7 +29,7 @@ class Iterations:
     stepped input the indices of its values among the row's inputs.
     """
 
-    __slots__ = ("begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
+    __slots__ = ("begun", "count", "failed_ops", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Iterations:
         self.stepped = stepped
         self.scalars = scalars
         self.starts = starts
+        self.failed_ops: frozenset[int] = frozenset()  # that have failed in an earlier span; the device thread owns it
         self.begun = 0  # how many iterations the device has been told to run
 
     @property

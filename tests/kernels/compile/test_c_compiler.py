@@ -115,6 +115,9 @@ def _compiler(toolchain: Toolchain, tmp_path: Path, script: str, *, with_probe: 
         ("echo 'gcc: fatal error: Segmentation fault signal terminated program cc1' >&2; exit 1", ServerFault),
         ("echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; exit 1", MachineFault),
         ("echo 'clang: error: unable to execute command: Killed' >&2; exit 254", MachineFault),
+        ("echo 'cc1: out of memory allocating 524168 bytes' >&2; exit 1", MachineFault),
+        ("echo 'LLVM ERROR: out of memory' >&2; exit 1", MachineFault),
+        ("echo 'ld: final link failed: memory exhausted' >&2; exit 1", MachineFault),
         *((f"echo 'as: cannot write: {os.strerror(number)}' >&2; exit 1", MachineFault) for number in LACKS),
     ],
 )

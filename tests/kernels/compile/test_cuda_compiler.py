@@ -67,6 +67,17 @@ def test_a_kernel_that_does_not_compile_spares_those_of_other_units(
     assert compiler.compile(sources).fresh == 1
 
 
+def test_what_is_compiled_is_kept_though_a_later_kernel_does_not_compile(
+    compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setattr("fusewire_kernels.compile.cuda_compiler._MOST_KERNELS_AT_ONCE", 2)
+    sources = [source for kernel in NOTED.values() for source in generate(kernel, "cuda")][:2]
+    with pytest.raises(ServerFault, match="no_such_type"):
+        compiler.compile([*sources, KernelSource("fw_bad", "no_such_type fw_bad;")])
+    assert compiler.compile(sources).fresh == 0
+
+
 def test_a_compiled_kernel_is_found_again(compiler: CudaCompiler) -> None:
     (source,) = generate(NOTED["pointwise"], "cuda")
     first = compiler.compile([source])

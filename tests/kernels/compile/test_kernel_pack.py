@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from fusewire_kernels.compile import kernel_pack
+from fusewire_kernels.compile.binary_cache import check_writers
 from fusewire_kernels.compile.cache_eviction import tidy
 from fusewire_kernels.compile.kernel_pack import KernelPack, find_pack, pack_roots, write_pack
 from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos.errors import ConfigurationError
 
 ADD, EXP, SUM = (KernelSource(f"fw_{name}", f"text of {name}") for name in ("add", "exp", "sum"))
 TARGET = "x86-64-v3"
@@ -100,6 +103,25 @@ def test_the_folder_of_the_package_and_that_of_the_cache_are_looked_into(
 ) -> None:
     monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(tmp_path))
     assert pack_roots() == (kernel_pack.PACKAGE_FOLDER, tmp_path / "packs")
+
+
+def test_a_pack_is_made_that_others_may_not_write_whatever_the_umask(tmp_path: Path, library: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder = write_pack(tmp_path / "cache" / "packs", "c", TARGET, {ADD: str(library)})
+    finally:
+        os.umask(before)
+    for each in (folder, *folder.parents[:2]):
+        check_writers(each)
+
+
+@pytest.mark.parametrize("writable", ["packs", f"packs/c-{TARGET}"])
+def test_a_pack_that_others_may_write_is_refused(tmp_path: Path, library: Path, writable: str) -> None:
+    packs = tmp_path / "packs"
+    write_pack(packs, "c", TARGET, {ADD: str(library)})
+    (tmp_path / writable).chmod(0o777)
+    with pytest.raises(ConfigurationError, match="chmod go-w"):
+        find_pack("c", TARGET, [packs])
 
 
 def test_tidying_the_cache_leaves_packs(tmp_path: Path, library: Path) -> None:

@@ -56,6 +56,11 @@ class RunsAlone:
         self.reports: list[Report] = []
         self._unfused: dict[ProgramEntry, UnfusedProgram] = {}
 
+    @property
+    def temporary_bytes(self) -> int:
+        """Bytes of the temporaries of all runs."""
+        return sum([each.size_bytes for each in self.memory._temporaries])
+
     # ---- rows ----
 
     def row(

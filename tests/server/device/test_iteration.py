@@ -39,7 +39,7 @@ def begun_again(runs: RunsAlone, run: UnfusedRun) -> None:
                 return
         for temporaries in runs.memory._temporaries:
             temporaries.stop()
-        assert not runs.memory.is_held
+        assert not runs.temporary_bytes
 
 
 HOW: dict[str, Callable[[RunsAlone, UnfusedRun], None]] = {
@@ -160,7 +160,7 @@ def test_a_loop_goes_on_in_the_next_submission_where_it_was() -> None:
     row = in_place(runs, program)
     for span in (range(1), range(1, 3), range(3, 4)):
         assert not runs.run(row, spans={row: span}).failed
-        assert not runs.memory.is_held
+        assert not runs.temporary_bytes
     expected = looped(program, 4, [NUMBERS], (), lambda iteration: (0, iteration))
     assert [runs.array(value).tobytes() for value in row.outputs] == [each.tobytes() for each in expected]
 
@@ -219,4 +219,4 @@ def test_the_steps_of_a_composite_op_give_back_what_later_steps_do_not_read() ->
     row = runs.row(entry_of(writer.program(writer.softmax(x, axes=(0,)))), [np.ones(1000, np.float32)])
     runs.run(row)
     assert runs.memory.count().peak_bytes < 5 * row.outputs[0].size_bytes
-    assert not runs.memory.is_held
+    assert not runs.temporary_bytes

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.device.orders import Lacks, Lasts
-from fusewire_server.device.unfused_run import MOST_RETREATS
+from fusewire_server.device.orders import Lacks, Lasts, NoKernel
+from fusewire_server.device.unfused_run import MOST_STOPS
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import SessionState
 from tests.kernels.programs import Writer, meaning, random_inputs, random_program
@@ -86,7 +86,7 @@ def test_a_run_that_lacks_kernels_holds_no_temporaries() -> None:
     runs.load(call_of("exp", VECTOR))
     run = runs.begin(runs.row(entry_of(chain(["exp", "negative"])), [NUMBERS]))
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
-    assert not runs.memory.is_held
+    assert not runs.temporary_bytes
 
 
 def test_runs_of_one_program_get_ready_side_by_side() -> None:
@@ -187,13 +187,26 @@ def test_a_session_that_has_ended_is_given_up_between_two_ops() -> None:
     runs, one = RunsAlone(), session()
     row = runs.row(entry_of(chain(["exp", "negative"])), [NUMBERS], owner=one)
     run = runs.begin(row)
-    while not runs.memory.is_held:
+    while not runs.temporary_bytes:
         assert run.go_on(AT_ONCE_NS) is Progress.GOES_ON
     one.state = SessionState.CLOSED
     assert run.go_on(NEVER_NS) is Progress.ENDED
     assert [(each.row, each.case) for each in run.failed] == [(row, "cancelled")]
     runs.forget(row)
     assert runs.device.live_bytes == 0
+
+
+def test_a_session_that_has_ended_is_given_up_behind_one_that_lacks_kernels() -> None:
+    runs, one = RunsAlone(KernelDevice()), session("ended")
+    entry = entry_of(chain(["exp"]))
+    rows = [runs.row(entry, [NUMBERS]), runs.row(entry, [NUMBERS], owner=one)]
+    run = runs.begin(*rows)
+    assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
+    one.state = SessionState.CLOSED
+    assert run.goes_on_after(NoKernel(call_of("exp", VECTOR), ""))
+    assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
+    assert [(each.row, each.case) for each in run.failed] == [(rows[1], "cancelled")]
+    assert rows[1].outputs[0].block is None
 
 
 def test_a_run_that_is_given_up_fails_all_its_rows() -> None:
@@ -248,33 +261,99 @@ def test_a_host_without_memory_for_making_a_program_ready_fails_the_rows(monkeyp
     assert not runs.run(runs.row(entry, [NUMBERS])).failed
 
 
-def test_a_run_retreats_a_few_times_while_others_hold_temporaries_and_then_fails_the_op() -> None:
+def test_a_run_waits_for_an_older_one_that_holds_temporaries_as_often_as_it_must() -> None:
     runs = RunsAlone()
+    older = runs.memory.enter(lambda: None)
     row = runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS])
     run = runs.begin(row)
-    other = runs.memory.enter(lambda: None)
-    for _ in range(MOST_RETREATS):
+    for _ in range(20):
         runs.device._memory_bytes = 1 << 30
-        while not runs.memory.is_held:
+        while not runs.temporary_bytes:
             assert run.go_on(AT_ONCE_NS) is Progress.GOES_ON
-        held = other.allocate(SIZE_BYTES)
+        held = older.allocate(SIZE_BYTES)
         runs.device._memory_bytes = runs.device.live_bytes
         assert run.go_on(NEVER_NS) is Progress.WAITS
         assert run.go_on(NEVER_NS) is Progress.WAITS
-        other.give_back(held)
-    other.allocate(SIZE_BYTES)
+        older.give_back(held)
+    runs.device._memory_bytes = 1 << 30
+    end(run)
+    assert run.failed == []
+
+
+def test_a_younger_run_gives_way_to_an_older_one() -> None:
+    runs = RunsAlone()
+    run = runs.begin(runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS]))
+    younger = runs.memory.enter(lambda: younger.release())  # noqa: PLW0108 - it has no name yet
+    younger.allocate(2 * SIZE_BYTES)
+    runs.memory._unfinished.is_empty = False
     runs.device._memory_bytes = runs.device.live_bytes
-    other.release()
-    runs.device._memory_bytes -= SIZE_BYTES
+    end(run)
+    assert (run.failed, younger.size_bytes) == ([], 0)
+
+
+def test_an_op_that_finds_no_memory_beside_younger_runs_alone_fails() -> None:
+    runs = RunsAlone()
+    run = runs.begin(runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS]))
+    younger = runs.memory.enter(lambda: None)
+    younger.allocate(SIZE_BYTES // 2)
+    runs.memory._unfinished.is_empty = False
+    runs.device._memory_bytes = runs.device.live_bytes
     end(run)
     assert [(each.case, each.ops) for each in run.failed] == [("out_of_memory", (0,))]
+    assert younger.size_bytes
+
+
+def test_a_row_fails_whose_memory_values_take_again_and_again() -> None:
+    runs = RunsAlone()
+    run = runs.begin(runs.row(entry_of(chain(["exp"] * 6)), [NUMBERS]))
+    runs.memory._unfinished.is_empty = False
+    stops = 0
+    while not run.failed:
+        runs.device._memory_bytes = 1 << 30
+        while not runs.temporary_bytes and run.go_on(AT_ONCE_NS) is Progress.GOES_ON:
+            pass
+        runs.device._memory_bytes = runs.device.live_bytes
+        stops += bool(runs.temporary_bytes)
+        if runs.temporary_bytes:
+            runs.memory.give_back(runs.memory.allocate(SIZE_BYTES))
+    assert stops == MOST_STOPS + 1
+    assert [each.case for each in run.failed] == ["out_of_memory"]
+
+
+def test_an_input_without_memory_fails_the_ops_that_depend_on_it_alone() -> None:
+    runs = RunsAlone()
+    writer = Writer()
+    x, y = writer.input(4), writer.input(4)
+    entry = entry_of(writer.program(writer.negative(writer.exp(x)), writer.negative(y)))
+    row = runs.row(entry, [NUMBERS, NUMBERS])
+    runs.memory.release((row.inputs[0],))
+    run = runs.run(row)
+    assert [(each.case, sorted(each.ops)) for each in run.failed] == [("out_of_memory", [0, 1])]
+    assert row.outputs[0].block is None
+    assert runs.array(row.outputs[1]).tolist() == [-1, -2, -3, -4]
+
+
+def test_an_op_that_failed_in_the_first_iterations_of_a_loop_runs_in_no_later_ones() -> None:
+    runs = RunsAlone()
+    row = runs.loop(entry_of(chain(["exp", "negative"])), 4, [NUMBERS])
+    assert row.iterations is not None
+    runs.device._memory_bytes = runs.device.live_bytes + SIZE_BYTES
+    first = runs.run(row, spans={row: range(2)})
+    assert [each.ops for each in first.failed] == [(0,)]
+    runs.device._memory_bytes = 1 << 30
+    last = runs.run(row, spans={row: range(2, 4)})
+    assert last.failed == []
+    assert row.outputs[0].block is None
+    runs.forget(row)
+    assert runs.memory.count().live_bytes == 0
 
 
 def test_a_run_that_waits_for_memory_is_given_up_once_its_session_has_ended() -> None:
     runs, one = RunsAlone(), session()
     row = runs.row(entry_of(chain(["exp", "negative"])), [NUMBERS], owner=one)
-    run, other = runs.begin(row), runs.memory.enter(lambda: None)
-    other.allocate(SIZE_BYTES)
+    older = runs.memory.enter(lambda: None)
+    run = runs.begin(row)
+    older.allocate(SIZE_BYTES)
     runs.device._memory_bytes = runs.device.live_bytes
     assert run.go_on(NEVER_NS) is Progress.WAITS
     one.state = SessionState.CLOSED
@@ -309,7 +388,7 @@ def test_a_random_program_that_is_stopped_begins_again_and_gives_the_same(seed: 
     is_over = any(run.go_on(AT_ONCE_NS) is Progress.ENDED for _ in range(slices))
     for temporaries in runs.memory._temporaries:
         temporaries.stop()
-    assert not runs.memory.is_held
+    assert not runs.temporary_bytes
     if not is_over:
         end(run)
     assert is_same(

@@ -6,13 +6,15 @@ import pytest
 
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_protos import frames
-from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Fetch, Free, Upload
+from fusewire_protos.errors import CaseError, OutOfMemory
+from fusewire_protos.frames import Fetch, Free, Loop, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import build
+from fusewire_server.config import config
 from fusewire_server.device import orders, sliced_read
 from fusewire_server.device.large_read import LargeRead
+from fusewire_server.device.memory import DeviceMemory, Temporaries
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
 
@@ -34,6 +36,43 @@ def test_out_of_memory_fails_the_one_row_and_what_depends_on_it() -> None:
                 assert await client.failure(1) == "out_of_memory"
                 assert await client.failure(2) == "out_of_memory"
                 assert await client.value(3) == [0.0, 1.0, 2.0, 3.0]
+
+    run(test())
+
+
+def test_a_loop_whose_op_found_no_memory_once_brings_no_value_and_keeps_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last iterations are ordered before the device says that an op of the first ones has failed."""
+    real, refused = DeviceMemory.allocate_temporary, list[None]()
+
+    def refuse_first(self: DeviceMemory, size_bytes: int, owner: Temporaries) -> Block:
+        if not refused:
+            refused.append(None)
+            raise OutOfMemory("no memory now")
+        return real(self, size_bytes, owner)
+
+    monkeypatch.setattr(DeviceMemory, "allocate_temporary", refuse_first)
+    body = build([VECTOR], [], [op("abs", 0), op("negative", 1)], (1,), [(0, 2)])
+
+    async def test() -> None:
+        async with world(settings=config.Device(submission_s=1e-9)) as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(
+                Loop(Segment(7, 100, (10,), (), (), ()), 2, 2, (1,)),
+                Fetch(1, 103),
+                segment(NEGATE, 200, 103),
+                Fetch(2, 200),
+                programs=frames.encode_programs([new(7, body)]),
+            )
+            here.engine.unhold()
+            assert await client.failure(1) == "out_of_memory"
+            assert await client.failure(2) == "out_of_memory"
+            await client.idle()
+            uploads_bytes = 2 * SIZE_BYTES
+            client.send(Free((103, 200)))
+            await until(lambda: here.engine.memory.live_bytes == uploads_bytes)
 
     run(test())
 

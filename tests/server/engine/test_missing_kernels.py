@@ -258,6 +258,29 @@ def test_an_op_that_can_never_be_compiled_fails_only_what_depends_on_it_and_by_i
     run(test())
 
 
+def test_a_row_that_reads_what_can_never_be_computed_gives_its_other_results() -> None:
+    async def test() -> None:
+        planner = WithheldPlanner()
+        both = build([VECTOR, VECTOR], [], [op("negative", 0), op("negative", 1)], (0, 1))
+        async with world(ExpDevice(), planner) as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(
+                segment(EXP, 100, 10),
+                segment(9, 200, 10, 100),
+                Fetch(1, 200),
+                Fetch(2, 201),
+                programs=frames.encode_programs([new(EXP, chain(["exp"])), new(9, both)]),
+            )
+            here.engine.unhold()
+            await planner.asked_urgently(1)
+            planner.refuse_newest_kernel("it cannot be")
+            assert await client.value(1) == [0.0, -1.0, -2.0, -3.0]
+            assert await client.failure(2) == "server_fault"
+
+    run(test())
+
+
 def test_an_op_that_can_never_be_compiled_is_not_asked_for_again() -> None:
     async def test() -> None:
         planner = WithheldPlanner()

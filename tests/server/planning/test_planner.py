@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -69,13 +70,19 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 async def planner(
     tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1, usual_workers: int = 1
 ) -> AsyncIterator[Planner]:
-    command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers, usual_workers))
+    one = Planner(_settings(tmp_path, deadline_s, urgent_workers=urgent_workers, usual_workers=usual_workers))
     one.start()
     try:
         yield one
     finally:
         await one.stop()
+
+
+def _settings(
+    tmp_path: Path, deadline_s: float = DEADLINE_S, *, urgent_workers: int = 1, usual_workers: int = 1
+) -> PlannerSettings:
+    command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
+    return PlannerSettings("c", "x86", deadline_s, 1 << 30, command, urgent_workers, usual_workers)
 
 
 def record(tmp_path: Path) -> Path:
@@ -285,6 +292,26 @@ def test_a_worker_beyond_its_bounds_is_replaced_and_the_request_refused_for_a_wh
             assert refused.is_passing
             one._usual._bounds = usual
             assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+def test_a_planner_that_found_no_thread_for_its_workers_serves_later_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to Python 3.11, asyncio starts a thread for each process."""
+
+    async def test() -> None:
+        with monkeypatch.context() as crowded:
+            no_thread = AsyncMock(side_effect=RuntimeError("can't start new thread"))
+            crowded.setattr(asyncio, "create_subprocess_exec", no_thread)
+            one = Planner(_settings(tmp_path))
+            one.start()
+            refused = await refusal(one, b"first")
+        assert "can't start new thread" in str(refused)
+        assert refused.is_passing
+        assert (await answer(one, b"second")).plan == PLAN
+        await one.stop()
 
     run(test())
 
