@@ -102,13 +102,13 @@ class Clock:
 
 
 class InstantPlanner(Planner):
-    """Plans in this process, without compiling; answers when told, or at once."""
+    """Plans in this process, without compiling. Answers at once; if it withholds answers, the test gives them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, withholds: bool = False) -> None:
         super().__init__(PlannerSettings("c", "", DEADLINE_S, 0))
         self.requests: list[tuple[bytes, bool]] = []
         self.made: list[PlanRequest] = []
-        self.withheld: list[asyncio.Future[Planned]] | None = None
+        self.withholds = withholds
 
     def request(
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
@@ -116,10 +116,8 @@ class InstantPlanner(Planner):
         self.requests.append((raw, is_urgent))
         request = super().request(raw, owner, is_urgent=is_urgent, is_wanted=is_wanted)
         self.made.append(request)
-        if self.withheld is None:
+        if not self.withholds:
             request.answer.set_result(planned(raw))
-        else:
-            self.withheld.append(request.answer)
         return request
 
 

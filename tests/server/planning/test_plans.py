@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,12 +50,11 @@ class World:
     loop: PausedLoop
     has_planner: bool = True
     device: WatchedDevice = field(default_factory=WatchedDevice)
-    planner: InstantPlanner = field(default_factory=InstantPlanner)
+    planner: InstantPlanner = field(default_factory=partial(InstantPlanner, withholds=True))
     loaded: list[object] = field(default_factory=list)
     no_kernels: list[NoKernel] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.planner.withheld = []
         planner = self.planner if self.has_planner else None
         self.plans = Plans(planner, self.device, self.act, Counters(), 1 << 20)
 
@@ -80,8 +80,7 @@ class World:
         return [raw for raw, _ in self.planner.requests]
 
     async def answer(self, index: int, refusal: str | None = None, *, is_passing: bool = False) -> None:
-        assert self.planner.withheld is not None
-        answer = self.planner.withheld[index]
+        answer = self.planner.made[index].answer
         if refusal is None:
             answer.set_result(planned(self.asked[index]))
         else:
