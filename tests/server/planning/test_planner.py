@@ -62,7 +62,7 @@ while len(head := requests.read(4)) == 4:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine too, asyncio has been told of the end of each worker when its event loop ends."""
-    monkeypatch.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", DEADLINE_S)
+    monkeypatch.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", DEADLINE_S)
 
 
 @asynccontextmanager
@@ -378,7 +378,7 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
     async def test() -> None:
         async with planner(tmp_path) as one:
             with monkeypatch.context() as patched:
-                patched.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", 0.01)
+                patched.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", 0.01)
                 patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
                 await refusal(one, b"die")
             assert (await answer(one, b"next")).plan == PLAN

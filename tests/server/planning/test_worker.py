@@ -58,7 +58,7 @@ def faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "faults"
     monkeypatch.setenv(VERIFY_VARIABLE, str(folder))
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", DEADLINE_S)  # as in test_planner
+    monkeypatch.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", DEADLINE_S)  # as in test_planner
     return folder
 
 
