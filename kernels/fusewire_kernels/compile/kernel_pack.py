@@ -22,8 +22,8 @@ from fusewire_kernels.compile.binary_cache import (
     check_writers,
     content_name,
     default_cache_folder,
-    digest_of,
     is_whole,
+    kernel_digest,
 )
 from fusewire_kernels.compile.c_compiler import flags_for
 from fusewire_kernels.compile.cuda_compiler import options_for
@@ -47,7 +47,7 @@ class KernelPack:
 
     def find(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
         """Returns the file that holds each kernel, or None if the pack lacks some kernel."""
-        files = [self._files.get(_kernel_digest(source.text, self._identity)) for source in sources]
+        files = [self._files.get(kernel_digest(source.text, self._identity)) for source in sources]
         found = tuple([str(file) for file in files if file is not None and self._is_whole(file)])
         return found if len(found) == len(files) else None
 
@@ -106,7 +106,7 @@ def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSo
     folder, identity = root / name_of(dialect, target), _identity(dialect, target)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     names = {path: _put(folder, Path(path)) for path in dict.fromkeys(compiled.values())}
-    files = {_kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
+    files = {kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
     _replace(folder / _INDEX, json.dumps(files).encode())
     for path in folder.iterdir():
         if path.name != _INDEX and path.name not in names.values():
@@ -135,7 +135,3 @@ def _replace(path: Path, content: bytes) -> None:
 def _identity(dialect: str, target: str) -> str:
     options = options_for(target) if dialect == "cuda" else flags_for(target)
     return "\n".join((*options, prelude(dialect)))
-
-
-def _kernel_digest(text: str, identity: str) -> str:
-    return digest_of(f"{text}\0{identity}".encode())
