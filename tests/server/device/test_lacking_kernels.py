@@ -9,14 +9,11 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.ops import catalogue
 from fusewire_server.device.orders import FailedRow, Lacks, Load, Loaded, NoKernel, Ran, Release, Unloadable
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.device.runs_alone import KernelDevice
 from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World
-from tests.server.parts import VECTOR, chain, entry_of, session
-
-NEGATIVE, EXP = (OneOpCall(catalogue.BY_NAME[name], (VECTOR,), ()) for name in ("negative", "exp"))
+from tests.server.parts import EXP, NEGATIVE, chain, entry_of, session
 
 
 @pytest.fixture

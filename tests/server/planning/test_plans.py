@@ -14,7 +14,6 @@ import pytest
 
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import MOST_TEXT, OutOfMemory
-from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.programs.codec import encode
 from fusewire_server.device.orders import Lacks, Load, Loaded, NoKernel, Unloadable
 from fusewire_server.planning.planner import PlannerRefusal
@@ -22,11 +21,10 @@ from fusewire_server.planning.plans import MOST_PAUSE_S, MOST_PROGRAMS_WAITING, 
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.sessions.session import Session, SessionState
-from tests.server.parts import VECTOR, chain, entry_of, session
+from tests.server.parts import EXP, VECTOR, call_of, chain, entry_of, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned
 
-EXP = OneOpCall(BY_NAME["exp"], (VECTOR,), ())
-TANH = OneOpCall(BY_NAME["tanh"], (VECTOR,), ())
+TANH = call_of("tanh", VECTOR)
 
 
 class PausedLoop(asyncio.SelectorEventLoop):
