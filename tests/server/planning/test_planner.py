@@ -26,6 +26,7 @@ from fusewire_protos.programs.codec import encode
 from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
+from tests.shell_programs import shell_program
 
 DEADLINE_S = 20.0
 OWNER, OTHER = session("a"), session("b")
@@ -298,9 +299,7 @@ def test_a_worker_that_cannot_be_started_refuses_every_request_only_as_long(tmp_
             with pytest.raises(PlannerRefusal, match=r"cannot be started: .*No such file") as refused:
                 await answer(one, raw)
             assert refused.value.is_passing
-        script = f"#!/bin/sh\nexec {sys.executable} -c '{WORKER}' {record(tmp_path)} \"$@\"\n"
-        program.write_text(script, encoding="utf-8")
-        program.chmod(0o700)
+        shell_program(program, f"exec {sys.executable} -c '{WORKER}' {record(tmp_path)} \"$@\"")
         assert (await answer(one, b"third")).plan == PLAN
         await one.stop()
 
