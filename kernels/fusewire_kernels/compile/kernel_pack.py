@@ -77,7 +77,7 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
     """
     files: dict[str, Path] = {}
     for root in reversed(pack_roots() if roots is None else roots):
-        folder = root / name_of(dialect, target)
+        folder = _folder(root, dialect, target)
         try:
             index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
             files |= {digest: folder / name for digest, name in index.items()}
@@ -103,7 +103,7 @@ def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSo
 
     An older pack of that name is replaced. A process that reads the older one at the same time finds it or this one.
     """
-    folder, identity = root / name_of(dialect, target), _identity(dialect, target)
+    folder, identity = _folder(root, dialect, target), _identity(dialect, target)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     names = {path: _put(folder, Path(path)) for path in dict.fromkeys(compiled.values())}
     files = {kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
@@ -114,9 +114,9 @@ def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSo
     return folder
 
 
-def name_of(dialect: str, target: str) -> str:
-    """Returns the name of a pack's folder."""
-    return f"{dialect}-{target}"
+def _folder(root: Path, dialect: str, target: str) -> Path:
+    """Returns a pack's folder."""
+    return root / f"{dialect}-{target}"
 
 
 def _put(folder: Path, compiled: Path) -> str:
