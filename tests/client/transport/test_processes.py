@@ -45,43 +45,38 @@ def test_no_thread_of_ours_is_left_when_the_interpreter_is_torn_down(server: Ser
     assert (ended.stdout, ended.stderr, ended.returncode) == ("3.0\n[]\n", "", 0)
 
 
-def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) -> None:
-    program = (
-        "import fusewire as fw, numpy as np, os, sys\n"
-        f"session = fw.connect({server.target!r})\n"
-        "x = session.array(np.ones(3))\n"
-        "x.numpy(timeout=600)\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    try:\n"
-        "        x + 1\n"
-        "    except fw.SessionClosed:\n"
-        "        del x\n"
-        "        os._exit(7)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "print(float((x + 1).sum().numpy(timeout=600)))\n"
+def forking(target: str, *child: str) -> str:
+    """A program that forks once it is connected. The child runs the lines `child`, and then the parent computes."""
+    return "\n".join(
+        [
+            "import fusewire as fw, numpy as np, os",
+            f"session = fw.connect({target!r})",
+            "x = session.array(np.ones(3))",
+            "x.numpy(timeout=600)",
+            "child = os.fork()",
+            "if child == 0:",
+            *[f"    {line}" for line in child],
+            "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))",
+            "print(float((x + 1).sum().numpy(timeout=600)))",
+        ]
     )
-    ended = run(program)
+
+
+def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) -> None:
+    child = ("try:", "    x + 1", "except fw.SessionClosed:", "    del x", "    os._exit(7)")
+    ended = run(forking(server.target, *child))
     assert (ended.stdout, ended.returncode) == ("7\n6.0\n", 0)
     assert "Traceback" not in ended.stderr
 
 
 def test_a_child_forked_after_connecting_is_told_to_be_spawned_and_the_parent_goes_on(server: Server) -> None:
-    program = (
-        "import fusewire as fw, numpy as np, os, sys\n"
-        f"session = fw.connect({server.target!r})\n"
-        "x = session.array(np.ones(3))\n"
-        "x.numpy(timeout=600)\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    try:\n"
-        f"        fw.connect({server.target!r}, timeout=600)\n"
-        "    except fw.SessionClosed as error:\n"
-        "        os._exit(7 if 'spawn' in str(error) else 8)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "print(float((x + 1).sum().numpy(timeout=600)))\n"
+    child = (
+        "try:",
+        f"    fw.connect({server.target!r}, timeout=600)",
+        "except fw.SessionClosed as error:",
+        "    os._exit(7 if 'spawn' in str(error) else 8)",
     )
-    ended = run(program, *QUIET_FORKS)
+    ended = run(forking(server.target, *child), *QUIET_FORKS)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("7\n6.0\n", "", 0)
 
 
