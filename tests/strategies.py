@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fusewire_kernels.ops.conversions import cast
+from fusewire_kernels.ops.conversions import cast, scalar
 from fusewire_protos.errors import RequestError
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
@@ -44,6 +44,12 @@ class Work(NamedTuple):
     inputs: tuple[Array, ...]
     scalars: tuple[Scalar, ...]
     starts: tuple[int, ...]
+
+    def operands(self) -> list[Array]:
+        """The operands of the program's first op."""
+        numbers = [scalar(np, value, dtype) for value, dtype in zip(self.scalars, self.program.scalars, strict=True)]
+        values = [*self.inputs, *numbers]
+        return [values[number] for number in self.program.ops[0].operands]
 
 
 # ---- specs and values ----

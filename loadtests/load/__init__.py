@@ -1,1 +1,1 @@
-"""Puts load on a server, in windows of time."""
+"""Puts load on a server."""

@@ -201,19 +201,11 @@ class _Buffers:
 
     def add(self, array: Array) -> int:
         """The address of a copy."""
-        block = self.filled(array)
-        return block.address + self._shift_bytes
-
-    def filled(self, array: Array) -> Block:
-        """A block with a copy of an array, behind as many other bytes as the run asks for."""
-        return self._filled(np.ascontiguousarray(array).tobytes())
+        return self._add(np.ascontiguousarray(array).tobytes())
 
     def add_rubbish(self, spec: Spec) -> int:
         """The address of room for an array, in which something else stands."""
-        return self._filled(bytes([_RUBBISH]) * spec.size_bytes).address + self._shift_bytes
-
-    def block_at(self, address: int) -> Block:
-        return self._blocks[address]
+        return self._add(bytes([_RUBBISH]) * spec.size_bytes)
 
     def read(self, address: int, spec: Spec) -> Array:
         readback = self._device.read(self._blocks[address], self._shift_bytes + spec.size_bytes)
@@ -221,11 +213,13 @@ class _Buffers:
         raw = bytes(readback.data())[self._shift_bytes :]
         return np.frombuffer(raw, dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
 
-    def _filled(self, content: bytes) -> Block:
+    def _add(self, content: bytes) -> int:
+        """Fills a block with the content, behind as many other bytes as the run asks for."""
         block = self._device.allocate(max(self._shift_bytes + len(content), 1))
         self._device.write(block, memoryview(bytes(self._shift_bytes) + content))
-        self._blocks[block.address + self._shift_bytes] = block
-        return block
+        address = block.address + self._shift_bytes
+        self._blocks[address] = block
+        return address
 
 
 def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.errors import CaseError
 from fusewire_protos.ops import catalogue, dtypes
@@ -67,9 +66,7 @@ def _assert_like_twins(runner: Runner, works: Sequence[Work]) -> None:
 def _assert_like_twin(runner: Runner, work: Work) -> None:
     program = work.program
     (single,) = program.ops
-    values = [*work.inputs]
-    values += [scalar(np, value, dtype) for value, dtype in zip(work.scalars, program.scalars, strict=True)]
-    operands = [values[number] for number in single.operands]
+    operands = work.operands()
     expected = np.asarray(twin(single.op)(np, operands, single.attributes, work.starts))
     dtype = program.result_spec(0).dtype
     limit = allowance(single.op, operands, single.attributes, dtype)

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import PROJECT
+from tests.shell_programs import shell_program
 
 SCRIPT = PROJECT / "tests" / "deploy" / "install_tools.sh"
 TOOLS = ("docker-compose", "promtool", "prometheus", "bwrap", "tini", "openssl", "systemd-analyze", "gcc", "curl")
 
 
 def program(folder: Path, name: str, text: str = "") -> None:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(0o755)
+    shell_program(folder / name, text)
 
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:

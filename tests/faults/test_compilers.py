@@ -19,6 +19,7 @@ from fusewire.testing import ServerProcess
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from tests.faults.busy_machine import busy_processes
 from tests.faults.server import DEADLINE_S, Inspector, serving, until
+from tests.shell_programs import shell_program
 
 pytestmark = pytest.mark.faults
 
@@ -36,7 +37,7 @@ _TROUBLES = {
 }
 _VANISHES = "vanishes"
 _WORKS = "works"
-_COMPILER = """#!/bin/sh
+_COMPILER = """\
 PATH={path}
 export PATH
 case "$(cat {trouble})" in
@@ -56,11 +57,9 @@ class Compiler:
         self._trouble, folder, cache = parent / "trouble", parent / "bin", parent / "cache"
         folder.mkdir()
         cache.mkdir(mode=0o700)
-        self._path = folder / "cc"
         cases = "\n".join([f"'{name}') {act};;" for name, act in _TROUBLES.items()])
         text = _COMPILER.format(path=os.environ["PATH"], trouble=self._trouble, cases=cases, compiler=compiler)
-        self._path.write_text(text, encoding="utf-8")
-        self._path.chmod(0o700)
+        self._path = shell_program(folder / "cc", text)
         self.environment = {CACHE_VARIABLE: str(cache), "CC": "", "PATH": str(folder)}
         self.be(_WORKS)
 

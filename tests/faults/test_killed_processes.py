@@ -14,6 +14,7 @@ from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE, WORKER_PREFIX
 from tests.faults import attackers
 from tests.faults.bystander import join, running, watching
 from tests.faults.server import DEADLINE_S, Inspector, serving, until
+from tests.shell_programs import shell_program
 
 pytestmark = pytest.mark.faults
 
@@ -21,7 +22,7 @@ _GONE_WITHIN_S = 5.0
 
 
 # Stands for a compiler that takes long: it begins to compile only when a file does not exist.
-_COMPILER = """#!/bin/sh
+_COMPILER = """\
 while [ -e {long} ]; do sleep 0.1; done
 exec {compiler} "$@"
 """
@@ -35,11 +36,8 @@ class Folders:
         self.cache, self.temporary, self.takes_long = parent / "cache", parent / "temporary", parent / "long"
         self.cache.mkdir()
         self.temporary.mkdir()
-        compiler = parent / _COMPILER_NAME
-        compiler.write_text(
-            _COMPILER.format(long=self.takes_long, compiler=shutil.which(_COMPILER_NAME)), encoding="utf-8"
-        )
-        compiler.chmod(0o700)
+        script = _COMPILER.format(long=self.takes_long, compiler=shutil.which(_COMPILER_NAME))
+        compiler = shell_program(parent / _COMPILER_NAME, script)
         self.environment = {CACHE_VARIABLE: str(self.cache), "TMPDIR": str(self.temporary), "CC": str(compiler)}
 
     def of_workers(self) -> set[Path]:

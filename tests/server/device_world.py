@@ -7,6 +7,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.slots import SlotLayout
@@ -137,6 +139,12 @@ class _GatedIteration(Iteration):
             super().go_on(_AT_ONCE_NS)
             self._begun.set()
         return self._gate.is_set() and super().go_on(until_ns)
+
+
+def end_slices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes each op at tier 0, and each piece of a large value, take a turn of its own."""
+    for module in ("scheduling.time_shares", "device.device_thread"):
+        monkeypatch.setattr(f"fusewire_server.{module}.SLICE_NS", 0)
 
 
 def no_kernels(_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import NewProgram, Segment, Upload
 from fusewire_protos.ops import catalogue, dtypes
@@ -23,6 +24,13 @@ UNREAD_BYTES = 1 << 20
 
 def op(name: str, *operands: int) -> ProgramOp:
     return ProgramOp(catalogue.BY_NAME[name], operands, ())
+
+
+def call_of(name: str, *operands: Spec) -> OneOpCall:
+    return OneOpCall(catalogue.BY_NAME[name], operands, ())
+
+
+EXP, NEGATIVE = call_of("exp", VECTOR), call_of("negative", VECTOR)
 
 
 def chain(names: Sequence[str] = ("negative",), live: Sequence[int] | None = None) -> Program:

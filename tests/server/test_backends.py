@@ -12,19 +12,20 @@ from fusewire_kernels.compile import kernel_pack
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.compile.kernel_pack import write_pack
-from fusewire_kernels.devices.base import DeviceInfo
+from fusewire_kernels.devices.base import Device, DeviceInfo
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
 from fusewire_server.backends import choose_device, kernel_finder, planner_settings, urgent_workers, usual_workers
-from fusewire_server.config.config import Device, Planner
+from fusewire_server.config.config import Device as DeviceConfig
+from fusewire_server.config.config import Planner
 from fusewire_server.config.settings import MIB
 
 
-def settings(backend: str) -> Device:
-    return Device(backend=backend, arena_bytes=MIB)
+def settings(backend: str) -> DeviceConfig:
+    return DeviceConfig(backend=backend, arena_bytes=MIB)
 
 
 def test_without_a_cuda_device_the_cpu_is_chosen_and_its_detail_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +41,7 @@ def test_without_a_cuda_device_the_cpu_is_chosen_and_its_detail_says_why(monkeyp
 def test_with_a_cuda_device_it_is_chosen_and_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
     device, reasons = NullDevice(), []
 
-    def choose(_: Device, why: str) -> NullDevice:
+    def choose(_: DeviceConfig, why: str) -> NullDevice:
         reasons.append(why)
         return device
 
@@ -82,6 +83,15 @@ def packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "packs"
 
 
+@pytest.fixture
+def compiling() -> Device:
+    """A device with a compiler; skips the test if there is none."""
+    device = choose_device(settings("cpu"))
+    if not device.info.has_compiler:
+        pytest.skip("needs a compiler")
+    return device
+
+
 def compiled_in(packs: Path, source: KernelSource) -> Path:
     """Makes a pack for an architecture; returns its one file."""
     library = packs.parent / "compiled.cubin"
@@ -108,12 +118,10 @@ def test_kernels_are_found_in_the_pack_for_the_device(packs: Path) -> None:
     assert find([source._replace(text="another text")]) is None
 
 
-def test_kernels_are_found_in_the_cache_too(packs: Path) -> None:
-    device = choose_device(settings("cpu"))
-    if not device.info.has_compiler:
-        pytest.skip("needs a compiler")
+@pytest.mark.usefixtures("packs")
+def test_kernels_are_found_in_the_cache_too(compiling: Device) -> None:
     source = KernelSource("fw_test", "int fw_test(void) { return 1; }")
-    find = kernel_finder(device)
+    find = kernel_finder(compiling)
     assert find is not None
     assert find([source]) is None
     compiled = compiler_of("c", "").compile([source])
@@ -131,23 +139,19 @@ def test_a_pack_where_others_may_write_is_not_used(tmp_path: Path) -> None:
         choose_device(settings("cpu"))
 
 
-def test_the_planner_is_told_its_bounds() -> None:
-    device = choose_device(settings("cpu"))
-    if not device.info.has_compiler:
-        pytest.skip("needs a compiler")
-    told = planner_settings(device, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
+def test_the_planner_is_told_its_bounds(compiling: Device) -> None:
+    told = planner_settings(compiling, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
     assert told is not None
-    assert (told.dialect, told.deadline_s, told.memory_bytes) == (device.info.dialect, 3.0, 5 * MIB)
+    assert (told.dialect, told.deadline_s, told.memory_bytes) == (compiling.info.dialect, 3.0, 5 * MIB)
 
 
-def test_a_planner_keeps_no_kernels_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = choose_device(settings("cpu"))
-    if not device.info.has_compiler:
-        pytest.skip("needs a compiler")
+def test_a_planner_keeps_no_kernels_where_others_may_write(
+    compiling: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o777)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     with pytest.raises(ConfigurationError, match=rf"every user may write {tmp_path}.*{CACHE_VARIABLE}"):
-        planner_settings(device, Planner())
+        planner_settings(compiling, Planner())
 
 
 @pytest.mark.parametrize(("processors", "workers"), [(1, 1), (2, 1), (8, 2), (16, 4), (128, 4)])

@@ -15,10 +15,8 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
-from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
-from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.programs.codec import decode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
@@ -31,7 +29,7 @@ from fusewire_server.scheduling.turns import Owner
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
 from tests.patience import HANGS_S
-from tests.server.parts import VECTOR, addition, chain, new, pair, segment, upload
+from tests.server.parts import EXP, addition, chain, new, pair, segment, upload
 
 DEADLINE_S = HANGS_S
 UNHURRIED_NS = 10**12  # whatever else the machine does: a client's frame is applied when it has been sent
@@ -102,13 +100,13 @@ class Clock:
 
 
 class InstantPlanner(Planner):
-    """Plans in this process, without compiling; answers when told, or at once."""
+    """Plans in this process, without compiling. Answers at once; if it withholds answers, the test gives them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, withholds: bool = False) -> None:
         super().__init__(PlannerSettings("c", "", DEADLINE_S, 0))
         self.requests: list[tuple[bytes, bool]] = []
         self.made: list[PlanRequest] = []
-        self.withheld: list[asyncio.Future[Planned]] | None = None
+        self.withholds = withholds
 
     def request(
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
@@ -116,10 +114,8 @@ class InstantPlanner(Planner):
         self.requests.append((raw, is_urgent))
         request = super().request(raw, owner, is_urgent=is_urgent, is_wanted=is_wanted)
         self.made.append(request)
-        if self.withheld is None:
+        if not self.withholds:
             request.answer.set_result(planned(raw))
-        else:
-            self.withheld.append(request.answer)
         return request
 
 
@@ -232,8 +228,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 
 async def lack_exp(here: World, *clients: Client) -> None:
     """The device reports that rows of these clients wait for the kernel of an exponential."""
-    call = OneOpCall(BY_NAME["exp"], (VECTOR,), ())
-    here.engine._take_report(Lacks(frozenset([call]), frozenset([client.session for client in clients])))
+    here.engine._take_report(Lacks(frozenset([EXP]), frozenset([client.session for client in clients])))
     await until(lambda: here.engine.kernel_waits)
 
 

@@ -118,8 +118,7 @@ class BinaryCache:
 
     def entry(self, text: str) -> Path:
         """Returns the path of a kernel's entry. The entry need not exist yet."""
-        digest = digest_of(f"{text}\0{self.identity}".encode())
-        return self.folder / f"{ENTRY_PREFIX}{digest}{self.suffix}"
+        return self.folder / f"{ENTRY_PREFIX}{kernel_digest(text, self.identity)}{self.suffix}"
 
     def part(self, suffix: str, content: bytes = b"") -> Path:
         """Creates a file in the cache's folder, for a compiler to read or write."""
@@ -179,7 +178,7 @@ def is_whole(file: Path) -> bool:
 
 def content_name(content: bytes, suffix: str) -> str:
     """Returns the name of a compiled file, which tells its content."""
-    return f"{UNIT_PREFIX}{digest_of(content)}{suffix}"
+    return f"{UNIT_PREFIX}{_digest(content)}{suffix}"
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
@@ -212,6 +211,10 @@ def check_writers(folder: Path) -> None:
         raise ConfigurationError(f"another user owns {folder}, where compiled kernels are kept: {remedy}")
 
 
-def digest_of(data: bytes) -> str:
-    """Returns the digest by which compiled files and kernels are named."""
+def kernel_digest(text: str, identity: str) -> str:
+    """Returns the digest by which a kernel is found: of its text, and of all else that its machine code depends on."""
+    return _digest(f"{text}\0{identity}".encode())
+
+
+def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()

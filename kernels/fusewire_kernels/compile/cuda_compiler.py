@@ -23,13 +23,7 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 
 _OUT_OF_MEMORY = 1  # a status of NVRTC
 
-OPTIONS = ("--fmad=false", "--disable-warnings")
-
-
-def options_for(architecture: str) -> tuple[str, ...]:
-    """Returns the options of NVRTC for an architecture, such as "sm_90"."""
-    return (f"--gpu-architecture={architecture}", *OPTIONS)
-
+_OPTIONS = ("--fmad=false", "--disable-warnings")
 
 # The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of memory. It
 # has a process, because threads of one process that compile hold each other up: two of them take a quarter longer than
@@ -38,6 +32,11 @@ _MOST_UNITS = 8
 _LEAST_KERNELS_A_UNIT = 1
 # After so many kernels the files go into the cache. So a program of many kernels gets on, though its worker is ended.
 _MOST_KERNELS_AT_ONCE = 64
+
+
+def options_for(architecture: str) -> tuple[str, ...]:
+    """Returns the options of NVRTC for an architecture, such as "sm_90"."""
+    return (f"--gpu-architecture={architecture}", *_OPTIONS)
 
 
 class CudaCompiler:

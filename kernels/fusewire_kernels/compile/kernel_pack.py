@@ -22,8 +22,8 @@ from fusewire_kernels.compile.binary_cache import (
     check_writers,
     content_name,
     default_cache_folder,
-    digest_of,
     is_whole,
+    kernel_digest,
 )
 from fusewire_kernels.compile.c_compiler import flags_for
 from fusewire_kernels.compile.cuda_compiler import options_for
@@ -48,7 +48,7 @@ class KernelPack:
 
     def find(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
         """Returns the file that holds each kernel, or None if the pack lacks some kernel."""
-        files = [self._files.get(_kernel_digest(source.text, self._identity)) for source in sources]
+        files = [self._files.get(kernel_digest(source.text, self._identity)) for source in sources]
         found = tuple([str(file) for file in files if file is not None and self._is_whole(file)])
         return found if len(found) == len(files) else None
 
@@ -78,7 +78,7 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
     """
     files: dict[str, Path] = {}
     for root in reversed(pack_roots() if roots is None else roots):
-        folder = root / name_of(dialect, target)
+        folder = _folder(root, dialect, target)
         if root != PACKAGE_FOLDER:
             check_writers(root)
             check_writers(folder)
@@ -107,10 +107,10 @@ def write_pack(root: Path, dialect: str, target: str, compiled: Mapping[KernelSo
 
     An older pack of that name is replaced. A process that reads the older one at the same time finds it or this one.
     """
-    folder, identity = root / name_of(dialect, target), _identity(dialect, target)
+    folder, identity = _folder(root, dialect, target), _identity(dialect, target)
     _make(folder)
     names = {path: _put(folder, Path(path)) for path in dict.fromkeys(compiled.values())}
-    files = {_kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
+    files = {kernel_digest(source.text, identity): names[path] for source, path in compiled.items()}
     _replace(folder / _INDEX, json.dumps(files).encode())
     for path in folder.iterdir():
         if path.name not in {_INDEX, *names.values()} and not path.name.startswith(_PART_PREFIX):
@@ -126,9 +126,9 @@ def _make(folder: Path) -> None:
             each.chmod(0o755)
 
 
-def name_of(dialect: str, target: str) -> str:
-    """Returns the name of a pack's folder."""
-    return f"{dialect}-{target}"
+def _folder(root: Path, dialect: str, target: str) -> Path:
+    """Returns a pack's folder."""
+    return root / f"{dialect}-{target}"
 
 
 def _put(folder: Path, compiled: Path) -> str:
@@ -147,7 +147,3 @@ def _replace(path: Path, content: bytes) -> None:
 def _identity(dialect: str, target: str) -> str:
     options = options_for(target) if dialect == "cuda" else flags_for(target)
     return "\n".join((*options, prelude(dialect)))
-
-
-def _kernel_digest(text: str, identity: str) -> str:
-    return digest_of(f"{text}\0{identity}".encode())

@@ -1,1 +1,1 @@
-"""The device interface and the backends behind it."""
+"""The device interface and its backends."""

@@ -1,1 +1,1 @@
-"""Plans memory: lifetimes, the arena, and results written over inputs. Pure."""
+"""Plans memory: lifetimes, the arena, donation. Pure."""

@@ -60,10 +60,12 @@ def _divided(call: OneOpCall, result: Spec) -> list[bool]:
 
 
 def _piece(call: OneOpCall, divided: list[bool], result: Spec, first: int, rows: int) -> Piece:
-    taken = zip(call.operands, divided, strict=True)
-    operands = tuple([spec._replace(shape=(rows, *spec.shape[1:])) if part else spec for spec, part in taken])
-    offsets = [first * _row_bytes(spec) if part else 0 for spec, part in zip(call.operands, divided, strict=True)]
-    return Piece(call._replace(operands=operands), tuple(offsets), first * _row_bytes(result))
+    specs = [*zip(call.operands, divided, strict=True)]
+    operands = tuple(
+        [spec._replace(shape=(rows, *spec.shape[1:])) if is_divided else spec for spec, is_divided in specs]
+    )
+    offsets = tuple([first * _row_bytes(spec) if is_divided else 0 for spec, is_divided in specs])
+    return Piece(call._replace(operands=operands), offsets, first * _row_bytes(result))
 
 
 def _row_bytes(spec: Spec) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from loadtests.scenarios.agents import rl
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
@@ -14,11 +16,9 @@ _READ_EVERY = 1000
 def _disturber(xp: Library, data: Data) -> Steps:
     first, second = xp.asarray(data.weights(_SENSES, _WIDTH)), xp.asarray(data.weights(_WIDTH, _SENSES))
     x = xp.asarray(data.normal(1, _SENSES))
-    step = 0
-    while True:
+    for step in count(1):
         for _ in range(_TIMES):
             x = xp.tanh(x @ first) @ second
-        step += 1
         yield x if step % _READ_EVERY == 0 else None
 
 

@@ -1,4 +1,4 @@
-"""Ends a worker process with its server, and the compilers that the worker has started with the worker.
+"""Ends all that a process has started with the process, and a worker process with its server.
 
 A killed process cannot tidy up. So the kernel kills a worker when its server ends, and a guardian, a small process of
 its own, waits for the end of the worker and then kills the processes that are left in the worker's group. Where the
@@ -8,6 +8,7 @@ its own, so that the worker can end it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -15,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from fusewire_kernels.compile.processes import processes
+
+GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 def guard_group(temporary: Path | None) -> None:
@@ -39,6 +42,14 @@ def guard_group(temporary: Path | None) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
         os._exit(0)
     os.close(read_end)
+
+
+async def end_group(leader: asyncio.subprocess.Process) -> None:
+    """Kills a process that leads its group, and the group, and waits a moment for the end of the process."""
+    _kill(leader.pid)
+    with suppress(TimeoutError):  # asyncio may never report the end of a process that was killed during its start
+        async with asyncio.timeout(GONE_WITHIN_S):
+            await leader.wait()
 
 
 def _kill(group: int) -> None:

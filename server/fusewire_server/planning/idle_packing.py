@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+
+from fusewire_server.host.process_group import end_group
 
 log = logging.getLogger("fusewire.packs")
 
 LOOK_EVERY_S = 10.0
 IDLE_LOOKS = 12  # so often in turn no session is open
-GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 def command_for(architecture: str) -> Sequence[str]:
@@ -48,10 +46,7 @@ async def pack_when_idle(
     try:
         _, errors = await process.communicate()
     except asyncio.CancelledError:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GONE_WITHIN_S)
+        await end_group(process)
         raise
     if process.returncode:
         log.warning("kernels are not compiled ahead: %s", errors.decode(errors="replace").strip()[-500:])

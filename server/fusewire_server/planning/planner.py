@@ -16,8 +16,6 @@ is 4 bytes of length, little-endian, then msgpack, on its standard output.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -31,6 +29,7 @@ from fusewire_kernels.compile.processes import usage_of_session
 from fusewire_kernels.compile.watch import Bounds, Usage, Watch
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Plan
 from fusewire_kernels.plan.plan_codec import decode_plan
+from fusewire_server.host.process_group import end_group
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -40,7 +39,6 @@ NICENESS = 10  # of usual workers; at a lower priority than this they would neve
 # a share of it, which the worker sees to.
 _IDLE_S, _WALL_S = 12.5, 750.0
 _LOOK_EVERY_S = 0.5
-GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 def worker_bounds(deadline_s: float) -> Bounds:
@@ -269,13 +267,8 @@ class _Worker:
     async def end(self) -> None:
         """Kills the process. Its compilers end with it (`host.process_group`)."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):  # the whole group has ended already
-            os.killpg(process.pid, signal.SIGKILL)
-        with suppress(TimeoutError):  # asyncio may never report the end of a process that was killed during its start
-            async with asyncio.timeout(GONE_WITHIN_S):
-                await process.wait()
+        if process is not None:
+            await end_group(process)
 
     async def _running(self) -> asyncio.subprocess.Process:
         """Returns the process. Raises PlannerRefusal if it cannot be started.

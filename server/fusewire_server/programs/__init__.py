@@ -1,1 +1,1 @@
-"""The programs that are known: entries, quotas, costs, counters. Pure."""
+"""Known programs: entries, quotas, costs, counters. Pure."""

@@ -25,6 +25,7 @@ from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 from tests.kernels.problems import toolchain_in
+from tests.shell_programs import shell_program
 
 LACKS = (errno.EACCES, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS)
 
@@ -98,11 +99,8 @@ def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(
 
 def _compiler(toolchain: Toolchain, tmp_path: Path, script: str, *, with_probe: str = "") -> Toolchain:
     """A compiler that runs `script`, but `with_probe` for the source that is right, if there is one."""
-    compiler = tmp_path / "cc"
     probe = f'grep -qs fw_probe -- "$@" && {{ {with_probe}; }}\n' if with_probe else ""
-    compiler.write_text(f"#!/bin/sh\n{probe}{script}\n", encoding="utf-8")
-    compiler.chmod(0o755)
-    return replace(toolchain, compiler=str(compiler))
+    return replace(toolchain, compiler=str(shell_program(tmp_path / "cc", f"{probe}{script}")))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +146,7 @@ def test_a_compiler_that_fails_for_a_right_source_too_is_broken(
     ("script", "words"),
     [
         ("exit 0", "file too short"),
-        ('for out; do :; done; echo rubbish > "$out"; shift $(($# - 2)); echo rubbish > "$1"', "cannot be used"),
+        ('until [ "$1" = -o ]; do shift; done; echo rubbish > "$2"', "cannot be used"),
         ('exec {works} "$@" -Dfw_test_1=fw_another', "it lacks fw_test_1"),
     ],
     ids=["nothing", "rubbish", "another kernel"],
@@ -165,11 +163,8 @@ def test_compilers_speak_the_language_of_the_messages_that_are_known(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    compiler = tmp_path / "cc"
-    compiler.write_text("#!/bin/sh\necho in locale $LC_ALL >&2\nexit 1\n", encoding="utf-8")
-    compiler.chmod(0o755)
     with pytest.raises(ServerFault, match=r"in locale C$"):
-        compile_kernels([_source(1)], replace(toolchain, compiler=str(compiler)))
+        compile_kernels([_source(1)], _compiler(toolchain, tmp_path, "echo in locale $LC_ALL >&2; exit 1"))
 
 
 def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(
@@ -232,9 +227,7 @@ def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_a_compiler_that_does_not_tell_its_version_is_passed_over(
     script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fake = tmp_path / "cc"
-    fake.write_text(f"#!/bin/sh\n{script}\n")
-    fake.chmod(0o755)
+    shell_program(tmp_path / "cc", script)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     assert find_compiler(bounds=Bounds(processor_s=0.1, wall_s=1.0)) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.compile.cuda_compiler import OPTIONS, Nvrtc
+from fusewire_kernels.compile.cuda_compiler import Nvrtc, options_for
 from fusewire_protos.errors import ConfigurationError
 from tests.golden_files import FOLDER
 
@@ -34,6 +34,6 @@ def compiler() -> Nvrtc:
 def test_a_source_compiles_to_its_kernel(source: Path, architecture: str, compiler: Nvrtc) -> None:
     """A kernel in clusters compiles to nothing on devices without clusters, which never launch it."""
     text = source.read_text(encoding="utf-8")
-    cubin = compiler.compile(f"{prelude('cuda')}\n{text}", (f"--gpu-architecture={architecture}", *OPTIONS))
+    cubin = compiler.compile(f"{prelude('cuda')}\n{text}", options_for(architecture))
     (entry,) = _ENTRY.findall(text)
     assert (entry.encode() in cubin) == (_CLUSTER not in text or architecture == _WITH_CLUSTERS)

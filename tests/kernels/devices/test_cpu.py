@@ -21,6 +21,7 @@ from fusewire_protos.ops import dtypes
 from tests.kernels.devices.conformance import ARENA_BYTES, DeviceConformance, Machine
 from tests.kernels.devices.conformance import MEMORY_BYTES as MACHINE_MEMORY_BYTES
 from tests.kernels.problems import node, toolchain_in
+from tests.shell_programs import shell_program
 
 MEMORY_BYTES = 1 << 20
 
@@ -90,9 +91,7 @@ def test_without_a_compiler_the_device_says_so_and_still_holds_memory(device: Cp
 @pytest.mark.parametrize("script", ["exit 1", "exit 0", "kill -KILL $$", "sleep 600"])
 def test_with_a_compiler_that_does_not_work_the_device_says_so_and_is_as_without(script: str, tmp_path: Path) -> None:
     toolchain = replace(toolchain_in(tmp_path / "cache"), bounds=Bounds(wall_s=1.0))
-    compiler = tmp_path / "cc"
-    compiler.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    compiler.chmod(0o755)
+    compiler = shell_program(tmp_path / "cc", script)
     device = CpuDevice(arena_bytes=1 << 16, find=lambda: replace(toolchain, compiler=str(compiler)))
     assert device.info.dialect is None
     assert f"{compiler} does not work, so NumPy runs programs op by op: " in device.info.detail

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import catalogue, dtypes, nans
 from fusewire_protos.ops.catalogue import Attributes, Op
@@ -65,12 +64,6 @@ def _array(values: Any, dtype: DType) -> Array:
     return np.array(values, dtypes.to_numpy(dtype))
 
 
-def _operands(work: strategies.Work) -> list[Array]:
-    values = [scalar(np, value, dtype) for value, dtype in zip(work.scalars, work.program.scalars, strict=True)]
-    known = [*work.inputs, *values]
-    return [known[number] for number in work.program.ops[0].operands]
-
-
 def _wide(array: Array) -> Array:
     """In float64, NaNs quiet: NumPy warns of signalling ones, and has other powers of them."""
     wide: Array = nans.settle(_quietly(lambda: array.astype(np.float64)))
@@ -91,7 +84,7 @@ def _quietly(function: Callable[..., Any], *operands: Any) -> Array:
 @given(data=st.data())
 def test_a_twin_gives_what_the_catalogue_infers_and_never_warns(op: Op, data: st.DataObject) -> None:
     work = data.draw(strategies.programs_of(op))
-    operands = _operands(work)
+    operands = work.operands()
     before = [operand.copy() for operand in operands]
     result = twin(op)(np, operands, work.program.ops[0].attributes, work.starts)
     spec = work.program.result_spec(0)
@@ -106,7 +99,7 @@ def test_a_twin_gives_what_the_catalogue_infers_and_never_warns(op: Op, data: st
 @given(data=st.data())
 def test_exact_ops_have_numpys_bits(name: str, data: st.DataObject) -> None:
     work = data.draw(strategies.programs_of(catalogue.BY_NAME[name]))
-    operands = _operands(work)
+    operands = work.operands()
     if any(operand.dtype.name == "bfloat16" for operand in operands):
         return
     dtype = dtypes.to_numpy(work.program.result_spec(0).dtype)
@@ -135,7 +128,7 @@ def test_functions_are_those_of_float64_rounded_once(name: str, dtype: DType, da
 def test_reductions_are_numpys(name: str, data: st.DataObject) -> None:
     op = catalogue.BY_NAME[name]
     work = data.draw(strategies.programs_of(op))
-    (array,) = _operands(work)
+    (array,) = work.operands()
     axes, keepdims = work.program.ops[0].attributes
     dtype = work.program.result_spec(0).dtype
     wide = array if not dtype.is_floating else _wide(array)
@@ -150,12 +143,12 @@ def test_reductions_are_numpys(name: str, data: st.DataObject) -> None:
 def test_a_product_is_numpys_in_float64(data: st.DataObject) -> None:
     op = catalogue.BY_NAME["matmul"]
     work = data.draw(strategies.programs_of(op))
-    a, b = _operands(work)
+    a, b = work.operands()
     dtype = work.program.result_spec(0).dtype
     if dtype.is_floating:
         a, b = _wide(a), _wide(b)
     expected = _quietly(np.matmul, a, b).astype(dtypes.to_numpy(dtype))
-    assert_close(_run("matmul", *_operands(work)), expected, op, dtype, allowance(op, [a, b], (), dtype))
+    assert_close(_run("matmul", *work.operands()), expected, op, dtype, allowance(op, [a, b], (), dtype))
 
 
 # ---- defined values ----

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import pieces_of
 from fusewire_kernels.unfused.twins import twin_of
@@ -34,10 +33,8 @@ def _call(name: str, *shapes: tuple[int, ...], attributes: tuple[Any, ...] = ())
 @given(data=st.data())
 def test_pieces_give_the_bits_of_the_whole(op: Op, data: st.DataObject) -> None:
     work = data.draw(strategies.programs_of(op))
-    single, signature = work.program.ops[0], work.program.signatures[0]
-    values = [*work.inputs, *[scalar(np, *each) for each in zip(work.scalars, work.program.scalars, strict=True)]]
-    operands = [np.array(values[number], order="C") for number in single.operands]
-    call = OneOpCall(op, signature.operands, single.attributes)
+    operands = [np.array(operand, order="C") for operand in work.operands()]
+    call = OneOpCall(op, work.program.signatures[0].operands, work.program.ops[0].attributes)
     result = np.empty(call.result().shape, dtypes.to_numpy(call.result().dtype))
     for piece in pieces_of(call, data.draw(st.integers(1, 4))):
         places = zip(operands, piece.operand_offsets, strict=True)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import has_same_bits, host_array, twin_of
 from fusewire_protos.ops import catalogue, dtypes
@@ -26,11 +25,8 @@ _PRIMITIVE = [op for op in catalogue.OPS if op.category is not Category.COMPOSIT
 @given(data=st.data())
 def test_a_twin_writes_what_the_op_gives(op: Op, data: st.DataObject) -> None:
     work = data.draw(strategies.programs_of(op))
-    single, program = work.program.ops[0], work.program
-    values = [*work.inputs, *[scalar(np, *each) for each in zip(work.scalars, program.scalars, strict=True)]]
-    operands = [np.array(values[number], order="C") for number in single.operands]
-    signature = program.signatures[0]
-    call = OneOpCall(op, signature.operands, single.attributes)
+    operands = [np.array(operand, order="C") for operand in work.operands()]
+    call = OneOpCall(op, work.program.signatures[0].operands, work.program.ops[0].attributes)
     result = np.empty(call.result().shape, dtypes.to_numpy(call.result().dtype))
     twin_of(call)([operand.ctypes.data for operand in operands], result.ctypes.data, work.starts)
     assert_same_bytes(result, by_twin(signature_of(*call), operands, work.starts))

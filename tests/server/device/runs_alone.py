@@ -120,6 +120,9 @@ class RunsAlone:
         for row in rows:
             self.memory.release((*row.inputs, *row.outputs))
 
+    def assert_nothing_is_held(self) -> None:
+        assert (self.memory.count().live_bytes, self.device.live_bytes) == (0, 0)
+
     # ---- runs ----
 
     def begin(self, *rows: Row, spans: Mapping[Row, range] | None = None) -> UnfusedRun:
@@ -167,6 +170,10 @@ class RunsAlone:
         loaded = self.device.load(build_plan(call.program(), "cuda", most_rows=1), ())
         self.one_ops.add(call, loaded)
         return loaded
+
+
+def assert_same_arrays(found: Sequence[Array], expected: Sequence[Array]) -> None:
+    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
 
 
 def end(run: UnfusedRun, until_ns: int = NEVER_NS) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block
-from fusewire_kernels.devices.null import NullDevice, NullReadback
+from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.iteration import Iteration
@@ -27,12 +26,9 @@ from fusewire_server.device.orders import (
     LARGE_BYTES,
     Brought,
     FailedRow,
-    Lacks,
     Lasts,
     Load,
-    Loaded,
     Missing,
-    NoKernel,
     Ran,
     Read,
     Release,
@@ -44,9 +40,18 @@ from fusewire_server.device.orders import (
     Wrote,
 )
 from fusewire_server.device.unfused_program import UnfusedProgram
-from fusewire_server.sessions.session import Fetching, Row, Session, SessionState, Value, ValueState
-from tests.server.device.runs_alone import KernelDevice
-from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, no_kernels, write
+from fusewire_server.sessions.session import Fetching, Row, SessionState, Value, ValueState
+from tests.server.device_world import (
+    DEADLINE_S,
+    FAST,
+    OTHER_FAST,
+    OTHER_SLOW,
+    SLOW,
+    World,
+    end_slices_at_once,
+    no_kernels,
+    write,
+)
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
 
 
@@ -125,7 +130,7 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
     world.run(FAST, session("z"))
     assert world.completed(1) == [FAST]
-    _end_slices_at_once(monkeypatch)  # so that each op takes a turn of its own
+    end_slices_at_once(monkeypatch)  # so that each op takes a turn of its own
     world.gate.set()
     assert sorted(world.completed(4)) == [10, 11, 12, 13]
     of_one = [place for place, tenant in enumerate(turns) if tenant == "one"]
@@ -218,118 +223,6 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     world.thread.order(Write(other, value, VECTOR_BYTES, NO_WORK))
     world.thread.order(Read(Fetching(other, 1, value)))
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
-
-
-def _end_slices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("scheduling.time_shares", "device.device_thread"):
-        monkeypatch.setattr(f"fusewire_server.{module}.SLICE_NS", 0)
-
-
-class PiecesDevice(NullDevice):
-    """Notes which pieces are read, each of which takes it 1 ns; `before_piece` is called before each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first_bytes: list[int] = []
-        self.before_piece: Callable[[], None] = lambda: None
-
-    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
-        self.before_piece()
-        self.first_bytes.append(first_byte)
-        self.clock_ns += 1
-        return super().read(block, size_bytes, first_byte)
-
-
-@dataclass
-class PiecesWorld(World):
-    device: PiecesDevice
-
-
-@pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
-    """Not started; what is larger than 8 bytes is read in pieces of 7, each in a turn of its own."""
-    here = PiecesWorld(PiecesDevice())
-    monkeypatch.setattr("fusewire_server.device.orders.LARGE_BYTES", 8)
-    monkeypatch.setattr("fusewire_server.device.large_read.PIECE_BYTES", 7)
-    _end_slices_at_once(monkeypatch)
-    yield here
-    here.device.completes_by_itself = True
-    while here.device.complete_next():
-        pass
-    here.thread.stop(DEADLINE_S)
-
-
-def fetching_of(world: World, one: Session) -> Fetching:
-    """Orders a read of a value of 16 bytes, 0 to 15."""
-    value = world.value()
-    assert value.block is not None
-    value.block.owner[:] = range(SIZE_BYTES)
-    fetching = Fetching(one, 1, value)
-    world.thread.order(Read(fetching))
-    return fetching
-
-
-def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: PiecesWorld) -> None:
-    fetching = fetching_of(pieces, session("a"))
-    pieces.run(FAST, session("b"))
-    pieces.thread.start()
-    assert pieces.completed(1) == [FAST]
-    report = pieces.next_report()
-    assert isinstance(report, Brought)
-    assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
-    assert report.device_ns == 3
-    assert pieces.device.first_bytes == [0, 7, 14]
-
-
-def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) -> None:
-    one = session("a")
-    fetching = fetching_of(pieces, one)
-    pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
-    pieces.run(FAST, session("b"))
-    was_there: list[bool] = []
-    pieces.device.before_piece = lambda: was_there.append(fetching.value.block is not None)
-    pieces.thread.start()
-    assert pieces.completed(1) == [FAST]
-    assert isinstance(pieces.next_report(), Brought)
-    pieces.thread.stop(DEADLINE_S)
-    assert was_there == [True] * 3
-    assert fetching.value.block is None
-
-
-def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: PiecesWorld) -> None:
-    device = pieces.device
-    device.completes_by_itself = False
-    fetching_of(pieces, session("a"))
-    pieces.thread.start()
-    for count in range(1, 4):
-        for _ in range(2):  # between which the read has had a turn
-            pieces.thread.order(write(0, session("b")))
-            assert isinstance(pieces.next_report(), Wrote)
-        assert device.first_bytes == [0, 7, 14][: count + 1]
-        assert device.complete_next()
-
-
-@pytest.mark.parametrize("why", ["abandoned", "ended"])
-def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: PiecesWorld, why: str) -> None:
-    fetching = fetching_of(pieces, session("a"))
-
-    def leave() -> None:
-        fetching.is_abandoned = why == "abandoned"
-        fetching.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
-
-    pieces.device.before_piece = leave
-    pieces.thread.start()
-    report = pieces.next_report()
-    assert isinstance(report, Missing)
-    assert report.device_ns == 2
-    assert pieces.device.first_bytes == [0, 7]
-
-
-def test_a_large_value_that_is_not_there_is_missing(pieces: PiecesWorld) -> None:
-    fetching = Fetching(session("a"), 1, Value(1, VECTOR, ValueState.READY))
-    pieces.thread.order(Read(fetching))
-    pieces.thread.start()
-    assert isinstance(pieces.next_report(), Missing)
 
 
 def test_the_time_of_those_who_overtake_is_not_counted_to_the_run(world: World) -> None:
@@ -487,123 +380,3 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
     world.gate.set()
     world.thread.stop(DEADLINE_S)
     assert world.completed(2) == [SLOW, FAST]
-
-
-# ---- runs that lack kernels ----
-
-NEGATIVE, EXP = (OneOpCall(catalogue.BY_NAME[name], (VECTOR,), ()) for name in ("negative", "exp"))
-
-
-@pytest.fixture
-def lacking() -> Iterator[World]:
-    """A world without kernels, whose program at tier 0 needs two. Nothing holds back its runs."""
-    here = World(KernelDevice())
-    here.tier0 = entry_of(chain(["negative", "exp"]))
-    here.thread.start()
-    yield here
-    here.thread.stop(DEADLINE_S)
-
-
-def lacks(*sessions: Session) -> Lacks:
-    return Lacks(frozenset([NEGATIVE, EXP]), frozenset(sessions))
-
-
-def kernels_of(call: OneOpCall) -> Load:
-    return Load(call, build_plan(call.program(), "cuda", most_rows=1), ())
-
-
-def test_a_run_that_lacks_kernels_is_overtaken_until_all_of_them_have_come(lacking: World) -> None:
-    one = session("a")
-    lacking.run(SLOW, one)
-    assert lacking.next_report() == lacks(one)
-    lacking.run(FAST, session("b"))
-    lacking.thread.order(kernels_of(NEGATIVE))
-    assert lacking.completed(1) == [FAST]
-    assert isinstance(lacking.next_report(), Loaded)
-    lacking.run(OTHER_FAST, session("c"))
-    assert lacking.completed(1) == [OTHER_FAST]
-    lacking.thread.order(kernels_of(EXP))
-    assert isinstance(lacking.next_report(), Loaded)
-    assert lacking.completed(1) == [SLOW]
-
-
-def test_all_runs_that_lack_a_kernel_go_on_when_it_comes(lacking: World) -> None:
-    sessions = [session(str(number)) for number in range(3)]
-    for number, one in enumerate(sessions):
-        lacking.run_at_tier_0(10 + number, one)
-        assert lacking.next_report() == lacks(one)
-    lacking.thread.order(kernels_of(NEGATIVE), kernels_of(EXP))
-    assert [type(lacking.next_report()) for _ in range(2)] == [Loaded] * 2
-    assert sorted(lacking.completed(3)) == [10, 11, 12]
-
-
-def test_a_call_that_is_refused_fails_what_depends_on_it_by_its_name(lacking: World) -> None:
-    one = session("a")
-    (row,) = lacking.run(SLOW, one)
-    assert lacking.next_report() == lacks(one)
-    lacking.thread.order(kernels_of(NEGATIVE), NoKernel(EXP, "it cannot be"))
-    assert isinstance(lacking.next_report(), Loaded)
-    report = lacking.next_report()
-    assert isinstance(report, Ran)
-    assert report.failed == (FailedRow(row, "server_fault", "no kernel for exp: it cannot be", (1,)),)
-
-
-def test_a_plan_of_a_program_brings_no_kernels_for_the_runs_before_it(lacking: World) -> None:
-    one = session("a")
-    lacking.run(SLOW, one)
-    assert lacking.next_report() == lacks(one)
-    lacking.thread.order(Load(lacking.tier0, build_plan(lacking.tier0.program, "cuda"), ()))
-    assert isinstance(lacking.next_report(), Loaded)
-    lacking.run(FAST, session("b"))
-    assert lacking.completed(1) == [FAST]
-
-
-def test_a_kernel_that_does_not_load_is_asked_for_again(lacking: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*_: object) -> None:
-        raise OutOfMemory("full")
-
-    one = session("a")
-    lacking.run(SLOW, one)
-    assert lacking.next_report() == lacks(one)
-    lacking.thread.order(kernels_of(NEGATIVE))
-    assert isinstance(lacking.next_report(), Loaded)
-    with monkeypatch.context() as full:
-        full.setattr(lacking.device, "load", load)
-        lacking.thread.order(kernels_of(EXP))
-        assert lacking.next_report() == Unloadable(EXP, "full")
-        assert lacking.next_report() == Lacks(frozenset([EXP]), frozenset([one]))
-    lacking.thread.order(kernels_of(EXP))
-    assert isinstance(lacking.next_report(), Loaded)
-    assert lacking.completed(1) == [SLOW]
-
-
-def test_a_session_that_ends_while_its_run_lacks_kernels_gets_its_memory_back(lacking: World) -> None:
-    leaving, staying = session("leaving"), session("staying")
-    (row,) = lacking.run(SLOW, leaving)
-    lacking.run(OTHER_SLOW, staying)
-    assert {lacking.next_report(), lacking.next_report()} == {lacks(leaving), lacks(staying)}
-    leaving.state = SessionState.CLOSED
-    lacking.thread.order(Release(frozenset([leaving]), (*row.inputs, *row.outputs)))
-    lacking.thread.order(NoKernel(NEGATIVE, ""), NoKernel(EXP, ""))
-    report = lacking.next_report()
-    assert isinstance(report, Ran)
-    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled")]
-    lacking.run(FAST, session("b"))  # behind the release
-    assert lacking.completed(1) == [FAST]
-    assert row.inputs[0].block is None
-    lacking.thread.order(kernels_of(NEGATIVE), kernels_of(EXP))
-    assert [type(lacking.next_report()) for _ in range(2)] == [Loaded] * 2
-    assert lacking.completed(1) == [OTHER_SLOW]
-
-
-def test_rows_that_lack_kernels_fail_when_the_thread_ends_and_what_they_hold_up_is_completed(lacking: World) -> None:
-    one, other = session("a"), session("b")
-    rows = lacking.run(SLOW, one, other)
-    lacking.run(FAST, one)
-    assert lacking.next_report() == lacks(one, other)
-    lacking.thread.stop(DEADLINE_S)
-    assert not lacking.thread.is_running
-    report = lacking.next_report()
-    assert isinstance(report, Ran)
-    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled") for row in rows]
-    assert lacking.completed(1) == [FAST]

@@ -16,7 +16,7 @@ from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import Row
 from tests.kernels.loops_of_note import leaky, recurrent, with_memory
 from tests.kernels.programs import Array, Writer, meaning, random_inputs, random_program
-from tests.server.device.runs_alone import AT_ONCE_NS, MOST_SLICES, NEVER_NS, RunsAlone, end
+from tests.server.device.runs_alone import AT_ONCE_NS, MOST_SLICES, NEVER_NS, RunsAlone, assert_same_arrays, end
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op
 
 NUMBERS = np.array([1, 2, 3, 4], np.float32)
@@ -81,9 +81,9 @@ def test_a_loop_gives_what_its_iterations_do_one_after_another(
     how(runs, run)
     found = [runs.array(value) for value in row.outputs[: len(program.live)]]
     expected = looped(program, ITERATIONS, inputs, scalars)
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert_same_arrays(found, expected)
     runs.forget(row)
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    runs.assert_nothing_is_held()
 
 
 def changing_in_place() -> Program:
@@ -118,10 +118,10 @@ def test_a_loop_that_changes_an_array_in_place_gives_what_one_that_copies_it_doe
     how(runs, run)
     found = [runs.array(value) for value in row.outputs]
     expected = looped(program, 4, [NUMBERS], (), lambda iteration: (0, iteration))
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert_same_arrays(found, expected)
     assert runs.array(row.inputs[0]).tolist() == NUMBERS.tolist()
     runs.forget(row)
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    runs.assert_nothing_is_held()
 
 
 @given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([*HOW]))
@@ -139,9 +139,9 @@ def test_a_random_loop_gives_what_its_iterations_do_whether_in_place_or_not(
     assert not run.failed
     found = [runs.array(value) for value in row.outputs[: len(program.live)]]
     expected = looped(program, 3, inputs, scalars, lambda _: starts)
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert_same_arrays(found, expected)
     runs.forget(row)
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    runs.assert_nothing_is_held()
 
 
 def looping(body: Program) -> Program:
@@ -162,7 +162,7 @@ def test_a_loop_goes_on_in_the_next_submission_where_it_was() -> None:
         assert not runs.run(row, spans={row: span}).failed
         assert not runs.temporary_bytes
     expected = looped(program, 4, [NUMBERS], (), lambda iteration: (0, iteration))
-    assert [runs.array(value).tobytes() for value in row.outputs] == [each.tobytes() for each in expected]
+    assert_same_arrays([runs.array(value) for value in row.outputs], expected)
 
 
 def test_scalars_that_step_are_those_of_each_iteration() -> None:
@@ -195,7 +195,7 @@ def test_scalars_of_all_dtypes_lie_beside_constants() -> None:
     program = writer.program(softmax, writer.negative(integer), writer.mean(x, axes=(0,), keepdims=False))
     found = RunsAlone().results(program, [NUMBERS], (1 << 40, 0.5))
     expected = meaning(program, [NUMBERS], (1 << 40, 0.5))
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert_same_arrays(found, expected)
 
 
 def test_a_result_is_given_back_behind_its_last_use() -> None:

@@ -16,7 +16,7 @@ from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.one_ops import OneOps, PlannedOp, TwinOp
-from tests.server.parts import VECTOR
+from tests.server.parts import EXP, NEGATIVE, VECTOR, call_of
 
 
 class Dialect(NullDevice):
@@ -41,13 +41,6 @@ class Files:
     def find(self, sources: Sequence[KernelSource]) -> list[str] | None:
         self.asked.append(sources)
         return ["" for _ in sources] if self.has_files else None
-
-
-def call_of(name: str, *operands: Spec) -> OneOpCall:
-    return OneOpCall(catalogue.BY_NAME[name], operands, ())
-
-
-EXP, NEGATIVE = call_of("exp", VECTOR), call_of("negative", VECTOR)
 
 
 @pytest.mark.parametrize("call", [EXP, NEGATIVE], ids=["inexact", "exact"])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
 from fusewire_server.device.unfused_program import NUMBER_BYTES, UnfusedProgram
 from tests.kernels.programs import Writer
 from tests.server.device.runs_alone import KernelDevice, RunsAlone
-from tests.server.parts import VECTOR, chain
-
-EXP, NEGATIVE = (OneOpCall(catalogue.BY_NAME[name], (VECTOR,), ()) for name in ("exp", "negative"))
+from tests.server.parts import EXP, NEGATIVE, chain
 
 
 def prepared(runs: RunsAlone, unfused: UnfusedProgram) -> set[OneOpCall]:

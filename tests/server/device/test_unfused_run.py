@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,30 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_protos.ops import catalogue
-from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.orders import Lacks, Lasts, NoKernel
 from fusewire_server.device.unfused_run import MOST_STOPS
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import SessionState
 from tests.kernels.programs import Writer, meaning, random_inputs, random_program
-from tests.server.device.runs_alone import AT_ONCE_NS, MOST_SLICES, NEVER_NS, KernelDevice, RunsAlone, end
-from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, session
+from tests.server.device.runs_alone import (
+    AT_ONCE_NS,
+    MOST_SLICES,
+    NEVER_NS,
+    KernelDevice,
+    RunsAlone,
+    assert_same_arrays,
+    end,
+)
+from tests.server.parts import EXP, NEGATIVE, SIZE_BYTES, VECTOR, call_of, chain, entry_of, session
 from tests.strategies import Work, programs
 
 NUMBERS = np.array([1, 2, 3, 4], np.float32)
 
 
-def call_of(name: str, *operands: Spec) -> OneOpCall:
-    return OneOpCall(catalogue.BY_NAME[name], operands, ())
-
-
 # ---- what they compute ----
-
-
-def is_same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
-    return [each.tobytes() for each in found] == [each.tobytes() for each in expected]
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from((AT_ONCE_NS, NEVER_NS)))
@@ -41,16 +37,16 @@ def test_a_random_program_gives_what_its_twins_do_and_leaves_nothing_allocated(s
     runs, drawn = RunsAlone(), random_program(seed)
     inputs = random_inputs(drawn.program, seed)
     found = runs.results(drawn.program, inputs, drawn.scalars, drawn.starts, until_ns=until_ns)
-    assert is_same(found, meaning(drawn.program, inputs, drawn.scalars, drawn.starts))
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    assert_same_arrays(found, meaning(drawn.program, inputs, drawn.scalars, drawn.starts))
+    runs.assert_nothing_is_held()
 
 
 @given(programs(), st.sampled_from((AT_ONCE_NS, NEVER_NS)))
 def test_any_ops_of_the_catalogue_give_what_their_twins_do(work: Work, until_ns: int) -> None:
     runs = RunsAlone()
     found = runs.results(work.program, work.inputs, work.scalars, work.starts, until_ns=until_ns)
-    assert is_same(found, meaning(work.program, work.inputs, work.scalars, work.starts))
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    assert_same_arrays(found, meaning(work.program, work.inputs, work.scalars, work.starts))
+    runs.assert_nothing_is_held()
 
 
 def test_rows_of_one_run_get_their_own_results() -> None:
@@ -59,9 +55,7 @@ def test_rows_of_one_run_get_their_own_results() -> None:
     rows = [runs.row(entry, [NUMBERS * factor]) for factor in factors]
     run = runs.begin(*rows)
     end(run, AT_ONCE_NS)
-    assert [runs.array(row.outputs[0]).tolist() for row in rows] == [
-        (-NUMBERS * factor).tolist() for factor in (1, 2, 3)
-    ]
+    assert_same_arrays([runs.array(row.outputs[0]) for row in rows], [-NUMBERS * factor for factor in factors])
 
 
 # ---- kernels that are missing ----
@@ -72,7 +66,7 @@ def test_a_run_without_kernels_says_which_it_lacks_and_who_waits_and_goes_on_onc
     entry = entry_of(chain(["exp", "negative", "exp"]))
     run = runs.begin(runs.row(entry, [NUMBERS], owner=one), runs.row(entry, [NUMBERS], owner=other))
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
-    calls = frozenset([call_of("exp", VECTOR), call_of("negative", VECTOR)])
+    calls = frozenset([EXP, NEGATIVE])
     assert runs.reports == [Lasts(1), Lacks(calls, frozenset([one, other]))]
     plans = [runs.load(call).plan for call in calls]
     end(run)
@@ -83,7 +77,7 @@ def test_a_run_without_kernels_says_which_it_lacks_and_who_waits_and_goes_on_onc
 
 def test_a_run_that_lacks_kernels_holds_no_temporaries() -> None:
     runs = RunsAlone(KernelDevice())
-    runs.load(call_of("exp", VECTOR))
+    runs.load(EXP)
     run = runs.begin(runs.row(entry_of(chain(["exp", "negative"])), [NUMBERS]))
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
     assert not runs.temporary_bytes
@@ -97,7 +91,7 @@ def test_runs_of_one_program_get_ready_side_by_side() -> None:
         unfinished = [run for run in unfinished if run.go_on(AT_ONCE_NS) is not Progress.ENDED]
     assert not unfinished
     for row, numbers in zip(rows, (NUMBERS, -NUMBERS), strict=True):
-        assert runs.array(row.outputs[0]).tobytes() == meaning(entry.program, [numbers])[0].tobytes()
+        assert_same_arrays([runs.array(row.outputs[0])], meaning(entry.program, [numbers]))
 
 
 def test_a_session_that_ends_while_its_run_lacks_kernels_is_given_up() -> None:
@@ -109,8 +103,8 @@ def test_a_session_that_ends_while_its_run_lacks_kernels_is_given_up() -> None:
     leaving.state = SessionState.CLOSED
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
     assert [(failed.row, failed.case) for failed in run.failed] == [(rows[0], "cancelled")]
-    assert runs.reports[-1] == Lacks(frozenset([call_of("exp", VECTOR)]), frozenset([staying]))
-    runs.load(call_of("exp", VECTOR))
+    assert runs.reports[-1] == Lacks(frozenset([EXP]), frozenset([staying]))
+    runs.load(EXP)
     end(run)
     assert len(run.failed) == 1
 
@@ -126,7 +120,7 @@ def test_a_refused_call_fails_what_depends_on_it_and_names_its_op() -> None:
     raised = writer.exp(x)
     entry = entry_of(writer.program(doubled, raised, writer.add(doubled, raised)))
     runs.load(call_of("add", VECTOR, VECTOR))
-    runs.one_ops.refuse(call_of("exp", VECTOR), "it cannot be")
+    runs.one_ops.refuse(EXP, "it cannot be")
     rows = [runs.row(entry, [NUMBERS]), runs.row(entry, [NUMBERS])]
     run = runs.run(*rows)
     assert [(each.row, each.case, each.text, each.ops) for each in run.failed] == [
@@ -156,7 +150,7 @@ def test_a_composite_op_without_a_kernel_is_named_by_the_op_that_has_none() -> N
 def test_a_fault_fails_its_row_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     device = KernelDevice()
     runs, entry = RunsAlone(device), entry_of(chain(["exp"]))
-    runs.load(call_of("exp", VECTOR))
+    runs.load(EXP)
     launch = device.launch
     rows = [runs.row(entry, [NUMBERS]) for _ in range(3)]
 
@@ -203,7 +197,7 @@ def test_a_session_that_has_ended_is_given_up_behind_one_that_lacks_kernels() ->
     run = runs.begin(*rows)
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
     one.state = SessionState.CLOSED
-    assert run.goes_on_after(NoKernel(call_of("exp", VECTOR), ""))
+    assert run.goes_on_after(NoKernel(EXP, ""))
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
     assert [(each.row, each.case) for each in run.failed] == [(rows[1], "cancelled")]
     assert rows[1].outputs[0].block is None
@@ -376,7 +370,7 @@ def test_a_random_program_in_too_little_memory_gives_right_values_or_none_and_le
         assert value.block is None or runs.array(value).tobytes() == right.tobytes()
     assert any(value.block is None for value in row.outputs) <= bool(run.failed)
     runs.forget(row)
-    assert (runs.memory.count().live_bytes, runs.device.live_bytes) == (0, 0)
+    runs.assert_nothing_is_held()
 
 
 @given(st.integers(0, 1 << 30), st.integers(0, 50))
@@ -391,6 +385,5 @@ def test_a_random_program_that_is_stopped_begins_again_and_gives_the_same(seed: 
     assert not runs.temporary_bytes
     if not is_over:
         end(run)
-    assert is_same(
-        [runs.array(value) for value in row.outputs], meaning(drawn.program, inputs, drawn.scalars, drawn.starts)
-    )
+    found = [runs.array(value) for value in row.outputs]
+    assert_same_arrays(found, meaning(drawn.program, inputs, drawn.scalars, drawn.starts))

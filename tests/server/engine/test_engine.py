@@ -65,8 +65,7 @@ def test_at_tier_1_they_are_rows_of_one_launch() -> None:
 
 def test_a_program_used_many_times_in_one_frame_is_planned_once() -> None:
     async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
+        planner = InstantPlanner(withholds=True)
         async with world(planner=planner) as here:
             client = here.client()
             client.send(segment(NEGATE, 100, 10), segment(NEGATE, 101, 10))
@@ -82,8 +81,7 @@ def test_a_program_used_many_times_in_one_frame_is_planned_once() -> None:
 
 def test_a_plan_that_two_sessions_wait_for_comes_though_the_first_of_them_ends() -> None:
     async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
+        planner = InstantPlanner(withholds=True)
         async with world(planner=planner) as here:
             one, other = here.client("a"), here.client("b")
             for client in (one, other):
@@ -99,12 +97,11 @@ def test_a_plan_that_two_sessions_wait_for_comes_though_the_first_of_them_ends()
 
 def test_a_refused_plan_leaves_the_program_at_tier_0() -> None:
     async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
+        planner = InstantPlanner(withholds=True)
         async with world(planner=planner) as here:
             client = here.client()
             client.send(segment(NEGATE, 100, 10))
-            planner.withheld[0].set_exception(PlannerRefusal("too long"))
+            planner.made[0].answer.set_exception(PlannerRefusal("too long"))
             entry = client.session.programs[NEGATE]
             await until(lambda: entry.state is PlanState.REFUSED)
             client.send(segment(NEGATE, 101, 10), Fetch(1, 101))
@@ -246,7 +243,7 @@ def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(mon
         async with world(planner=planner) as here:
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
-            planner.withheld = []
+            planner.withholds = True
             monkeypatch.setattr(Iteration, "go_on", run_once_let_go)
             unplanned = frames.encode_programs([new(4, chain(("negative", "negative")))])
             slow.send(

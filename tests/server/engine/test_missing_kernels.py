@@ -59,8 +59,7 @@ class WithheldPlanner(InstantPlanner):
     """Answers when told: what rows wait for apart from the plans of programs."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.withheld = []
+        super().__init__(withholds=True)
 
     def urgent(self) -> list[int]:
         return [index for index, (_, is_urgent) in enumerate(self.requests) if is_urgent]
@@ -88,6 +87,19 @@ def flipping() -> Program:
 
 
 PROGRAMS = frames.encode_programs([new(EXP, chain(("exp",))), new(MIXED, mixed()), new(LOOP, flipping())])
+
+
+def opened(here: World, name: str = "a") -> Client:
+    """A session that has numbered these programs too."""
+    client = here.client(name)
+    client.send(programs=PROGRAMS)
+    return client
+
+
+async def ask_for_exp(client: Client, planner: WithheldPlanner) -> None:
+    """Uses the exponential, and waits until its kernel is asked for."""
+    client.send(segment(EXP, 100, 10), Fetch(1, 100))
+    await planner.asked_urgently(1)
 
 
 def failure_of(answer: Answer) -> tuple[str, str]:
@@ -165,9 +177,7 @@ class Schedule:
         self.clients = [self.opened() for _ in range(3)]
 
     def opened(self) -> Expecting:
-        client = self.here.client()
-        client.send(programs=PROGRAMS)
-        return Expecting(client)
+        return Expecting(opened(self.here))
 
     async def step(self, kind: str, index: int) -> None:
         if kind in USES:
@@ -210,12 +220,11 @@ def test_rows_wait_for_a_kernel_through_passing_refusals_and_then_give_the_right
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            client = here.client()
-            client.send(segment(EXP, 100, 10), Fetch(1, 100), programs=PROGRAMS)
-            for times in (1, 2, 3):
-                await planner.asked_urgently(times)
+            client = opened(here)
+            await ask_for_exp(client, planner)
+            for times in (2, 3, 4):
                 planner.refuse_newest_kernel("no space", is_passing=True)
-            await planner.asked_urgently(4)
+                await planner.asked_urgently(times)
             assert waiting(client)
             planner.give_newest_kernel()
             assert await client.value(1) == EXPONENTIALS
@@ -228,9 +237,8 @@ def test_a_kernel_that_has_come_serves_later_rows_of_other_programs_too() -> Non
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            client = here.client()
-            client.send(segment(EXP, 100, 10), Fetch(1, 100), programs=PROGRAMS)
-            await planner.asked_urgently(1)
+            client = opened(here)
+            await ask_for_exp(client, planner)
             planner.give_newest_kernel()
             assert await client.value(1) == EXPONENTIALS
             client.send(segment(MIXED, 200, 10), Fetch(2, 201))
@@ -244,12 +252,12 @@ def test_an_op_that_can_never_be_compiled_fails_only_what_depends_on_it_and_by_i
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            client = here.client()
+            client = opened(here)
             fetches = [Fetch(index + 1, 100 + index) for index in range(4)]
-            client.send(segment(MIXED, 100, 10), *fetches, programs=PROGRAMS)
+            client.send(segment(MIXED, 100, 10), *fetches)
             await planner.asked_urgently(1)
             planner.refuse_newest_kernel("too deep")
-            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert await client.value(1) == NEGATIVES
             told = {failure_of(await client.fetched(fetch)) for fetch in (2, 3, 4)}
             assert told == {("server_fault", "op 1 exp: no kernel for exp: too deep")}
             client.send(segment(NEGATE, 200, 100), Fetch(5, 200))
@@ -285,9 +293,8 @@ def test_an_op_that_can_never_be_compiled_is_not_asked_for_again() -> None:
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            client = here.client()
-            client.send(segment(EXP, 100, 10), Fetch(1, 100), programs=PROGRAMS)
-            await planner.asked_urgently(1)
+            client = opened(here)
+            await ask_for_exp(client, planner)
             planner.refuse_newest_kernel("too deep")
             assert await client.failure(1) == "server_fault"
             client.send(segment(EXP, 200, 10), Fetch(2, 200))
@@ -301,15 +308,15 @@ def test_rows_that_wait_for_a_kernel_hold_up_no_other_session() -> None:
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            one, other = here.client("a"), here.client("b")
-            one.send(segment(EXP, 100, 10), segment(NEGATE, 200, 100), Fetch(1, 200), programs=PROGRAMS)
-            await planner.asked_urgently(1)
+            one, other = opened(here, "a"), opened(here, "b")
+            await ask_for_exp(one, planner)
+            one.send(segment(NEGATE, 200, 100), Fetch(2, 200))
             for fetch in range(1, 6):
                 other.send(segment(NEGATE, 100 + fetch, 10), Fetch(fetch, 100 + fetch))
-                assert await other.value(fetch) == [-0.0, -1.0, -2.0, -3.0]
+                assert await other.value(fetch) == NEGATIVES
             assert waiting(one)
             planner.give_newest_kernel()
-            assert await one.value(1) == np.negative(EXPONENTIALS).tolist()
+            assert await one.value(2) == np.negative(EXPONENTIALS).tolist()
 
     run(test())
 
@@ -318,9 +325,9 @@ def test_rows_of_several_sessions_wait_for_one_kernel_though_one_of_them_ends() 
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            one, other = here.client("a"), here.client("b")
+            one, other = opened(here, "a"), opened(here, "b")
             for client in (one, other):
-                client.send(segment(EXP, 100, 10), Fetch(1, 100), programs=PROGRAMS)
+                client.send(segment(EXP, 100, 10), Fetch(1, 100))
             await until(
                 lambda: planner.urgent() and all(planner.waiting(each.session, is_urgent=True) for each in (one, other))
             )
@@ -336,9 +343,8 @@ def test_a_session_that_ends_waits_for_no_kernel_and_no_plan_and_holds_no_memory
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(ExpDevice(), planner) as here:
-            client = here.client()
-            client.send(segment(EXP, 100, 10), programs=PROGRAMS)
-            await planner.asked_urgently(1)
+            client = opened(here)
+            await ask_for_exp(client, planner)
             here.engine.end(client.session)
             assert len(planner.made) == 2
             assert all(request.answer.cancelled() for request in planner.made)
@@ -351,9 +357,8 @@ def test_rows_that_wait_for_a_kernel_do_not_see_it_refused_because_the_device_ha
     async def test() -> None:
         planner, device = WithheldPlanner(), ExpDevice()
         async with world(device, planner) as here:
-            client = here.client()
-            client.send(segment(EXP, 100, 10), Fetch(1, 100), programs=PROGRAMS)
-            await planner.asked_urgently(1)
+            client = opened(here)
+            await ask_for_exp(client, planner)
             device.load_fault = OSError("too many open files")
             planner.give_newest_kernel()
             await planner.asked_urgently(2)
@@ -372,9 +377,9 @@ def test_a_long_loop_asks_for_its_plan_again_after_a_passing_refusal(monkeypatch
     async def test() -> None:
         planner = WithheldPlanner()
         async with world(planner=planner) as here:
-            client = here.client()
+            client = opened(here)
             loop = Loop(Segment(LOOP, 100, (10,), (), (), ()), iterations, 1, (1,))
-            client.send(loop, Fetch(1, 100 + iterations - 1), programs=PROGRAMS)
+            client.send(loop, Fetch(1, 100 + iterations - 1))
             (request,) = planner.made
             request.answer.set_exception(PlannerRefusal("no space", is_passing=True))
             await until(lambda: client.session.programs[LOOP].state is PlanState.UNPLANNED)

@@ -142,9 +142,7 @@ def test_waiting_rows_are_counted_by_tenant_and_program() -> None:
 
 def test_the_queue_tells_which_kernels_rows_wait_for() -> None:
     async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
-        async with world(planner=planner) as here:
+        async with world(planner=InstantPlanner(withholds=True)) as here:
             client = here.client()
             assert live_views.queue_of(here.engine).kernel_waits.kernels == 0
             await lack_exp(here, client)

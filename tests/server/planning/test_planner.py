@@ -27,6 +27,7 @@ from fusewire_protos.programs.codec import encode
 from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
+from tests.shell_programs import shell_program
 
 DEADLINE_S = 20.0
 OWNER, OTHER = session("a"), session("b")
@@ -63,7 +64,7 @@ while len(head := requests.read(4)) == 4:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine too, asyncio has been told of the end of each worker when its event loop ends."""
-    monkeypatch.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", DEADLINE_S)
+    monkeypatch.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", DEADLINE_S)
 
 
 @asynccontextmanager
@@ -325,9 +326,7 @@ def test_a_worker_that_cannot_be_started_refuses_every_request_only_as_long(tmp_
             with pytest.raises(PlannerRefusal, match=r"cannot be started: .*No such file") as refused:
                 await answer(one, raw)
             assert refused.value.is_passing
-        script = f"#!/bin/sh\nexec {sys.executable} -c '{WORKER}' {record(tmp_path)} \"$@\"\n"
-        program.write_text(script, encoding="utf-8")
-        program.chmod(0o700)
+        shell_program(program, f"exec {sys.executable} -c '{WORKER}' {record(tmp_path)} \"$@\"")
         assert (await answer(one, b"third")).plan == PLAN
         await one.stop()
 
@@ -405,7 +404,7 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
     async def test() -> None:
         async with planner(tmp_path) as one:
             with monkeypatch.context() as patched:
-                patched.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", 0.01)
+                patched.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", 0.01)
                 patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
                 await refusal(one, b"die")
             assert (await answer(one, b"next")).plan == PLAN

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import MOST_TEXT, OutOfMemory
-from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.programs.codec import encode
 from fusewire_server.device.orders import Lacks, Load, Loaded, NoKernel, Unloadable
 from fusewire_server.planning.planner import PlannerRefusal
@@ -21,11 +21,10 @@ from fusewire_server.planning.plans import MOST_PAUSE_S, MOST_PROGRAMS_WAITING, 
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.sessions.session import Session, SessionState
-from tests.server.parts import VECTOR, chain, entry_of, session
+from tests.server.parts import EXP, VECTOR, call_of, chain, entry_of, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned
 
-EXP = OneOpCall(BY_NAME["exp"], (VECTOR,), ())
-TANH = OneOpCall(BY_NAME["tanh"], (VECTOR,), ())
+TANH = call_of("tanh", VECTOR)
 
 
 class PausedLoop(asyncio.SelectorEventLoop):
@@ -49,12 +48,11 @@ class World:
     loop: PausedLoop
     has_planner: bool = True
     device: WatchedDevice = field(default_factory=WatchedDevice)
-    planner: InstantPlanner = field(default_factory=InstantPlanner)
+    planner: InstantPlanner = field(default_factory=partial(InstantPlanner, withholds=True))
     loaded: list[object] = field(default_factory=list)
     no_kernels: list[NoKernel] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.planner.withheld = []
         planner = self.planner if self.has_planner else None
         self.plans = Plans(planner, self.device, self.act, Counters(), 1 << 20)
 
@@ -80,8 +78,7 @@ class World:
         return [raw for raw, _ in self.planner.requests]
 
     async def answer(self, index: int, refusal: str | None = None, *, is_passing: bool = False) -> None:
-        assert self.planner.withheld is not None
-        answer = self.planner.withheld[index]
+        answer = self.planner.made[index].answer
         if refusal is None:
             answer.set_result(planned(self.asked[index]))
         else:

@@ -23,6 +23,7 @@ from fusewire_protos.programs.program import Program
 from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX, _answer, _is_asked, _warm_up
 from tests.server.parts import chain, session
+from tests.shell_programs import shell_program
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
@@ -58,7 +59,7 @@ def faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "faults"
     monkeypatch.setenv(VERIFY_VARIABLE, str(folder))
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", DEADLINE_S)  # as in test_planner
+    monkeypatch.setattr("fusewire_server.host.process_group.GONE_WITHIN_S", DEADLINE_S)  # as in test_planner
     return folder
 
 
@@ -186,7 +187,7 @@ def test_a_fault_of_the_machine_refuses_a_program_for_a_while_and_any_other_for_
     assert told is is_passing
 
 
-FAILS_ONCE = """#!/bin/sh
+FAILS_ONCE = """\
 [ "$1" = -v ] && exec {compiler} "$@"
 [ -e {marker} ] && exec {compiler} "$@"
 : > {marker}
@@ -199,10 +200,8 @@ def test_a_program_whose_compiler_was_killed_gets_its_plan_when_it_is_asked_for_
 ) -> None:
     toolchain = find_compiler()
     assert toolchain is not None
-    compiler = tmp_path / "cc"
-    compiler.write_text(FAILS_ONCE.format(compiler=toolchain.compiler, marker=tmp_path / "marker"), encoding="utf-8")
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
+    script = FAILS_ONCE.format(compiler=toolchain.compiler, marker=tmp_path / "marker")
+    monkeypatch.setenv("CC", str(shell_program(tmp_path / "cc", script)))
     with pytest.raises(PlannerRefusal, match="the compiler ended with -9") as refused:
         plan(SOUND, encode(chain()))
     assert refused.value.is_passing

@@ -6,7 +6,7 @@ import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.compile.cuda_compiler import OPTIONS, Nvrtc
+from fusewire_kernels.compile.cuda_compiler import Nvrtc, options_for
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.ops import dtypes
@@ -57,7 +57,7 @@ def text_of(program: Program) -> str:
 
 
 def compiled(compiler: Nvrtc, text: str) -> bytes:
-    return compiler.compile(f"{prelude('cuda')}\n{text}", ("--gpu-architecture=sm_90", *OPTIONS))
+    return compiler.compile(f"{prelude('cuda')}\n{text}", options_for("sm_90"))
 
 
 @pytest.mark.parametrize("name", NOTED)

@@ -76,9 +76,7 @@ def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
 
 def test_the_kernels_that_rows_wait_for_are_shown_and_which_session_waits() -> None:
     async def test() -> None:
-        planner = InstantPlanner()
-        planner.withheld = []
-        async with world(planner=planner) as here:
+        async with world(planner=InstantPlanner(withholds=True)) as here:
             one, _ = here.client("a"), here.client("b")
             publisher = publisher_of(here)
             await lack_exp(here, one)

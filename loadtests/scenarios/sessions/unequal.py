@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future
+from itertools import count
 from typing import Any
 
 from loadtests.scenarios.library import Library
@@ -20,14 +21,12 @@ def _program(xp: Library, data: Data) -> Steps:
     elements = _ELEMENTS * _COSTS[data.session % len(_COSTS)]
     x, b = xp.asarray(data.normal(elements)), xp.asarray(data.normal(elements))
     waiting: deque[Future[Any]] = deque()
-    step = 0
-    while True:
+    for step in count(1):
         for _ in range(_OPS // 2):
             x = xp.tanh(x + b)
         waiting.append(xp.request(x[:1]))  # asking for a value ends the row
         if len(waiting) > _WAITING:
             waiting.popleft().result()
-        step += 1
         yield x if step % _READ_EVERY == 0 else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
@@ -11,13 +13,11 @@ _READ_EVERY = 1000
 
 def _program(xp: Library, data: Data) -> Steps:
     x, b, z = (xp.asarray(data.normal(_ELEMENTS)) for _ in range(3))
-    step = 0
-    while True:
+    for step in count(1):
         y = x * z
         y = y + b
         y = y * 0.5
         x = xp.tanh(y)
-        step += 1
         yield x if step % _READ_EVERY == 0 else None
 
 

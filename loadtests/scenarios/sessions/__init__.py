@@ -1,0 +1,1 @@
+"""Sessions differ, run ahead or vanish."""

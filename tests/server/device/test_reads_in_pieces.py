@@ -1,0 +1,122 @@
+"""Large values that the device thread reads in pieces, with orders of others in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.null import NullDevice, NullReadback
+from fusewire_server.device.orders import Brought, Missing, Read, Release, Wrote
+from fusewire_server.sessions.session import Fetching, Session, SessionState, Value, ValueState
+from tests.server.device_world import DEADLINE_S, FAST, World, end_slices_at_once, write
+from tests.server.parts import SIZE_BYTES, VECTOR, session
+
+
+class PiecesDevice(NullDevice):
+    """Notes which pieces are read, each of which takes it 1 ns; `before_piece` is called before each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_bytes: list[int] = []
+        self.before_piece: Callable[[], None] = lambda: None
+
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
+        self.before_piece()
+        self.first_bytes.append(first_byte)
+        self.clock_ns += 1
+        return super().read(block, size_bytes, first_byte)
+
+
+@dataclass
+class PiecesWorld(World):
+    device: PiecesDevice
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
+    """Not started; what is larger than 8 bytes is read in pieces of 7, each in a turn of its own."""
+    here = PiecesWorld(PiecesDevice())
+    monkeypatch.setattr("fusewire_server.device.orders.LARGE_BYTES", 8)
+    monkeypatch.setattr("fusewire_server.device.large_read.PIECE_BYTES", 7)
+    end_slices_at_once(monkeypatch)
+    yield here
+    here.device.completes_by_itself = True
+    while here.device.complete_next():
+        pass
+    here.thread.stop(DEADLINE_S)
+
+
+def fetching_of(world: World, one: Session) -> Fetching:
+    """Orders a read of a value of 16 bytes, 0 to 15."""
+    value = world.value()
+    assert value.block is not None
+    value.block.owner[:] = range(SIZE_BYTES)
+    fetching = Fetching(one, 1, value)
+    world.thread.order(Read(fetching))
+    return fetching
+
+
+def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: PiecesWorld) -> None:
+    fetching = fetching_of(pieces, session("a"))
+    pieces.run(FAST, session("b"))
+    pieces.thread.start()
+    assert pieces.completed(1) == [FAST]
+    report = pieces.next_report()
+    assert isinstance(report, Brought)
+    assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
+    assert report.device_ns == 3
+    assert pieces.device.first_bytes == [0, 7, 14]
+
+
+def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) -> None:
+    one = session("a")
+    fetching = fetching_of(pieces, one)
+    pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
+    pieces.run(FAST, session("b"))
+    was_there: list[bool] = []
+    pieces.device.before_piece = lambda: was_there.append(fetching.value.block is not None)
+    pieces.thread.start()
+    assert pieces.completed(1) == [FAST]
+    assert isinstance(pieces.next_report(), Brought)
+    pieces.thread.stop(DEADLINE_S)
+    assert was_there == [True] * 3
+    assert fetching.value.block is None
+
+
+def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: PiecesWorld) -> None:
+    device = pieces.device
+    device.completes_by_itself = False
+    fetching_of(pieces, session("a"))
+    pieces.thread.start()
+    for count in range(1, 4):
+        for _ in range(2):  # between which the read has had a turn
+            pieces.thread.order(write(0, session("b")))
+            assert isinstance(pieces.next_report(), Wrote)
+        assert device.first_bytes == [0, 7, 14][: count + 1]
+        assert device.complete_next()
+
+
+@pytest.mark.parametrize("why", ["abandoned", "ended"])
+def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: PiecesWorld, why: str) -> None:
+    fetching = fetching_of(pieces, session("a"))
+
+    def leave() -> None:
+        fetching.is_abandoned = why == "abandoned"
+        fetching.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
+
+    pieces.device.before_piece = leave
+    pieces.thread.start()
+    report = pieces.next_report()
+    assert isinstance(report, Missing)
+    assert report.device_ns == 2
+    assert pieces.device.first_bytes == [0, 7]
+
+
+def test_a_large_value_that_is_not_there_is_missing(pieces: PiecesWorld) -> None:
+    fetching = Fetching(session("a"), 1, Value(1, VECTOR, ValueState.READY))
+    pieces.thread.order(Read(fetching))
+    pieces.thread.start()
+    assert isinstance(pieces.next_report(), Missing)
