@@ -1,22 +1,101 @@
-"""Keeps the device time that tenants, or the sessions of a tenant, have used, and orders them by it. Pure.
+"""Keeps the time that tenants, and the sessions of each tenant, have used, and orders them by it. Pure.
 
-When a tenant or session has work again, its account (the device time that it has used) is raised to at least the
-account of the tenant or session served last, so that nobody saves up device time by being idle. (Goyal, Vin, Cheng:
-Start-time Fair Queuing, 1996.)
+There are two kinds of time, each with accounts of its own: that of the device and that of the loop thread. When a
+tenant or session has work again, its account (the time that it has used) is raised to at least the account of the
+tenant or session served last, so that nobody saves up time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing,
+1996.)
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable
+from contextlib import closing
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import Generic, TypeVar, cast
+
+from fusewire_server.scheduling.turns import Owner
 
 _MOST_LEAD_NS = 1_000_000_000
 _SPARE_ITEMS = 64  # of a heap, before items that are out of date are dropped
 
 
+OwnerT = TypeVar("OwnerT", bound=Owner)
+
+
+class TenantAccounts(Generic[OwnerT]):
+    """The time that tenants have used, and that the owners of each tenant have used.
+
+    A tenant with many owners gets no more time than a tenant with one. A tenant has work as long as one of its owners
+    has. Its account stays.
+    """
+
+    def __init__(self) -> None:
+        self._tenants = Accounts()
+        self._with_work: Counter[str] = Counter()  # tenant -> number of its owners that have work
+        self._owners: defaultdict[str, Accounts] = defaultdict(Accounts)
+
+    def enter(self, owner: OwnerT) -> None:
+        """Notes that an owner that had no work has work."""
+        tenant = owner.tenant
+        self._with_work[tenant] += 1
+        if self._with_work[tenant] == 1:
+            self._tenants.enter(tenant)
+        self._owners[tenant].enter(owner)
+
+    def leave(self, owner: OwnerT) -> None:
+        """Notes that an owner that had work has none."""
+        tenant = owner.tenant
+        self._owners[tenant].leave(owner)
+        self._with_work[tenant] -= 1
+        if not self._with_work[tenant]:
+            self._tenants.leave(tenant)
+
+    def drop(self, owner: OwnerT) -> None:
+        """Forgets an owner that has no work and will have none."""
+        self._owners[owner.tenant].drop(owner)
+
+    def charge(self, owner: OwnerT, time_ns: int) -> None:
+        """Adds time to the accounts of an owner and its tenant. A negative amount corrects an estimate."""
+        self._tenants.charge(owner.tenant, time_ns)
+        self._owners[owner.tenant].charge(owner, time_ns)
+
+    def serve(self, owner: OwnerT) -> None:
+        """Advances the clocks of tenants and owners to the accounts of the owner that is served."""
+        self._tenants.serve(owner.tenant)
+        self._owners[owner.tenant].serve(owner)
+
+    def in_order(self) -> Generator[OwnerT, None, None]:
+        """Yields the owners that have work: those of the tenant with the least time first, and of these the least one.
+
+        The caller must close the generator before any account changes.
+        """
+        with closing(self._tenants.in_order()) as tenants:
+            for tenant in tenants:
+                with closing(self._owners[cast("str", tenant)].in_order()) as owners:
+                    for owner in owners:
+                        yield cast("OwnerT", owner)
+
+    def rank(self, owner: OwnerT) -> tuple[int, int]:
+        """Returns the time that the owner's tenant has used, and the owner itself: who has less comes first."""
+        return self._tenants.used_ns[owner.tenant], self._owners[owner.tenant].used_ns[owner]
+
+    def lead_ns(self, owner: OwnerT, other: OwnerT) -> int:
+        """Returns how much more time an owner has used than another: if their tenants differ, their tenants."""
+        tenant_ns, own_ns = self.rank(owner)
+        others_tenant_ns, others_own_ns = self.rank(other)
+        return own_ns - others_own_ns if owner.tenant == other.tenant else tenant_ns - others_tenant_ns
+
+    def bound_lead(self, owner: OwnerT, chosen: OwnerT, time_ns: int) -> None:
+        """Takes back a part of the time with which an owner joined another that was chosen (see `Accounts`)."""
+        self._owners[owner.tenant].bound_lead(owner, time_ns)
+        if owner.tenant != chosen.tenant:
+            self._tenants.bound_lead(owner.tenant, time_ns)
+
+
 class Accounts:
-    """The device time that each key (a tenant, or a session of a tenant) has used, on a clock that all keys share.
+    """The time that each key (a tenant, or a session of a tenant) has used, on a clock that all keys share.
 
     The keys that have work are in a heap. A key whose time has changed gets a new item in the heap when `in_order` is
     called. An older item of the key is dropped when it reaches the top, because it no longer has the key's time, or
@@ -45,21 +124,21 @@ class Accounts:
         """Advances the shared clock to the account of the key that is served."""
         self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
 
-    def charge(self, key: Hashable, device_ns: int) -> None:
-        """Adds device time. A negative amount corrects an estimate."""
+    def charge(self, key: Hashable, time_ns: int) -> None:
+        """Adds time to an account, if there is one. A negative amount corrects an estimate."""
         if key in self.used_ns:
-            self.used_ns[key] += device_ns
+            self.used_ns[key] += time_ns
             self._changed[key] = None
 
-    def bound_lead(self, key: Hashable, device_ns: int) -> None:
-        """Takes back of the added time `device_ns` what leads a key by more than `_MOST_LEAD_NS` over the clock.
+    def bound_lead(self, key: Hashable, time_ns: int) -> None:
+        """Takes back of the added time `time_ns` what leads a key by more than `_MOST_LEAD_NS` over the clock.
 
         The key has joined a submission of others, who did not wait for that. It shall not have to wait for all of that
         time once they run something else.
         """
         lead_ns = self.used_ns.get(key, 0) - self.served_at_ns
         if lead_ns > _MOST_LEAD_NS:
-            self.charge(key, -min(lead_ns - _MOST_LEAD_NS, device_ns))
+            self.charge(key, -min(lead_ns - _MOST_LEAD_NS, time_ns))
 
     def drop(self, key: Hashable) -> None:
         self.leave(key)

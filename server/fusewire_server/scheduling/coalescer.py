@@ -20,15 +20,14 @@ passes over each session with less device time whose next row cannot run now, wh
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import cast
 
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.accounts import Accounts
+from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.iterations import ONCE
 from fusewire_server.sessions.session import Row, Session
 
@@ -91,9 +90,7 @@ class Coalescer:
         # program -> the busy sessions whose next row is of this program
         self._with_head: defaultdict[ProgramEntry, dict[bytes, Session]] = defaultdict(dict)
         self._heads: dict[bytes, ProgramEntry] = {}  # id of a busy session -> the program of its next row
-        self._tenants = Accounts()
-        self._busy_sessions: Counter[str] = Counter()  # tenant -> number of its busy sessions
-        self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # tenant -> accounts of its sessions
+        self._accounts: TenantAccounts[Session] = TenantAccounts()  # of device time
 
     def update(self, session: Session) -> None:
         """Notes that the session's queue has changed: rows were added or given up."""
@@ -103,7 +100,7 @@ class Coalescer:
             return
         if key not in self._busy:
             self._busy[key] = session
-            self._enter(session)
+            self._accounts.enter(session)
         head = session.queue[0].entry
         known = self._heads.get(key)
         if known is not head:
@@ -114,23 +111,14 @@ class Coalescer:
     def remove(self, session: Session) -> None:
         """Forgets a session that has ended."""
         self._leave(session)
-        self._sessions[session.tenant].drop(session.session_id)
-
-    def _enter(self, session: Session) -> None:
-        self._busy_sessions[session.tenant] += 1
-        if self._busy_sessions[session.tenant] == 1:
-            self._tenants.enter(session.tenant)
-        self._sessions[session.tenant].enter(session.session_id)
+        self._accounts.drop(session)
 
     def _leave(self, session: Session) -> None:
         key = session.session_id
         if self._busy.pop(key, None) is None:
             return
         self._forget_head(key)
-        self._sessions[session.tenant].leave(key)
-        self._busy_sessions[session.tenant] -= 1
-        if not self._busy_sessions[session.tenant]:
-            self._tenants.leave(session.tenant)
+        self._accounts.leave(session)
 
     def _forget_head(self, key: bytes) -> None:
         head = self._heads.pop(key, None)
@@ -150,7 +138,7 @@ class Coalescer:
         if found is None:
             return None
         first, lane = found
-        self._serve(first)
+        self._accounts.serve(first)
         entry = first.queue[0].entry
         row_ns = entry.row_ns or _first_estimate_ns(entry)
         alike, ready_sessions = self._alike(first, lane, open_lane)
@@ -172,17 +160,8 @@ class Coalescer:
             (only,) = self._busy.values()
             lane = open_lane(only.queue[0])
             return None if lane is None else (only, lane)
-        with closing(self._tenants.in_order()) as tenants:
-            for tenant in tenants:
-                found = self._first_of(cast("str", tenant), open_lane)
-                if found is not None:
-                    return found
-        return None
-
-    def _first_of(self, tenant: str, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
-        with closing(self._sessions[tenant].in_order()) as keys:
-            for key in keys:
-                session = self._busy[cast("bytes", key)]
+        with closing(self._accounts.in_order()) as sessions:
+            for session in sessions:
                 lane = open_lane(session.queue[0])
                 if lane is not None:
                     return session, lane
@@ -195,7 +174,7 @@ class Coalescer:
             return [first], 1
         lanes = {session: open_lane(session.queue[0]) for session in same.values()}
         joining = [session for session in same.values() if lanes[session] == lane and session is not first]
-        joining.sort(key=self._rank)
+        joining.sort(key=self._accounts.rank)
         return [first, *joining], sum(each is not None for each in lanes.values())
 
     def _limit(self, entry: ProgramEntry, most_rows: int, rows_that_fit: Callable[[ProgramEntry], int]) -> BatchEnd:
@@ -225,22 +204,14 @@ class Coalescer:
 
     def _is_ahead(self, session: Session, first: Session) -> bool:
         """Returns whether a session, or its tenant, has used more time than the first by more than a submission."""
-        if session.tenant == first.tenant:
-            used_ns = self._sessions[session.tenant].used_ns
-            lead_ns = used_ns[session.session_id] - used_ns[first.session_id]
-        else:
-            lead_ns = self._tenants.used_ns[session.tenant] - self._tenants.used_ns[first.tenant]
-        return lead_ns > self._submission_ns
+        return self._accounts.lead_ns(session, first) > self._submission_ns
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
         self._correct(batch, batch.rows, measured_row_ns - batch.row_ns)
-        chosen = batch.rows[0].session.tenant
+        chosen = batch.rows[0].session
         for row in batch.rows[1:]:
-            session, row_ns = row.session, measured_row_ns * batch.iterations(row)
-            self._sessions[session.tenant].bound_lead(session.session_id, row_ns)
-            if session.tenant != chosen:
-                self._tenants.bound_lead(session.tenant, row_ns)
+            self._accounts.bound_lead(row.session, chosen, measured_row_ns * batch.iterations(row))
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
         """Takes back the advance charge for the rows of a batch that do not run."""
@@ -248,19 +219,11 @@ class Coalescer:
 
     def charge(self, session: Session, device_ns: int) -> None:
         """Charges a session for device time outside its rows, or corrects the charge for its rows by a difference."""
-        self._tenants.charge(session.tenant, device_ns)
-        self._sessions[session.tenant].charge(session.session_id, device_ns)
+        self._accounts.charge(session, device_ns)
 
     def _correct(self, batch: Batch, rows: Iterable[Row], iteration_ns: int) -> None:
         for row in rows:
             self.charge(row.session, iteration_ns * batch.iterations(row))
-
-    def _rank(self, session: Session) -> tuple[int, int]:
-        return self._tenants.used_ns[session.tenant], self._sessions[session.tenant].used_ns[session.session_id]
-
-    def _serve(self, session: Session) -> None:
-        self._tenants.serve(session.tenant)
-        self._sessions[session.tenant].serve(session.session_id)
 
     def _take(self, session: Session, row_ns: int, spans: Mapping[Row, range]) -> Row:
         row = session.queue.popleft()

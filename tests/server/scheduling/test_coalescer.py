@@ -280,7 +280,7 @@ def test_the_advance_charge_of_a_row_that_does_not_run_is_taken_back_in_full() -
         load(one, session(name, tenant=name), entry)
     batch = take(one)
     one.refund(batch, batch.rows)
-    assert one._tenants.used_ns == {"a": 0, "b": 0}
+    assert one._accounts._tenants.used_ns == {"a": 0, "b": 0}
 
 
 def test_rows_of_one_submission_go_to_one_lane() -> None:
