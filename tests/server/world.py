@@ -210,7 +210,7 @@ async def world(
     engine = Engine(replace(Config(), device=settings, limits=config.Limits(**limits)), device, planner)
     broken: list[BaseException] = []
     engine.on_broken = broken.append
-    engine._backlog.slice_ns = UNHURRIED_NS
+    engine._backlog.slice_ns = engine._backlog.turn_ns = UNHURRIED_NS
     engine.start()
     try:
         yield World(engine, device, broken)

@@ -1,7 +1,12 @@
-"""Applies the rest of a long frame in time slices, so that the event loop does other work in between.
+"""Shares the loop thread's time: applies frames in slices, those of the tenant first that has used the least time.
 
-A frame counts as applied after its first time slice, and then its client does not send the frame again. So the rest of
-the frame is applied even if the frame's stream breaks. The server reads the session's next frame only after the rest
+A frame is applied as it comes, for one slice at most. What is left of it waits here, and so does every frame that comes
+while others wait or when this turn of the event loop has taken long enough. Turn after turn, as much is applied as fits
+in the time of a turn: first for the tenant, and of this tenant for the session, that has used the least time of the
+loop thread. So a client's costly frames make its own frames wait, and others wait for a turn.
+
+A frame counts as applied as soon as it is here, and then its client does not send the frame again. So the rest of the
+frame is applied even if the frame's stream breaks. The server reads the session's next frame only after the rest
 has been applied. The rest waits while the device still has to write too many uploads of the session. The loop thread
 owns this state.
 """
@@ -12,13 +17,16 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
+from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
 SLICE_NS = 300_000
+TURN_NS = 1_000_000  # the most time of a turn of the event loop for frames that wait, and for those that come
 
 Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 
@@ -58,11 +66,11 @@ class Items:
 
 
 class _Rest(NamedTuple):
-    """The items of a frame that have not been applied, and the task that applies them."""
+    """The items of a frame that have not been applied. The result of `applied` is the error that ended the session."""
 
     items: Items
-    wrote: asyncio.Event  # set when an upload has been written or the session has ended
-    task: asyncio.Task[CaseError | None]
+    arrival: Arrival
+    applied: asyncio.Future[CaseError | None]
 
 
 class Backlog:
@@ -75,20 +83,47 @@ class Backlog:
 
     def __init__(self, apply: Apply, give_up: Callable[[Session, str], None]) -> None:
         self.slice_ns = SLICE_NS
+        self.turn_ns = TURN_NS
         self._apply = apply
         self._give_up = give_up
-        self._rests: dict[bytes, _Rest] = {}  # by session
+        self._loop = asyncio.get_running_loop()
+        self._accounts: TenantAccounts[Session] = TenantAccounts()  # of loop time
+        self._rests: dict[Session, _Rest] = {}
+        self._ready: set[Session] = set()  # those of them that wait for nothing but the loop thread
+        self._is_turn_due = False  # whether `_turn` is going to be called
+        self._used_ns = 0  # what frames that were applied as they came have used in this turn of the event loop
+
+    @property
+    def has_time(self) -> bool:
+        """Tells whether a frame that comes now is applied at once."""
+        return not self._ready and self._used_ns < self.turn_ns
+
+    def open(self, session: Session) -> None:
+        """Opens the account of a new session."""
+        self._accounts.open(session)
+
+    def charge(self, session: Session, time_ns: int) -> None:
+        """Notes that a session has used time of the loop thread."""
+        self._used_ns += time_ns
+        session.loop_ns += time_ns
+        self._accounts.charge(session, time_ns)
+
+    def end_turn(self) -> None:
+        """Notes that a turn of the event loop has ended."""
+        self._used_ns = 0
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
-        """Applies a frame for one time slice. Returns whether the whole frame is applied. Raises as `apply` does."""
-        assert session.session_id not in self._rests, "a session's frames are applied one after another"
-        if session.may_go_on:
+        """Applies a frame for one time slice, if there is time. Returns whether the whole frame is applied.
+
+        Raises as `apply` does.
+        """
+        assert session not in self._rests, "a session's frames are applied one after another"
+        if session.may_go_on and self.has_time:
             self._apply_slice(session, items, arrival, arrival.now_ns)
         if not items:
             return True
-        wrote = asyncio.Event()
-        task = asyncio.create_task(self._go_on(session, items, arrival, wrote), name="backlog")
-        self._rests[session.session_id] = _Rest(items, wrote, task)
+        self._rests[session] = _Rest(items, arrival, self._loop.create_future())
+        self._wait_for_turn(session)
         return False
 
     async def applied(self, session: Session) -> None:
@@ -96,42 +131,75 @@ class Backlog:
 
         If `apply` raised an error, raises the same error; the session has then ended.
         """
-        rest = self._rests.get(session.session_id)
-        error = await asyncio.shield(rest.task) if rest is not None else None
+        rest = self._rests.get(session)
+        error = await asyncio.shield(rest.applied) if rest is not None else None
         if error is not None:
             raise error
 
     def wrote(self, session: Session) -> None:
         """Notes that the device has written an upload of the session."""
-        rest = self._rests.get(session.session_id)
-        if rest is not None:
-            rest.wrote.set()
+        if session in self._rests:
+            self._wait_for_turn(session)
 
     def drop(self, session: Session) -> None:
-        """Drops the rest of the frame of a session that has ended."""
-        rest = self._rests.get(session.session_id)
+        """Drops the rest of the frame of a session that has ended, and its account."""
+        rest = self._rests.get(session)
         if rest is not None:
             rest.items.drop()
-            rest.wrote.set()
+            self._end(session)
+        self._accounts.drop(session)
 
-    async def _go_on(self, session: Session, items: Items, arrival: Arrival, wrote: asyncio.Event) -> CaseError | None:
+    def _wait_for_turn(self, session: Session) -> None:
+        if session.may_go_on and session not in self._ready:
+            self._ready.add(session)
+            self._accounts.enter(session)
+            self._turn_soon()
+
+    def _turn_soon(self) -> None:
+        if self._ready and not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Applies frames for the time of a turn."""
+        self._is_turn_due = False
+        ends_ns = time.monotonic_ns() + self.turn_ns
+        while self._ready:
+            with closing(self._accounts.in_order()) as sessions:
+                session = next(sessions)
+            self._accounts.serve(session)
+            self._go_on(session)
+            if time.monotonic_ns() >= ends_ns:
+                break
+        self._turn_soon()
+
+    def _go_on(self, session: Session) -> None:
+        """Applies a slice of the rest of a session's frame."""
+        items, arrival, applied = self._rests[session]
         try:
-            while items:
-                if session.may_go_on:
-                    self._apply_slice(session, items, arrival, time.monotonic_ns())
-                    await asyncio.sleep(0)
-                else:
-                    wrote.clear()
-                    await wrote.wait()
+            self._apply_slice(session, items, arrival, time.monotonic_ns())
         except CaseError as error:
+            applied.set_result(error)
             self._give_up(session, error.case.name)
-            return error
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - whoever waits for the frame raises it
+            applied.set_exception(error)
             self._give_up(session, "server_fault")
-            raise
-        finally:
-            del self._rests[session.session_id]
-        return None
+        else:
+            if not items and session in self._rests:
+                self._end(session)
+            elif not session.may_go_on:
+                self._leave(session)
+
+    def _end(self, session: Session) -> None:
+        self._leave(session)
+        applied = self._rests.pop(session).applied
+        if not applied.done():
+            applied.set_result(None)
+
+    def _leave(self, session: Session) -> None:
+        if session in self._ready:
+            self._ready.remove(session)
+            self._accounts.leave(session)
 
     def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
         session.heard_at_ns = began_ns  # a client whose frame is being applied is not quiet

@@ -169,6 +169,7 @@ class Engine:
         if self.is_draining:
             raise CaseError("draining", "the server is draining and opens no new sessions")
         session = self._registry.open(tenant, client, peer)
+        self._backlog.open(session)
         self.counters.sessions_opened += 1
         return session
 
@@ -260,7 +261,7 @@ class Engine:
             unread = frames.read_programs(programs), frames.read_entries(bindings, self._most_listed)
             return self._backlog.begin(session, Items((), *unread), arrival)
         entries = frames.decode_entries(bindings)
-        if len(entries) > FEW_ENTRIES or not session.may_go_on:
+        if len(entries) > FEW_ENTRIES or not session.may_go_on or not self._backlog.has_time:
             return self._backlog.begin(session, Items(entries), arrival)
         following = iter(entries)
         left = self._apply(session, following, arrival, began_ns)
@@ -274,6 +275,7 @@ class Engine:
             raise error
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, effects)
+        self._backlog.charge(session, time.monotonic_ns() - began_ns)
         return left
 
     async def applied(self, session: Session) -> None:
@@ -358,6 +360,7 @@ class Engine:
 
     def _end_turn(self) -> None:
         self._is_turn_ending = False
+        self._backlog.end_turn()
         self._submissions.submit()
         self._orders.hand_over()
 

@@ -36,6 +36,11 @@ class TenantAccounts(Generic[OwnerT]):
         self._with_work: Counter[str] = Counter()  # tenant -> number of its owners that have work
         self._owners: defaultdict[str, Accounts] = defaultdict(Accounts)
 
+    def open(self, owner: OwnerT) -> None:
+        """Opens the account of an owner that has no work."""
+        self.enter(owner)
+        self.leave(owner)
+
     def enter(self, owner: OwnerT) -> None:
         """Notes that an owner that had no work has work."""
         tenant = owner.tenant

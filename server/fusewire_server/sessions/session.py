@@ -232,6 +232,7 @@ class Session:
     credit_used_up: int = 0  # how often a segment or upload used up the credit
     live_bytes: int = 0
     device_ns: int = 0  # device time that its rows have used
+    loop_ns: int = 0  # time of the loop thread that its frames have used
     # Fetches of ready values that the device has not been told to read.
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # number of uploads that the device has been told to write and has not written

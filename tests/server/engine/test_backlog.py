@@ -30,8 +30,9 @@ def begin(client: Client, *entries: Entry) -> bool:
 
 
 def hurry(here: World) -> None:
-    """Every entry of a frame of many takes a turn of the loop."""
-    here.engine._backlog.slice_ns = 0
+    """Every entry of a frame of many takes a turn of the loop. The first one is applied as it comes."""
+    here.engine._backlog.end_turn()
+    here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
 
 
 def failing(count: int) -> list[Segment]:
@@ -73,6 +74,53 @@ def test_others_have_turns_while_a_frame_of_many_failing_segments_is_applied() -
             assert await turns_until_applied(here, one) >= 900
             assert 1999 in one.session.values
             assert await other.value(1) == [-0.0, -1.0, -2.0, -3.0]
+
+    run(test())
+
+
+def test_who_has_used_the_least_time_goes_first_whatever_waits_before() -> None:
+    """Each turn applies one entry. Four sessions of another tenant wait, and one of them has used much."""
+
+    async def test() -> None:
+        async with world() as here:
+            busy = [here.client(name, tenant="busy") for name in "abcd"]
+            quiet = here.client("quiet", tenant="quiet")
+            hurry(here)
+            for client in busy:
+                begin(client, *failing(50))
+            here.engine._backlog.charge(busy[0].session, 10**9)
+            assert not begin(quiet, segment(NEGATE, 100, 10), Fetch(1, 100))
+            applied = sum([len(client.session.values) for client in busy])
+            await here.engine._backlog.applied(quiet.session)
+            turns_until_this_task_goes_on = 2
+            assert sum([len(client.session.values) for client in busy]) - applied <= turns_until_this_task_goes_on
+
+    run(test())
+
+
+def test_a_turn_that_has_taken_long_enough_leaves_frames_to_the_next_one() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine._backlog.end_turn()
+            assert begin(client, *failing(2))
+            here.engine._backlog.charge(client.session, here.engine._backlog.turn_ns)
+            assert not begin(client, segment(NEGATE, 100, 10))
+            assert 100 not in client.session.values
+            await here.engine._backlog.applied(client.session)
+            assert 100 in client.session.values
+
+    run(test())
+
+
+def test_a_session_is_charged_for_the_time_of_its_frames() -> None:
+    async def test() -> None:
+        async with world() as here:
+            one, other = here.client("a"), here.client("b")
+            before_ns = other.session.loop_ns
+            begin(one, *failing(500))
+            assert one.session.loop_ns > 0
+            assert other.session.loop_ns == before_ns
 
     run(test())
 
@@ -237,8 +285,8 @@ def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> Non
             here.engine._registry.detach(alone.session, alone.session.epoch)
             with pytest.raises(CaseError, match="unknown_program"):
                 await here.engine._backlog.applied(told.session)
-            await asyncio.sleep(0)
-            assert {client.session.state for client in (told, alone)} == {SessionState.CLOSED}
+            await until(lambda: alone.session.state is SessionState.CLOSED)
+            assert told.session.state is SessionState.CLOSED
 
     run(test())
 

@@ -76,7 +76,7 @@ def test_the_last_message_of_a_stream_is_freed_when_the_stream_ends(
 def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine._backlog.slice_ns = 0
+            here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer = await here.peer()
             turns = count()
 
@@ -106,7 +106,7 @@ def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
 def test_a_frame_waits_for_all_of_the_one_before_it() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine._backlog.slice_ns = 0
+            here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer = await here.peer()
             bases = range(100, 140)
             await peer.send(*[segment(NEGATE, base, base - 1 if base > 100 else 10) for base in bases])
@@ -124,7 +124,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
             session = here.engine.sessions[peer.session_id]
             await until(lambda: session.applied_frame == peer.number)
             await here.engine._backlog.applied(session)
-            here.engine._backlog.slice_ns = 0
+            here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer.number += 1
             entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
             assert not here.engine.receive(session, peer.number, b"", entries, ())
@@ -138,7 +138,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
 def test_a_goodbye_tells_what_was_wrong_with_an_entry_far_behind_in_its_frame() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine._backlog.slice_ns = 0
+            here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer = await here.peer()
             await peer.send(*[Abandon(7)] * 9, Forget(99))
             assert await peer.goodbye() == "unknown_program"
