@@ -15,14 +15,16 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
+from fusewire_protos import in_steps
 from fusewire_protos.errors import CaseError, RequestError
+from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import catalogue, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.parts import Parts, carried_pairs, pack, parts_of
-from fusewire_protos.programs.program import Carried, Integers, Program, check_carried
-from fusewire_protos.programs.reading import op_of, read, spec_of
+from fusewire_protos.programs.program import OPS_A_STEP, Carried, Integers, Program, check_carried
+from fusewire_protos.programs.reading import SPECS_A_STEP, op_of, read, spec_of
 from fusewire_protos.unpacking import unpack
 
 DIGEST_BYTES = 16
@@ -64,17 +66,30 @@ def decode(raw: bytes, limits: ProgramLimits) -> Program:
 
     Raises CaseError if `raw` is not canonical or exceeds a limit, before anything large is allocated.
     """
+    program = in_steps.finished(decode_in_steps(raw, limits))
+    check_sizes(program, limits)
+    return program
+
+
+def decode_in_steps(raw: bytes, limits: ProgramLimits) -> InSteps[Program]:
+    """Returns what `decode` returns, and raises what it does; but `check_sizes` is left to the caller."""
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     items = unpack(raw, longest_array=len(raw))
     parts = parts_of(items)
     _check_counts(parts, limits)
-    known = _quickly(items, parts, raw)
-    program = known or read(parts)
-    _check_sizes(program, limits)
-    if known is None and encode(program) != raw:
+    known = yield from _quickly(items, parts, raw)
+    if known is None:
+        yield from read(parts)  # which raises what is wrong, if the parts say so
         raise CaseError("undecodable_frame", "program bytes are not canonical")
-    return program
+    return known
+
+
+def check_sizes(program: Program, limits: ProgramLimits) -> None:
+    """Raises CaseError if an input or result is larger than an array may be."""
+    largest_bytes = max(map(_size_of, chain(program.inputs, program.distinct)))
+    if largest_bytes > limits.array_bytes:
+        raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
 
 
 def digest(raw: bytes) -> bytes:
@@ -101,7 +116,7 @@ def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
         raise CaseError("undecodable_frame", text)
 
 
-def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
+def _quickly(items: Any, parts: Parts, raw: bytes) -> InSteps[Program | None]:
     """Returns the program that consists of `parts`, or None if the parts have any error.
 
     Each signature is checked once. A signature that an earlier program had is not checked again.
@@ -110,8 +125,8 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
         if msgpack.packb(items) != raw:
             return None
         claims = _claims(parts)
-        specs = [*map(spec_of, parts.specs)]
-        found = _known_signatures(parts.signatures, specs)
+        specs = yield from in_steps.mapped(spec_of, parts.specs, SPECS_A_STEP)
+        found = yield from _known_signatures(parts.signatures, specs)
     except (CaseError, RequestError, LookupError, TypeError, ValueError):
         return None
     if not _are_in_order(parts, claims) or any(specs[number].shape for number in {*parts.scalars}):
@@ -166,18 +181,20 @@ def _claims(parts: Parts) -> _Claims:
     return _Claims(numbers, counts)
 
 
-def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:
+def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> InSteps[list[Signature]]:
     """Returns the signature of each item. Raises LookupError, CaseError or RequestError if an item is no signature."""
-    kind_of = [*map(signatures.kind_of, specs)].__getitem__
-    found: list[Signature] = []
-    for item in items:
+    kinds = yield from in_steps.mapped(signatures.kind_of, specs, SPECS_A_STEP)
+    kind_of = kinds.__getitem__
+
+    def signature_of(item: Any) -> Signature:
         operands = item[1]
         signature = signatures.known((item[0], signatures.attributes_key(item[2:]), *map(kind_of, operands)))
         if signature is None:
             op = op_of(0, item)
             signature = signatures.signature_of(op, tuple([specs[number] for number in operands]), item[2:])
-        found.append(signature)
-    return found
+        return signature
+
+    return (yield from in_steps.mapped(signature_of, items, OPS_A_STEP))
 
 
 def _are_in_order(parts: Parts, claims: _Claims) -> bool:
@@ -227,12 +244,6 @@ def _result_numbers(specs: list[Spec], found: list[Signature]) -> list[int]:
     return [number_of.get(signature.result, len(specs)) for signature in found]
 
 
-def _check_sizes(program: Program, limits: ProgramLimits) -> None:
-    largest_bytes = max(map(_size_of, chain(program.inputs, program.distinct)))
-    if largest_bytes > limits.array_bytes:
-        raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
-
-
 def _first_too_large(program: Program, limit_bytes: int) -> str:
     """Returns the error message for the first input or result that is larger than an array may be."""
     specs = program.specs
@@ -240,6 +251,6 @@ def _first_too_large(program: Program, limit_bytes: int) -> str:
     if number < program.first_result:
         return f"input {number}: {catalogue.size_beyond(specs[number], limit_bytes)}"
     index = number - program.first_result
-    op, operands, _ = program.ops[index]
-    text = catalogue.too_large(op, tuple([specs[operand] for operand in operands]), specs[number], limit_bytes)
+    signature = program.signatures[index]
+    text = catalogue.too_large(signature.op, signature.operands, specs[number], limit_bytes)
     return f"op {index} {text}"

@@ -25,7 +25,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_protos import in_steps
 from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, ShapeError
+from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import signatures
 from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
@@ -35,6 +37,7 @@ from fusewire_protos.ops.signatures import Signature
 Integers = npt.NDArray[np.int64]
 
 MOST_LAG = 8  # the most iterations over which a value is carried
+OPS_A_STEP = 32  # a new signature takes some 20 µs
 
 
 class ProgramOp(NamedTuple):
@@ -185,8 +188,21 @@ def build(
     carried: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """A program of these parts. Raises CaseError if the parts do not fit together."""
+    return in_steps.finished(build_in_steps(inputs, scalars, ops, live, carried))
+
+
+def build_in_steps(
+    inputs: Sequence[Spec],
+    scalars: Sequence[DType],
+    ops: Sequence[ProgramOp],
+    live: Sequence[int],
+    carried: Sequence[tuple[int, int]] = (),
+) -> InSteps[Program]:
+    """Does what `build` does, in steps."""
     specs, found = _leaf_specs(inputs, scalars), []
     for index, op in enumerate(ops):
+        if index % OPS_A_STEP == OPS_A_STEP - 1:
+            yield
         signature = _signature(index, op, specs)
         found.append(signature)
         specs.append(signature.result)

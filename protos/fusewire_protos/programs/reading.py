@@ -9,25 +9,29 @@ from collections.abc import Sequence
 from reprlib import repr as shortened
 from typing import Any, TypeVar
 
+from fusewire_protos import in_steps
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
+from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import attributes, catalogue, dtypes, shapes
 from fusewire_protos.ops.catalogue import Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.parts import Parts, carried_pairs
-from fusewire_protos.programs.program import Program, ProgramOp, build
+from fusewire_protos.programs.program import OPS_A_STEP, Program, ProgramOp, build_in_steps
+
+SPECS_A_STEP = 128  # a spec takes some 3 µs
 
 _INTEGER = frozenset((int,))  # the exact type: bool is a subclass of int
 
 T = TypeVar("T")
 
 
-def read(parts: Parts) -> Program:
+def read(parts: Parts) -> InSteps[Program]:
     """The program of the parts, which may be numbered in any order. Raises CaseError if they are malformed."""
-    specs = [*map(spec_of, parts.specs)]
+    specs = yield from in_steps.mapped(spec_of, parts.specs, SPECS_A_STEP)
     inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs)]
-    ops, claimed = _claimed_ops(parts, specs)
-    program = build(inputs, _scalars(parts, specs), ops, parts.live, carried_pairs(parts))
+    ops, claimed = yield from _claimed_ops(parts, specs)
+    program = yield from build_in_steps(inputs, _scalars(parts, specs), ops, parts.live, carried_pairs(parts))
     _check_claimed(program, claimed)
     return program
 
@@ -71,13 +75,15 @@ def _scalars(parts: Parts, specs: list[Spec]) -> list[DType]:
     return found
 
 
-def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list[tuple[Spec, ...]]]:
+def _claimed_ops(parts: Parts, specs: list[Spec]) -> InSteps[tuple[list[ProgramOp], list[tuple[Spec, ...]]]]:
     """The ops, and for each op the specs of its operands as its signature claims them."""
     numbers, begin = parts.operands.tolist(), 0
     known: dict[int, tuple[Op, tuple[Spec, ...]]] = {}
     ops: list[ProgramOp] = []
     claimed: list[tuple[Spec, ...]] = []
     for index, number in enumerate(parts.ops.tolist()):
+        if index % OPS_A_STEP == OPS_A_STEP - 1:
+            yield
         item = _listed(parts.signatures, number, f"op {index} has signature")
         if number not in known:
             known[number] = op_of(index, item), _claimed_specs(index, item[1], specs, most=len(numbers) - begin)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fusewire_protos.credit import Amount
-from fusewire_protos.errors import Case, CaseError, QuotaExceeded
-from fusewire_protos.programs.codec import decode
-from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.parts import claimed_live
+from fusewire_protos.programs.program import Program
 
 _MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
 
@@ -43,17 +40,17 @@ class Claim:
         return indices
 
 
-def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
-    """Returns the claim of a program that `limits` or the rules reject.
+def claim_of_program(program: Program) -> Claim:
+    """Returns the claim of a program that a quota rejects: its arrays are too large, or there is no room for it.
 
-    If a quota rejects the program (its arrays are too large, or there is no room for it), the server counts its credit
-    as the client does, so that the client gets all of the credit back. The server does not decode other rejected
-    programs for their credit, because a correct client checks all other rules and limits before it sends.
+    The server counts its credit as the client does, so that the client gets all of the credit back.
     """
-    try:
-        if rejection.exception is QuotaExceeded:
-            program = decode(raw, limits._replace(array_bytes=sys.maxsize))
-            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1), program.live_sizes)
-    except CaseError:
-        pass
+    return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1), program.live_sizes)
+
+
+def claim_of_bytes(raw: bytes) -> Claim:
+    """Returns the claim of bytes that are no program within the limits.
+
+    They are not read for their credit, because a correct client checks all rules and limits before it sends.
+    """
     return Claim.of(claimed_live(raw), Amount(0, 0, 1))

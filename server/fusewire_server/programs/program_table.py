@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.programs.codec import decode, digest
+from fusewire_protos.programs.codec import digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
@@ -141,22 +141,26 @@ class ProgramTable:
     changed: set[ProgramEntry] = field(default_factory=set)
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the entry used last stands last
 
-    def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
-        """Returns the entry of canonical program bytes. Decodes and checks new bytes. Raises CaseError."""
-        name = digest(raw)
-        entry = self.entries.get(name)
+    def find(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry | None:
+        """Returns the entry of canonical program bytes, if they are known."""
+        entry = self.entries.get(digest(raw))
         if entry is None:
-            self.misses += 1
-            return self._add(ProgramEntry(name, raw, decode(raw, self.limits), is_fragment, changed=self.changed))
+            return None
         self.hits += 1
         if entry.is_fragment and not is_fragment:
             entry.is_fragment = False
             self.changed.add(entry)
         if entry.holders == 0:
-            self._unheld.move_to_end(name)
+            self._unheld.move_to_end(entry.digest)
         return entry
 
-    def _add(self, entry: ProgramEntry) -> ProgramEntry:
+    def add(self, raw: bytes, program: Program, *, is_fragment: bool) -> ProgramEntry:
+        """Returns the entry of a program that was read from its canonical bytes."""
+        known = self.find(raw, is_fragment=is_fragment)  # another session may have brought it meanwhile
+        if known is not None:
+            return known
+        self.misses += 1
+        entry = ProgramEntry(digest(raw), raw, program, is_fragment, changed=self.changed)
         self.entries[entry.digest] = self._unheld[entry.digest] = entry
         self.size_bytes += entry.size_bytes
         self.changed.add(entry)

@@ -6,11 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fusewire_protos.frames import Entry, NewProgram
+from fusewire_protos.in_steps import InSteps
+from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Row, Session, Value
+
+
+class UnreadProgram(NamedTuple):
+    """A new program whose bytes are being read."""
+
+    new: NewProgram
+    reading: InSteps[Program]
 
 
 class FailedResults(NamedTuple):
@@ -30,7 +39,8 @@ class PartlyFailed(NamedTuple):
     failures: Iterator[tuple[Value, Failure]]
 
 
-Item = NewProgram | Entry | FailedResults | PartlyFailed  # a frame's new programs come before its entries
+# A frame's new programs come before its entries.
+Item = NewProgram | UnreadProgram | Entry | FailedResults | PartlyFailed
 
 
 class Arrival(NamedTuple):

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import NewProgram
+from fusewire_protos.programs.codec import check_sizes, decode_in_steps
+from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
-from fusewire_server.programs.claim import claim_of
+from fusewire_server.programs.claim import Claim, claim_of_bytes, claim_of_program
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_table import ProgramTable
+from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.failed_results import mint_failed
 from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
-from fusewire_server.sessions.frame import Arrival, FailedResults, Frame, Item, PartlyFailed
+from fusewire_server.sessions.frame import Arrival, FailedResults, Frame, Item, PartlyFailed, UnreadProgram
 from fusewire_server.sessions.rows import cancel_rows
 from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
@@ -79,24 +81,58 @@ class Intake:
         return values
 
 
-def _take_program(frame: Frame, new: NewProgram) -> None:
-    """Gives a new program its number. A bad program fails the segments that use the program, not the session."""
+def _take_program(frame: Frame, new: NewProgram) -> UnreadProgram | None:
+    """Gives a new program its number. A bad program fails the segments that use the program, not the session.
+
+    Returns what is left to read of its bytes, if they are not known.
+    """
     session, programs, most = frame.session, frame.programs, frame.limits.programs
     if new.number in session.programs or new.number in session.rejected_programs:
         raise CaseError("undecodable_frame", f"program {new.number} is numbered twice")
     if len(session.programs) + len(session.rejected_programs) >= most:
         raise CaseError("undecodable_frame", f"more than limits.programs = {most} programs are numbered at once")
+    entry = programs.find(new.raw, is_fragment=new.is_fragment)
+    if entry is None:
+        return _take_unread(frame, UnreadProgram(new, decode_in_steps(new.raw, programs.limits)))
+    _hold(frame, new, entry)
+    return None
+
+
+def _take_unread(frame: Frame, unread: UnreadProgram) -> UnreadProgram | None:
+    """Reads a part of a new program. Returns `unread` if more is to be read."""
+    new, programs = unread.new, frame.programs
     try:
-        entry = programs.intern(new.raw, is_fragment=new.is_fragment)
-        programs.hold(session.session_id, entry)
+        next(unread.reading)
+    except StopIteration as end:
+        program: Program = end.value
+        try:
+            check_sizes(program, programs.limits)
+        except CaseError as error:
+            _reject(frame, new, error, claim_of_program(program))
+        else:
+            _hold(frame, new, programs.add(new.raw, program, is_fragment=new.is_fragment))
+        return None
     except CaseError as error:
-        if error.case.consequence is Consequence.PROTOCOL:
-            raise
-        failure = Failure.of(error)
-        session.rejected_programs[new.number] = (failure, claim_of(new.raw, programs.limits, failure.case))
-        frame.effects.failures.append(failure)
-        return
-    session.programs[new.number] = entry
+        _reject(frame, new, error, claim_of_bytes(new.raw))
+        return None
+    return unread
+
+
+def _hold(frame: Frame, new: NewProgram, entry: ProgramEntry) -> None:
+    try:
+        frame.programs.hold(frame.session.session_id, entry)
+    except CaseError as error:
+        _reject(frame, new, error, claim_of_program(entry.program))
+    else:
+        frame.session.programs[new.number] = entry
+
+
+def _reject(frame: Frame, new: NewProgram, error: CaseError, claim: Claim) -> None:
+    if error.case.consequence is Consequence.PROTOCOL:
+        raise error
+    failure = Failure.of(error)
+    frame.session.rejected_programs[new.number] = (failure, claim)
+    frame.effects.failures.append(failure)
 
 
 def _take_free(frame: Frame, free: frames.Free) -> Item | None:
@@ -121,6 +157,7 @@ def _take_forget(frame: Frame, forget: frames.Forget) -> None:
 
 _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     NewProgram: _take_program,
+    UnreadProgram: _take_unread,
     frames.Segment: take_segment,
     frames.Loop: take_loop,
     frames.Upload: take_upload,

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_protos.errors import CaseError
+from fusewire_protos.in_steps import finished
 from fusewire_protos.ops import catalogue, dtypes, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs import codec, reading
 from fusewire_protos.programs.limits import ProgramLimits
-from fusewire_protos.programs.parts import parts_of
+from fusewire_protos.programs.parts import pack, parts_of
 from fusewire_protos.programs.program import Integers, Program, ProgramOp, build
 from fusewire_protos.unpacking import unpack
 from tests import golden_files, strategies
@@ -81,10 +82,35 @@ def test_every_program_comes_back_from_its_bytes(work: strategies.Work) -> None:
 def test_what_is_read_quickly_is_what_is_read_op_by_op(work: strategies.Work) -> None:
     raw = codec.encode(work.program)
     quickly = codec.decode(raw, LIMITS)
-    carefully = reading.read(parts_of(unpack(raw, longest_array=len(raw))))
+    carefully = finished(reading.read(parts_of(unpack(raw, longest_array=len(raw)))))
     assert _parts(quickly) == _parts(carefully)
     for one, other in zip(_arrays(quickly), _arrays(carefully), strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
+
+
+def _steps(raw: bytes) -> int:
+    """In how many steps a program is read."""
+    return 1 + sum(1 for _ in codec.decode_in_steps(raw, LIMITS))
+
+
+def _of_many_signatures(count: int) -> bytes:
+    fulls = [ProgramOp(catalogue.BY_NAME["full"], (0,), ((index,), dtypes.float32.code)) for index in range(count)]
+    return codec.encode(build((), (dtypes.float32,), fulls, (0,)))
+
+
+def test_a_program_of_many_signatures_is_read_in_many_steps_and_one_of_few_in_one() -> None:
+    assert _steps(_of_many_signatures(4000)) > 100
+    assert _steps(_of_many_signatures(16)) == 1
+
+
+def test_a_program_of_many_signatures_that_is_wrong_is_read_in_many_steps_too() -> None:
+    raw = _of_many_signatures(4000)
+    disordered = pack(parts_of(unpack(raw, longest_array=len(raw)))._replace(live=[1, 0]))
+    steps = 0
+    with pytest.raises(CaseError, match="ascending"):
+        for _ in codec.decode_in_steps(disordered, LIMITS):
+            steps += 1
+    assert steps > 200
 
 
 @given(strategies.programs())

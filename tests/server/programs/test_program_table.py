@@ -36,69 +36,74 @@ def raw(index: int) -> bytes:
     return encode(chain(NAMES[: index + 1]))
 
 
+def intern(programs: ProgramTable, raw: bytes, *, is_fragment: bool = False) -> ProgramEntry:
+    known = programs.find(raw, is_fragment=is_fragment)
+    return known or programs.add(raw, decode(raw, programs.limits), is_fragment=is_fragment)
+
+
 def test_equal_bytes_are_one_entry() -> None:
     programs = table()
-    assert programs.intern(raw(0), is_fragment=False) is programs.intern(raw(0), is_fragment=False)
-    assert programs.intern(raw(1), is_fragment=False) is not programs.intern(raw(0), is_fragment=False)
+    assert intern(programs, raw(0)) is intern(programs, raw(0))
+    assert intern(programs, raw(1)) is not intern(programs, raw(0))
+
+
+def test_a_program_that_two_sessions_read_at_the_same_time_is_one_entry() -> None:
+    programs = table()
+    first, second = [programs.add(raw(0), decode(raw(0), programs.limits), is_fragment=False) for _ in range(2)]
+    assert first is second
+    assert (programs.hits, programs.misses) == (1, 1)
 
 
 def test_known_new_and_dropped_programs_are_counted() -> None:
     programs = table(programs=2)
     for index in (0, 0, 1, 2):
-        programs.intern(raw(index), is_fragment=False)
+        intern(programs, raw(index))
     assert (programs.hits, programs.misses, programs.evictions) == (1, 3, 1)
-
-
-def test_bad_bytes_leave_no_entry() -> None:
-    programs = table()
-    with pytest.raises(CaseError):
-        programs.intern(b"\xc0", is_fragment=False)
-    assert not programs.entries
 
 
 def test_what_is_unused_longest_goes_first() -> None:
     programs = table(programs=2)
-    first, second = programs.intern(raw(0), is_fragment=False), programs.intern(raw(1), is_fragment=False)
-    programs.intern(raw(0), is_fragment=False)
-    third = programs.intern(raw(2), is_fragment=False)
+    first, second = intern(programs, raw(0)), intern(programs, raw(1))
+    intern(programs, raw(0))
+    third = intern(programs, raw(2))
     assert list(programs.entries.values()) == [first, third]
-    assert programs.intern(raw(1), is_fragment=False) is not second
+    assert intern(programs, raw(1)) is not second
 
 
 def test_what_a_session_has_numbered_stays() -> None:
     programs = table(programs=1)
     held: list[ProgramEntry] = []
     for index in range(3):
-        held.append(programs.intern(raw(index), is_fragment=False))
+        held.append(intern(programs, raw(index)))
         programs.hold("a", held[-1])
-    newest = programs.intern(raw(3), is_fragment=False)
+    newest = intern(programs, raw(3))
     assert list(programs.entries.values()) == [*held, newest]
 
 
 def test_what_sessions_have_numbered_leaves_the_others_their_room() -> None:
     programs = table(programs=2)
     for index in range(3):
-        programs.hold("a", programs.intern(raw(index), is_fragment=False))
-    read_ahead = [programs.intern(raw(index), is_fragment=False) for index in (3, 4)]
-    assert [programs.intern(raw(index), is_fragment=False) for index in (3, 4)] == read_ahead
+        programs.hold("a", intern(programs, raw(index)))
+    read_ahead = [intern(programs, raw(index)) for index in (3, 4)]
+    assert [intern(programs, raw(index)) for index in (3, 4)] == read_ahead
 
 
 def test_what_a_session_lets_go_of_counts_as_used_last() -> None:
     programs = table(programs=2)
-    first, second = [programs.intern(raw(index), is_fragment=False) for index in (0, 1)]
+    first, second = [intern(programs, raw(index)) for index in (0, 1)]
     programs.hold("a", first)
-    third = programs.intern(raw(2), is_fragment=False)
+    third = intern(programs, raw(2))
     programs.let_go("a", first)
     assert list(programs.entries.values()) == [first, third]
-    assert programs.intern(raw(1), is_fragment=False) is not second
+    assert intern(programs, raw(1)) is not second
 
 
 def test_what_is_new_or_used_is_to_be_shown_anew() -> None:
     programs = table()
-    first = programs.intern(raw(0), is_fragment=False)
+    first = intern(programs, raw(0))
     assert programs.changed == {first}
     programs.changed.clear()
-    programs.hold("a", programs.intern(raw(0), is_fragment=False))
+    programs.hold("a", intern(programs, raw(0)))
     assert not programs.changed
     for change in (lambda: programs.use(first), lambda: first.enter(PlanState.PLANNING), lambda: first.ran(3)):
         change()
@@ -108,9 +113,9 @@ def test_what_is_new_or_used_is_to_be_shown_anew() -> None:
 
 def test_nothing_keeps_a_program_that_was_dropped_while_nobody_looks() -> None:
     programs = table(programs=1)
-    first = programs.intern(raw(0), is_fragment=False)
+    first = intern(programs, raw(0))
     dropped = weakref.ref(first)
-    second = programs.intern(raw(1), is_fragment=False)
+    second = intern(programs, raw(1))
     first.ran(1)
     del first
     assert dropped() is None
@@ -120,15 +125,15 @@ def test_nothing_keeps_a_program_that_was_dropped_while_nobody_looks() -> None:
 def test_what_nobody_holds_goes_when_all_take_too_much_memory() -> None:
     programs = table(table_bytes=size_bytes(0) + size_bytes(1))
     for index in range(2):
-        programs.intern(raw(index), is_fragment=False)
-    newest = programs.intern(raw(2), is_fragment=False)
+        intern(programs, raw(index))
+    newest = intern(programs, raw(2))
     assert list(programs.entries.values()) == [newest]
     assert programs.size_bytes == size_bytes(2)
 
 
 def test_a_session_that_holds_too_much_is_refused_until_it_lets_go() -> None:
     programs = table(session_bytes=size_bytes(2))
-    first, second = [programs.intern(raw(index), is_fragment=False) for index in (1, 2)]
+    first, second = [intern(programs, raw(index)) for index in (1, 2)]
     programs.hold("a", first)
     with pytest.raises(CaseError, match=rf"limits\.held_program_bytes = {size_bytes(2)}"):
         programs.hold("a", second)
@@ -141,8 +146,8 @@ def test_a_session_that_holds_too_much_is_refused_until_it_lets_go() -> None:
 def test_when_what_sessions_hold_takes_all_memory_no_more_is_held() -> None:
     programs = table(table_bytes=2 * size_bytes(2))
     for session in ("a", "b"):
-        programs.hold(session, programs.intern(raw(ord(session) - ord("a")), is_fragment=False))
-    refused = programs.intern(raw(2), is_fragment=False)
+        programs.hold(session, intern(programs, raw(ord(session) - ord("a"))))
+    refused = intern(programs, raw(2))
     with pytest.raises(CaseError, match=r"all programs .* planner\.cached_bytes"):
         programs.hold("c", refused)
     assert refused.holders == 0
@@ -151,7 +156,7 @@ def test_when_what_sessions_hold_takes_all_memory_no_more_is_held() -> None:
 def test_the_sessions_of_a_tenant_hold_half_of_the_memory_and_leave_others_theirs() -> None:
     programs = table(table_bytes=2 * (size_bytes(0) + size_bytes(1)))
     programs.quota.tenant_of = lambda session: session[0]
-    entries = [programs.intern(raw(index), is_fragment=False) for index in range(3)]
+    entries = [intern(programs, raw(index)) for index in range(3)]
     programs.hold("a1", entries[0])
     programs.hold("a2", entries[1])
     with pytest.raises(CaseError, match=r"its tenant's programs .* half of planner\.cached_bytes"):
@@ -162,7 +167,7 @@ def test_the_sessions_of_a_tenant_hold_half_of_the_memory_and_leave_others_their
 
 def test_a_program_is_to_be_planned_at_its_first_use() -> None:
     programs = table()
-    entry = programs.intern(raw(0), is_fragment=False)
+    entry = intern(programs, raw(0))
     assert programs.use(entry)
     entry.state = PlanState.PLANNING
     assert not programs.use(entry)
@@ -170,15 +175,15 @@ def test_a_program_is_to_be_planned_at_its_first_use() -> None:
 
 def test_a_fragment_is_to_be_planned_once_it_keeps_coming() -> None:
     programs = table(promote_fragment_after=3)
-    entry = programs.intern(raw(0), is_fragment=True)
+    entry = intern(programs, raw(0), is_fragment=True)
     assert [programs.use(entry) for _ in range(3)] == [False, False, True]
 
 
 def test_a_fragment_that_comes_as_a_program_is_one() -> None:
     programs = table()
-    entry = programs.intern(raw(0), is_fragment=True)
-    programs.intern(raw(0), is_fragment=False)
-    programs.intern(raw(0), is_fragment=True)
+    entry = intern(programs, raw(0), is_fragment=True)
+    intern(programs, raw(0))
+    intern(programs, raw(0), is_fragment=True)
     assert programs.use(entry)
 
 
@@ -224,7 +229,7 @@ def test_a_small_program_counts_for_about_the_memory_that_it_takes() -> None:
     raws = [encode(build((Spec(dtypes.float32, (dim,)),), (), [op("negative", 0)], (0,))) for dim in range(1, 1000)]
     tracemalloc.start()
     for each in raws:
-        programs.hold("a", programs.intern(each, is_fragment=False))
+        programs.hold("a", intern(programs, each))
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.7 * taken_bytes < programs.size_bytes < 6 * taken_bytes

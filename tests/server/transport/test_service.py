@@ -87,13 +87,13 @@ def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
 
             other = asyncio.create_task(take_turns())
             read_at: dict[bytes, int] = {}
-            intern = here.engine.programs.intern
+            find = here.engine.programs.find
 
-            def watched(raw: bytes, *, is_fragment: bool) -> ProgramEntry:
+            def watched(raw: bytes, *, is_fragment: bool) -> ProgramEntry | None:
                 read_at.setdefault(raw, next(turns))
-                return intern(raw, is_fragment=is_fragment)
+                return find(raw, is_fragment=is_fragment)
 
-            here.engine.programs.intern = watched  # type: ignore[method-assign]
+            here.engine.programs.find = watched  # type: ignore[method-assign]
             programs = [new(100 + length, chain(["negative"] * length)) for length in range(2, 6)]
             await peer.send(segment(102, 100, 10), Fetch(1, 101), programs=programs)
             assert (await peer.result(1)).inline
