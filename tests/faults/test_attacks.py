@@ -74,6 +74,19 @@ def test_a_stopped_client_is_noticed(token: str, attacking: str, inspecting: str
     assert observed.faults() == []
 
 
+def test_a_stopped_server_is_noticed(token: str, token_file: Path) -> None:
+    with serving(token_file) as server, fw.connect(server.grpc, token=token) as session:
+        value = session.array([1.0]) + 1.0
+        value.numpy()
+        process = psutil.Process(server.pid)
+        process.suspend()
+        try:
+            with pytest.raises(fw.SessionLost, match="has not answered for 14 s"):
+                (value + 1.0).numpy(timeout=_NOTICED_S)
+        finally:
+            process.resume()
+
+
 def test_a_token_that_is_revoked_through_a_symbolic_link_ends_its_sessions(
     token: str, inspecting: str, token_file: Path, tmp_path: Path
 ) -> None:

@@ -34,12 +34,17 @@ from fusewire._transport.interface import Peer
 from fusewire._transport.large_values import SERVICE, LargeValues
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 
+# A server that is stopped or cut off is noticed after this time at the latest, or, while nothing is sent, 15 s after
+# its last answer. A busy machine shall not look like that.
+_SILENT_MS = 14_000
+_SILENT = "ping timeout"  # gRPC's words
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),  # otherwise the two channels would share one connection
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", _SILENT_MS),
     ("grpc.http2.max_pings_without_data", 0),
 )
 # Otherwise gRPC would send what is not encrypted, the token included, to the proxy that `http_proxy` names.
@@ -354,6 +359,8 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
         return Unauthenticated(f"{target}: {details}")
     if code is grpc.StatusCode.OK:
         return SessionLost(f"{target} ended the session")
+    if _SILENT in details:
+        return SessionLost(f"{target} has not answered for {_SILENT_MS // 1000} s: it is stopped, or cut off")
     return SessionLost(f"{target}: {code.name.lower()}: {details}")
 
 
