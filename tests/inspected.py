@@ -38,6 +38,7 @@ SESSION: dict[str, Any] = {
     "state": "open",
     "ops": 6000,
     "device_ns": 1_000_000_000,
+    "loop_ns": 40_000_000,
     "in_flight_ops": 200,
     "live_bytes": 4096,
     "unread_bytes": 0,

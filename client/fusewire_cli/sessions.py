@@ -74,6 +74,7 @@ def session_text(one: dict[str, Any]) -> str:
             ("traffic", f"{size(one['received_bytes'])} in, {size(one['sent_bytes'])} out"),
             ("unread", size(one["unread_bytes"])),
             ("device", duration(one["device_ns"] / 1e9)),
+            ("loop time", duration(one["loop_ns"] / 1e9)),
             ("idle", duration(one["idle_s"])),
         )
     )

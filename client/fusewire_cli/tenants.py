@@ -30,7 +30,8 @@ def tenants_text(tenants: Iterable[dict[str, Any]]) -> str:
             f"{one['live_handles']:,}",
             size(one["live_bytes"]),
             duration(one["device_ns"] / 1e9),
+            duration(one["loop_ns"] / 1e9),
         )
         for one in tenants
     )
-    return table(("tenant", "sessions", "ops in flight", "arrays", "memory", "device time"), rows)
+    return table(("tenant", "sessions", "ops in flight", "arrays", "memory", "device time", "loop time"), rows)

@@ -38,6 +38,7 @@ class TenantView(BaseModel):
     live_bytes: int = Field(description="bytes of these arrays")
     unread_bytes: int = Field(description="bytes of results that clients have not taken")
     device_ns: int = Field(description="device time used, in nanoseconds")
+    loop_ns: int = Field(description="time of the loop thread that frames have used, in nanoseconds")
 
 
 class Tenants(BaseModel):

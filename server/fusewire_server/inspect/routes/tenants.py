@@ -39,4 +39,5 @@ def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
             live_bytes=sum(view.live_bytes for view in views),
             unread_bytes=sum(view.unread_bytes for view in views),
             device_ns=sum(view.device_ns for view in views),
+            loop_ns=sum(view.loop_ns for view in views),
         )

@@ -214,6 +214,7 @@ def _session_view(session: Session, now_ns: int, waits_for: Sequence[str]) -> Se
         live_bytes=session.live_bytes,
         unread_bytes=session.answers.unread_bytes,
         device_ns=session.device_ns,
+        loop_ns=session.loop_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
         waits_for=tuple(waits_for),
     )

@@ -380,6 +380,8 @@ class SessionView(Described):
     """Bytes of results that the client has not taken."""
     device_ns: int
     """Device time in ns that the session has used."""
+    loop_ns: int
+    """Time of the loop thread in ns that the session's frames have used."""
     idle_s: float
     """Time in s since the last frame came."""
     waits_for: tuple[str, ...] = ()
