@@ -28,6 +28,7 @@ from fusewire_protos.programs.reading import SPECS_A_STEP, op_of, read, spec_of
 from fusewire_protos.unpacking import unpack
 
 DIGEST_BYTES = 16
+_LONG_BYTES = 1 << 14  # a longer program is also read in steps where all of it is looked at together
 
 _INTEGER = frozenset((int,))  # the exact type: bool is a subclass of int
 _TUPLE = frozenset((tuple,))
@@ -76,6 +77,7 @@ def decode_in_steps(raw: bytes, limits: ProgramLimits) -> InSteps[Program]:
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     items = unpack(raw, longest_array=len(raw))
+    yield from _pause(raw)
     parts = parts_of(items)
     _check_counts(parts, limits)
     known = yield from _quickly(items, parts, raw)
@@ -124,13 +126,17 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> InSteps[Program | None]:
     try:
         if msgpack.packb(items) != raw:
             return None
+        yield from _pause(raw)
         claims = _claims(parts)
+        yield from _pause(raw)
         specs = yield from in_steps.mapped(spec_of, parts.specs, SPECS_A_STEP)
         found = yield from _known_signatures(parts.signatures, specs)
     except (CaseError, RequestError, LookupError, TypeError, ValueError):
         return None
+    yield from _pause(raw)
     if not _are_in_order(parts, claims) or any(specs[number].shape for number in {*parts.scalars}):
         return None
+    yield from _pause(raw)
     counts = np.array(claims.counts, np.int64)[parts.ops]
     ends = np.add.accumulate(counts)
     if ends[-1] != len(parts.operands) or not _are_before(parts, counts):
@@ -150,6 +156,12 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> InSteps[Program | None]:
     if program.carried:
         check_carried(program.carried, program.specs, len(program.inputs), program.op_count, program.live)
     return program
+
+
+def _pause(raw: bytes) -> InSteps[None]:
+    """Ends a step of a long program."""
+    if len(raw) > _LONG_BYTES:
+        yield
 
 
 class _Claims(NamedTuple):

@@ -1,8 +1,8 @@
 """Shares the loop thread's time: applies frames in slices, those of the tenant first that has used the least time.
 
 A frame is applied as it comes, for one slice at most. What is left of it waits here, and so does every frame that comes
-while others wait or when this turn of the event loop has taken long enough. Turn after turn, as much is applied as fits
-in the time of a turn: first for the tenant, and of this tenant for the session, that has used the least time of the
+while others wait or when frames have taken long enough in this turn of the event loop. In each turn, one slice is
+applied of the frames that wait: for the tenant, and of this tenant for the session, that has used the least time of the
 loop thread. So a client's costly frames make its own frames wait, and others wait for a turn.
 
 A frame counts as applied as soon as it is here, and then its client does not send the frame again. So the rest of the
@@ -26,7 +26,7 @@ from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
 SLICE_NS = 300_000
-TURN_NS = 1_000_000  # the most time of a turn of the event loop for frames that wait, and for those that come
+TURN_NS = 1_000_000  # after so much time for frames, those that still come in this turn of the event loop wait
 
 Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 
@@ -161,17 +161,14 @@ class Backlog:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Applies frames for the time of a turn."""
+        """Applies a slice for who has used the least time."""
         self._is_turn_due = False
-        ends_ns = time.monotonic_ns() + self.turn_ns
-        while self._ready:
+        if self._ready:
             with closing(self._accounts.in_order()) as sessions:
                 session = next(sessions)
             self._accounts.serve(session)
             self._go_on(session)
-            if time.monotonic_ns() >= ends_ns:
-                break
-        self._turn_soon()
+            self._turn_soon()
 
     def _go_on(self, session: Session) -> None:
         """Applies a slice of the rest of a session's frame."""
