@@ -1,9 +1,11 @@
 """Shares the loop thread's time: applies frames in slices, those of the tenant first that has used the least time.
 
-A frame is applied as it comes, for one slice at most. What is left of it waits here, and so does every frame that comes
-while others wait or when frames have taken long enough in this turn of the event loop. In each turn, one slice is
-applied of the frames that wait: for the tenant, and of this tenant for the session, that has used the least time of the
-loop thread. So a client's costly frames make its own frames wait, and others wait for a turn.
+A frame is applied as it comes, for one slice at most. What is left of it waits here, and so do long frames that come
+while others wait, and all frames once costly ones have taken long enough in this turn of the event loop. So the short
+frames of many clients share a turn, and then a submission. In each turn, frames that wait are applied until one is not
+finished in its slice, or the time of a turn is over: first for the tenant, and of this tenant for the session, that has
+used the least time of the loop thread. So a client's costly frames make its own frames wait, and others wait for a
+turn.
 
 A frame counts as applied as soon as it is here, and then its client does not send the frame again. So the rest of the
 frame is applied even if the frame's stream breaks. The server reads the session's next frame only after the rest
@@ -26,7 +28,7 @@ from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
 SLICE_NS = 300_000
-TURN_NS = 1_000_000  # after so much time for frames, those that still come in this turn of the event loop wait
+TURN_NS = 1_000_000  # after so much time for costly frames, others wait for the next turn of the event loop
 
 Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 
@@ -91,12 +93,12 @@ class Backlog:
         self._rests: dict[Session, _Rest] = {}
         self._ready: set[Session] = set()  # those of them that wait for nothing but the loop thread
         self._is_turn_due = False  # whether `_turn` is going to be called
-        self._used_ns = 0  # what frames that were applied as they came have used in this turn of the event loop
+        self._costly_ns = 0  # what frames have used in this turn of the event loop beyond a slice each
 
     @property
     def has_time(self) -> bool:
-        """Tells whether a frame that comes now is applied at once."""
-        return not self._ready and self._used_ns < self.turn_ns
+        """Tells whether a short frame that comes now is applied at once."""
+        return self._costly_ns < self.turn_ns
 
     def open(self, session: Session) -> None:
         """Opens the account of a new session."""
@@ -104,13 +106,13 @@ class Backlog:
 
     def charge(self, session: Session, time_ns: int) -> None:
         """Notes that a session has used time of the loop thread."""
-        self._used_ns += time_ns
+        self._costly_ns += max(time_ns - self.slice_ns, 0)
         session.loop_ns += time_ns
         self._accounts.charge(session, time_ns)
 
     def end_turn(self) -> None:
         """Notes that a turn of the event loop has ended."""
-        self._used_ns = 0
+        self._costly_ns = 0
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
         """Applies a frame for one time slice, if there is time. Returns whether the whole frame is applied.
@@ -118,7 +120,7 @@ class Backlog:
         Raises as `apply` does.
         """
         assert session not in self._rests, "a session's frames are applied one after another"
-        if session.may_go_on and self.has_time:
+        if session.may_go_on and self.has_time and not self._ready:
             self._apply_slice(session, items, arrival, arrival.now_ns)
         if not items:
             return True
@@ -161,14 +163,17 @@ class Backlog:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Applies a slice for who has used the least time."""
+        """Applies frames until one is not finished in its slice, or the time of a turn is over."""
         self._is_turn_due = False
-        if self._ready:
+        ends_ns = time.monotonic_ns() + self.turn_ns
+        while self._ready:
             with closing(self._accounts.in_order()) as sessions:
                 session = next(sessions)
             self._accounts.serve(session)
             self._go_on(session)
-            self._turn_soon()
+            if session in self._ready or time.monotonic_ns() >= ends_ns:
+                break
+        self._turn_soon()
 
     def _go_on(self, session: Session) -> None:
         """Applies a slice of the rest of a session's frame."""

@@ -104,7 +104,7 @@ def test_a_turn_that_has_taken_long_enough_leaves_frames_to_the_next_one() -> No
             client = here.client()
             here.engine._backlog.end_turn()
             assert begin(client, *failing(2))
-            here.engine._backlog.charge(client.session, here.engine._backlog.turn_ns)
+            here.engine._backlog.charge(client.session, here.engine._backlog.turn_ns + here.engine._backlog.slice_ns)
             assert not begin(client, segment(NEGATE, 100, 10))
             assert 100 not in client.session.values
             await here.engine._backlog.applied(client.session)
