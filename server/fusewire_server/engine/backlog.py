@@ -105,7 +105,12 @@ class Backlog:
         self._accounts.open(session)
 
     def charge(self, session: Session, time_ns: int) -> None:
-        """Notes that a session has used time of the loop thread."""
+        """Notes that a session has used time of the loop thread.
+
+        The clock goes on with sessions that use it while nobody waits. Else they would later wait for all of that time.
+        """
+        if not self._ready:
+            self._accounts.serve(session)
         self._costly_ns += max(time_ns - self.slice_ns, 0)
         session.loop_ns += time_ns
         self._accounts.charge(session, time_ns)

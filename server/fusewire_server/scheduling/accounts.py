@@ -67,7 +67,7 @@ class TenantAccounts(Generic[OwnerT]):
         self._owners[owner.tenant].charge(owner, time_ns)
 
     def serve(self, owner: OwnerT) -> None:
-        """Advances the clocks of tenants and owners to the accounts of the owner that is served."""
+        """Advances the clocks of tenants and owners to the accounts of the owner that is served, if it has any."""
         self._tenants.serve(owner.tenant)
         self._owners[owner.tenant].serve(owner)
 
@@ -127,7 +127,7 @@ class Accounts:
 
     def serve(self, key: Hashable) -> None:
         """Advances the shared clock to the account of the key that is served."""
-        self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
+        self.served_at_ns = max(self.served_at_ns, self.used_ns.get(key, 0))
 
     def charge(self, key: Hashable, time_ns: int) -> None:
         """Adds time to an account, if there is one. A negative amount corrects an estimate."""

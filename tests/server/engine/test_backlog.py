@@ -98,6 +98,23 @@ def test_who_has_used_the_least_time_goes_first_whatever_waits_before() -> None:
     run(test())
 
 
+def test_who_has_used_time_while_nobody_waited_does_not_wait_for_it_later() -> None:
+    async def test() -> None:
+        async with world() as here:
+            former, newcomer = here.client("a", tenant="former"), here.client("b", tenant="newcomer")
+            for used_ns in (10**12, 1):
+                here.engine._backlog.charge(former.session, used_ns)
+            hurry(here)
+            for client in (newcomer, former):
+                begin(client, *failing(200))
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert 1020 in former.session.values
+            assert 1020 in newcomer.session.values
+
+    run(test())
+
+
 def test_a_turn_that_has_taken_long_enough_leaves_frames_to_the_next_one() -> None:
     async def test() -> None:
         async with world() as here:
