@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_server.scheduling.accounts import Accounts
+from fusewire_server.scheduling.accounts import Accounts, TenantAccounts
+from fusewire_server.sessions.session import Session
+from tests.server.parts import session
 
 
 @given(st.lists(st.tuples(st.sampled_from(["enter", "leave", "charge", "drop", "serve"]), st.integers(0, 4))))
@@ -72,3 +76,53 @@ def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
         accounts.charge("often", 1)
         list(accounts.in_order())
     assert len(accounts._heap) <= 3
+
+
+# ---- tenants and their owners ----
+
+
+def with_work(*owners: Session) -> TenantAccounts[Session]:
+    accounts: TenantAccounts[Session] = TenantAccounts()
+    for owner in owners:
+        accounts.enter(owner)
+    return accounts
+
+
+def test_a_tenant_with_many_owners_comes_no_sooner_than_one_with_one() -> None:
+    many, alone = [session(name, tenant="many") for name in "abc"], session("d", tenant="alone")
+    accounts = with_work(*many, alone)
+    served: list[str] = []
+    for _ in range(12):
+        with closing(accounts.in_order()) as owners:
+            first = next(owners)
+        accounts.serve(first)
+        accounts.charge(first, 10)
+        served.append(first.tenant)
+    assert served.count("alone") == 6
+
+
+def test_owners_of_a_tenant_take_turns_by_the_time_that_they_have_used() -> None:
+    one, other = session("a"), session("b")
+    accounts = with_work(one, other)
+    accounts.charge(one, 5)
+    assert [*accounts.in_order()] == [other, one]
+    assert (accounts.lead_ns(one, other), accounts.lead_ns(other, one)) == (5, -5)
+
+
+def test_a_tenant_has_work_until_its_last_owner_has_none() -> None:
+    one, other = session("a"), session("b")
+    accounts = with_work(one, other)
+    accounts.leave(one)
+    assert [*accounts.in_order()] == [other]
+    accounts.leave(other)
+    assert [*accounts.in_order()] == []
+
+
+def test_an_owner_without_an_account_is_charged_nothing() -> None:
+    accounts, gone = with_work(session("a")), session("gone")
+    accounts.open(gone)
+    accounts.drop(gone)
+    accounts.serve(gone)
+    accounts.charge(gone, 5)
+    accounts.enter(gone)
+    assert accounts.rank(gone)[1] == 0
