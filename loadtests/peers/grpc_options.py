@@ -15,6 +15,7 @@ CLIENT_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 14_000),
     ("grpc.enable_http_proxy", 0),
     *_KEEPALIVE,
 )

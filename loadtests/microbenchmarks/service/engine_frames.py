@@ -74,6 +74,7 @@ class _Client:
         self._frame = 1
         self._last_frame = 1
         self._done: asyncio.Future[None] | None = None
+        self._applying: asyncio.Task[None] | None = None  # waits until the frame sent last is applied
         engine.attach(self._session, self._go_on)
         engine.receive(self._session, self._frame, first, _UPLOADS, _TENSORS)
 
@@ -90,14 +91,23 @@ class _Client:
 
     def _go_on(self) -> None:
         session = self._session
+        if self._applying is not None:
+            return
         while self._frame < self._last_frame:
             if session.admitted.segments - session.completed.segments >= self._most_in_flight:
                 return
             bindings = self._following[self._frame - 1]
             self._frame += 1
-            self._engine.receive(session, self._frame, b"", bindings, ())
+            if not self._engine.receive(session, self._frame, b"", bindings, ()):
+                self._applying = asyncio.create_task(self._go_on_once_applied())
+                return
         if self._done is not None and not self._done.done() and session.admitted == session.completed:
             self._done.set_result(None)
+
+    async def _go_on_once_applied(self) -> None:
+        await self._engine.applied(self._session)
+        self._applying = None
+        self._go_on()
 
 
 def _segment_frames(count: int, op_count: int) -> list[bytes]:
