@@ -23,7 +23,7 @@ ONCE = range(1)  # the iterations of a row that is no loop
 
 
 class Iterations:
-    """The iterations of one row. The loop thread owns `begun`; nothing else changes.
+    """The iterations of one row. The loop thread owns `begun`, the device thread `failed_ops`.
 
     `kept` says for each live result of how many of the last iterations the client holds it. `stepped` holds for each
     stepped input the indices of its values among the row's inputs.
@@ -48,7 +48,7 @@ class Iterations:
         self.stepped = stepped
         self.scalars = scalars
         self.starts = starts
-        self.failed_ops: frozenset[int] = frozenset()  # that have failed in an earlier span; the device thread owns it
+        self.failed_ops: frozenset[int] = frozenset()  # that have failed in an earlier span
         self.begun = 0  # how many iterations the device has been told to run
 
     @property
