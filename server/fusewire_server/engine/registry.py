@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fusewire_protos.credit import Amount
@@ -14,6 +15,7 @@ from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import GRACE_PASSED, REPLACED
 from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
+from fusewire_server.sessions.tenant_times import TenantTimes, times_by_tenant
 
 
 class EndedTotals(NamedTuple):
@@ -24,6 +26,7 @@ class EndedTotals(NamedTuple):
     bytes_in: int = 0
     bytes_out: int = 0
     credit_used_up: int = 0
+    times: Mapping[str, TenantTimes] = MappingProxyType({})  # by tenant
 
     def plus(self, session: Session) -> EndedTotals:
         """Returns the totals with one more session."""
@@ -33,6 +36,7 @@ class EndedTotals(NamedTuple):
             self.bytes_in + session.bytes_in,
             self.bytes_out + session.bytes_out,
             self.credit_used_up + session.credit_used_up,
+            times_by_tenant(self.times, [session]),
         )
 
 

@@ -1,7 +1,8 @@
 """Writes a snapshot as metrics in the text format of Prometheus.
 
-Every series exists from the start of the server with the value 0. The values of each label are a closed set, so no
-client can make the number of series grow. Names have the prefix `fusewire_`; units are seconds and bytes.
+Every series exists from the start of the server with the value 0, but those of a tenant, which begin with its first
+session. The values of each label are a closed set, so no client can make the number of series grow. Names have the
+prefix `fusewire_`; units are seconds and bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fusewire_server.inspect.snapshots.snapshot import Histogram, Phases, Snapsh
 from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
 from fusewire_server.scheduling.coalescer import BatchEnd
 from fusewire_server.sessions.session import SessionState
+from fusewire_server.sessions.tenant_times import TenantTimes
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -55,6 +57,7 @@ class _Families(Collector):
         yield from _queue(stats)
         yield from _memory(stats)
         yield from _sessions(self._snapshot)
+        yield from _tenants(self._snapshot.tenant_times)
         yield from _programs(self._snapshot)
         yield from _process(stats)
         yield _gauge("loop_lag_seconds", "Time that the event loop needed to answer this request.", self._loop_lag_s)
@@ -166,6 +169,13 @@ def _sessions(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counter("sessions_resumed", "Sessions that were resumed on a new connection.", totals.resumed)
     ended = _all_of(END_REASONS, totals.ended)
     yield _counters("sessions_ended", "Sessions that have ended, by reason.", "reason", ended)
+
+
+def _tenants(times: Mapping[str, TenantTimes]) -> Iterator[Metric]:
+    loop = {tenant: each.loop_ns / 1e9 for tenant, each in times.items()}
+    device = {tenant: each.device_ns / 1e9 for tenant, each in times.items()}
+    yield _counters("tenant_loop_seconds", "Time of the loop thread that frames have used, by tenant.", "tenant", loop)
+    yield _counters("tenant_device_seconds", "Device time that rows have used, by tenant.", "tenant", device)
 
 
 def _programs(snapshot: Snapshot) -> Iterator[Metric]:

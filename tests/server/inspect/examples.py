@@ -37,6 +37,7 @@ from fusewire_server.inspect.views import (
     QueueView,
     SlowSegmentView,
 )
+from fusewire_server.sessions.tenant_times import TenantTimes
 
 KERNEL_WAITS = KernelWaits(
     kernels=1, sessions=1, oldest_s=12.5, oldest=(KernelWaitView("max", 1, ("0123456789ab",), 12.5, "no space"),)
@@ -105,7 +106,8 @@ PLANNED = ProgramDetail(
     ),
 )
 UNPLANNED = ProgramDetail(program("bb", tier=0))
-SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED))
+TIMES = {"lab": TenantTimes(loop_ns=3_000_000, device_ns=2_000_000_000)}
+SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED), tenant_times=TIMES)
 
 
 class FixedSnapshots:

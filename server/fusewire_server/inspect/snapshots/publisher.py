@@ -41,6 +41,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
 from fusewire_server.programs.counters import DOORS, Counters, Phase
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session
+from fusewire_server.sessions.tenant_times import times_by_tenant
 
 _PROCESS_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a tenth of a millisecond
 _NO_REFUSALS: Mapping[str, int] = {}
@@ -86,6 +87,7 @@ class Publisher:
             stats=self._stats(now_ns, views, kernel_waits.described(waits, now_ns)),
             sessions=views,
             programs=self._shown,
+            tenant_times=times_by_tenant(engine.ended.times, engine.sessions.values()),
             taken_at_ns=now_ns,
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from fusewire_kernels.plan.plan import Plan
 from fusewire_server.inspect.described import Described
+from fusewire_server.sessions.tenant_times import TenantTimes
 
 _SHOWN_ID_DIGITS = 12
 
@@ -497,6 +498,7 @@ class Snapshot:
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
     programs: tuple[ProgramDetail, ...] = ()
+    tenant_times: Mapping[str, TenantTimes] = field(default_factory=dict)  # by tenant; ended sessions count too
     taken_at_ns: int = 0  # on the monotonic clock
 
 
