@@ -37,9 +37,9 @@ class Reader(Generic[T]):
         self._decode = decode
         self._most_listed = most_listed
         self._longest = max(most_listed, _MOST_FIELDS)  # of all lists; an item is a list too
-        self._walker = _walker(raw)
+        self._walker = skipper(raw)
         self._left = self._count() if raw else 0
-        self._end = self._walker.tell()  # of the last item read
+        self.position = self._walker.tell()  # behind the last item read
         if not self._left:
             self._check_end()
 
@@ -69,10 +69,10 @@ class Reader(Generic[T]):
         return count
 
     def _item(self) -> Any:
-        begin = self._end
+        begin = self.position
         try:
             self._walker.skip()
-            self._end = end = self._walker.tell()
+            self.position = end = self._walker.tell()
             if end - begin <= SHORT_ITEM_BYTES:
                 return unpack_bounded(self._raw[begin:end], self._longest)
         except _NOT_MSGPACK:
@@ -80,18 +80,18 @@ class Reader(Generic[T]):
         return self._item_of_fields(self._raw[begin:end])
 
     def _item_of_fields(self, raw: bytes) -> Any:
-        head = _head_of(raw)
+        head = head_of(raw)
         if head is None:
             return unpack_bounded(raw, 0)
         if head.length > _MOST_FIELDS:
             raise CaseError("undecodable_frame", f"an item of {head.length} fields")
         fields = raw[head.size_bytes :]
-        walker = _walker(fields)
+        walker = skipper(fields)
         return tuple([self._field(fields, walker) for _ in range(head.length)])
 
     def _field(self, fields: bytes, walker: msgpack.Unpacker) -> Any:
         begin = walker.tell()
-        head = _head_of(fields, begin) if self._most_listed else None
+        head = head_of(fields, begin) if self._most_listed else None
         if head is not None and head.length > self._most_listed:
             raise CaseError("oversized_frame", f"an entry lists {head.length} numbers; the most is {self._most_listed}")
         walker.skip()
@@ -99,30 +99,30 @@ class Reader(Generic[T]):
         return unpack_bounded(raw, 0) if head is None else _unpacked_list(raw[head.size_bytes :])
 
     def _check_end(self) -> None:
-        if self._end != len(self._raw):
+        if self.position != len(self._raw):
             raise CaseError("undecodable_frame", "there are bytes behind the last item")
 
 
-class _Head(NamedTuple):
+class Head(NamedTuple):
     """The head of a msgpack list."""
 
     length: int
     size_bytes: int
 
 
-def _head_of(raw: bytes, begin: int = 0) -> _Head | None:
-    """The head of the list at `begin`; None if the value there is no list."""
+def head_of(raw: bytes, begin: int = 0) -> Head | None:
+    """Returns the head of the list at `begin`; None if the value there is no list."""
     first = raw[begin : begin + 1]
     if b"\x90" <= first < b"\xa0":
-        return _Head(first[0] - 0x90, 1)
+        return Head(first[0] - 0x90, 1)
     size_bytes = {b"\xdc": 3, b"\xdd": 5}.get(first)
     if size_bytes is None:
         return None
-    return _Head(int.from_bytes(raw[begin + 1 : begin + size_bytes], "big"), size_bytes)
+    return Head(int.from_bytes(raw[begin + 1 : begin + size_bytes], "big"), size_bytes)
 
 
-def _walker(raw: bytes) -> msgpack.Unpacker:
-    """An unpacker that is used to skip values without unpacking them."""
+def skipper(raw: bytes) -> msgpack.Unpacker:
+    """Returns an unpacker that is used to skip values without unpacking them."""
     walker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1), max_array_len=_ANY_LENGTH)
     walker.feed(raw)
     return walker

@@ -12,7 +12,6 @@ from itertools import accumulate, chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-import msgpack
 import numpy as np
 
 from fusewire_protos import in_steps
@@ -22,10 +21,10 @@ from fusewire_protos.ops import catalogue, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.limits import ProgramLimits
-from fusewire_protos.programs.parts import Parts, carried_pairs, pack, parts_of
+from fusewire_protos.programs.parts import Arrays, Parts, arrays_of, carried_pairs, pack, parts_of
 from fusewire_protos.programs.program import OPS_A_STEP, Carried, Integers, Program, check_carried
 from fusewire_protos.programs.reading import SPECS_A_STEP, op_of, read, spec_of
-from fusewire_protos.unpacking import unpack
+from fusewire_protos.programs.unpacked import unpacked
 
 DIGEST_BYTES = 16
 _LONG_BYTES = 1 << 14  # a longer program is also read in steps where all of it is looked at together
@@ -76,11 +75,11 @@ def decode_in_steps(raw: bytes, limits: ProgramLimits) -> InSteps[Program]:
     """Returns what `decode` returns, and raises what it does; but `check_sizes` is left to the caller."""
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
-    items = unpack(raw, longest_array=len(raw))
-    yield from _pause(raw)
-    parts = parts_of(items)
-    _check_counts(parts, limits)
-    known = yield from _quickly(items, parts, raw)
+    fields, is_canonical = yield from unpacked(raw)
+    arrays = arrays_of(fields)
+    _check_counts(arrays, limits)
+    parts = parts_of(arrays)
+    known = (yield from _quickly(parts, raw)) if is_canonical else None
     if known is None:
         yield from read(parts)  # which raises what is wrong, if the parts say so
         raise CaseError("undecodable_frame", "program bytes are not canonical")
@@ -99,7 +98,7 @@ def digest(raw: bytes) -> bytes:
     return blake2b(raw, digest_size=DIGEST_BYTES).digest()
 
 
-def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
+def _check_counts(parts: Arrays, limits: ProgramLimits) -> None:
     """Raises CaseError if a limit is exceeded, or if specs or signatures are more than the program can mention.
 
     The limit of the operands of all ops also limits inputs and scalars together. If inputs and scalars were more than
@@ -113,19 +112,20 @@ def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
         raise CaseError("quota_program", f"{operands} operands of ops; limits.program_operands = {most}")
     if inputs + scalars > most:
         raise CaseError("quota_program", f"{inputs} inputs and {scalars} scalars; limits.program_operands = {most}")
+    if len(parts.live) > ops or len(parts.carried) > 2 * inputs:
+        text = f"{len(parts.live)} live results of {ops} ops, {len(parts.carried)} numbers for {inputs} inputs"
+        raise CaseError("bad_operand", text)
     if len(parts.specs) > inputs + scalars + operands or len(parts.signatures) > ops:
         text = f"{len(parts.specs)} specs and {len(parts.signatures)} signatures are more than the program can mention"
         raise CaseError("undecodable_frame", text)
 
 
-def _quickly(items: Any, parts: Parts, raw: bytes) -> InSteps[Program | None]:
-    """Returns the program that consists of `parts`, or None if the parts have any error.
+def _quickly(parts: Parts, raw: bytes) -> InSteps[Program | None]:
+    """Returns the program that consists of the `parts` of canonical bytes, or None if the parts have any error.
 
     Each signature is checked once. A signature that an earlier program had is not checked again.
     """
     try:
-        if msgpack.packb(items) != raw:
-            return None
         yield from _pause(raw)
         claims = _claims(parts)
         yield from _pause(raw)
@@ -174,7 +174,7 @@ class _Claims(NamedTuple):
 def _claims(parts: Parts) -> _Claims:
     """Returns the claims of the signatures.
 
-    Raises LookupError, TypeError or ValueError if a signature is malformed, or if a signature or spec is listed twice.
+    Raises LookupError, TypeError or ValueError if a signature is malformed.
     """
     items = parts.signatures
     operands = [*map(_operands_of, items)]
@@ -187,8 +187,6 @@ def _claims(parts: Parts) -> _Claims:
     if not _INTEGER.issuperset(map(type, chain(numbers, map(_code_of, items)))):
         raise TypeError
     if numbers and not 0 <= min(numbers) <= max(numbers) < len(parts.specs):
-        raise ValueError
-    if len({*items}) != len(items) or len({*parts.specs}) != len(parts.specs):
         raise ValueError
     return _Claims(numbers, counts)
 

@@ -26,9 +26,24 @@ import numpy.typing as npt
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.programs.program import Integers
-from fusewire_protos.unpacking import unpack
 
 _FORM = (bytes, bytes, tuple, tuple, bytes, bytes, bytes)
+
+
+Numbers = npt.NDArray[np.integer[Any]]
+
+
+class Arrays(NamedTuple):
+    """The parts of a program as they are in its fields. They are not checked, and may be longer than any limit."""
+
+    inputs: Numbers
+    scalars: Numbers
+    specs: tuple[Any, ...]
+    signatures: tuple[Any, ...]
+    ops: Numbers
+    operands: Numbers
+    live: Numbers
+    carried: Numbers
 
 
 class Parts(NamedTuple):
@@ -61,20 +76,36 @@ def pack(parts: Parts) -> bytes:
     return packed
 
 
-def parts_of(items: Any) -> Parts:
-    """The parts in a value that `unpack` returned. Raises CaseError if it has another form."""
-    if type(items) is not tuple or tuple(map(type, items)) not in {_FORM, (*_FORM, bytes)} or items[7:] == (b"",):
+def arrays_of(fields: tuple[Any, ...]) -> Arrays:
+    """Returns the parts in the fields that `unpacked` returned. Raises CaseError if the fields have another form.
+
+    Copies nothing, however long the fields are.
+    """
+    if tuple(map(type, fields)) not in {_FORM, (*_FORM, bytes)} or fields[7:] == (b"",):
         raise CaseError(
             "undecodable_frame", "a program is not a list of two arrays, two lists and three or four arrays"
         )
-    inputs, scalars, specs, listed, ops, operands, live, *carried = items
-    input_numbers, scalar_numbers = _unpacked(inputs, len(specs)).tolist(), _unpacked(scalars, len(specs)).tolist()
-    op_numbers = _unpacked(ops, len(listed)).astype(np.int64)
+    inputs, scalars, specs, listed, ops, operands, live, *carried = fields
+    input_numbers, scalar_numbers = _unpacked(inputs, len(specs)), _unpacked(scalars, len(specs))
+    op_numbers = _unpacked(ops, len(listed))
     values = len(input_numbers) + len(scalar_numbers) + len(op_numbers)
-    operand_numbers = _unpacked(operands, values).astype(np.int64)
-    indices = _unpacked(live, len(op_numbers)).tolist()
-    pairs = [number for raw in carried for number in _unpacked(raw, values).tolist()]
-    return Parts(input_numbers, scalar_numbers, specs, listed, op_numbers, operand_numbers, indices, pairs)
+    indices, pairs = _unpacked(live, len(op_numbers)), _unpacked(b"".join(carried), values)
+    return Arrays(input_numbers, scalar_numbers, specs, listed, op_numbers, _unpacked(operands, values), indices, pairs)
+
+
+def parts_of(arrays: Arrays) -> Parts:
+    """Returns the parts as lists, which are fast to read one by one, and as arrays of equal types."""
+    inputs, scalars, specs, listed, ops, operands, live, carried = arrays
+    return Parts(
+        inputs.tolist(),
+        scalars.tolist(),
+        specs,
+        listed,
+        ops.astype(np.int64),
+        operands.astype(np.int64),
+        live.tolist(),
+        carried.tolist(),
+    )
 
 
 def carried_pairs(parts: Parts) -> list[tuple[int, int]]:
@@ -83,15 +114,6 @@ def carried_pairs(parts: Parts) -> list[tuple[int, int]]:
     if len(numbers) % 2:
         raise CaseError("undecodable_frame", f"{len(numbers)} numbers of carried inputs are not pairs")
     return [*zip(numbers[::2], numbers[1::2], strict=True)]
-
-
-def claimed_live(raw: bytes) -> list[int]:
-    """The live results that possibly malformed bytes list; an empty list if the parts cannot be read."""
-    try:
-        parts = parts_of(unpack(raw, longest_array=len(raw)))
-    except CaseError:
-        return []
-    return [index for index in parts.live if index < len(parts.ops)]
 
 
 def _type_below(count: int) -> str:
@@ -105,7 +127,7 @@ def _packed(numbers: Sequence[int] | Integers, count: int) -> bytes:
     return np.asarray(numbers, _type_below(count)).tobytes()
 
 
-def _unpacked(raw: bytes, count: int) -> npt.NDArray[np.integer[Any]]:
+def _unpacked(raw: bytes, count: int) -> Numbers:
     try:
         return np.frombuffer(raw, _type_below(count))
     except ValueError:

@@ -1,15 +1,22 @@
-"""Notes what rejected program bytes claim: the results that become failures, and the credit of their segments. Pure."""
+"""Notes what a rejected program claims: the results that become failures, and the credit of its segments. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fusewire_protos.credit import Amount
-from fusewire_protos.programs.parts import claimed_live
+from fusewire_protos.errors import CaseError
+from fusewire_protos.in_steps import InSteps
+from fusewire_protos.programs.codec import check_sizes, decode_in_steps
+from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.parts import arrays_of
 from fusewire_protos.programs.program import Program
+from fusewire_protos.programs.unpacked import unpacked
 
 _MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
 
@@ -26,12 +33,11 @@ class Claim:
     sizes: tuple[int, ...] = ()  # the bytes of each live result; empty if a segment takes no credit for bytes
 
     @classmethod
-    def of(cls, live: Iterable[int], amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:
-        bits = bytearray(_MOST_CLAIMED // 8)
-        for index in live:
-            if index < _MOST_CLAIMED:
-                bits[index >> 3] |= 1 << (index & 7)
-        return cls(bytes(bits.rstrip(b"\0")), amount, sizes)
+    def of(cls, live: npt.ArrayLike, amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:
+        indices = np.asarray(live, np.int64)
+        is_live = np.zeros(_MOST_CLAIMED, bool)
+        is_live[indices[indices < _MOST_CLAIMED]] = True
+        return cls(np.packbits(is_live, bitorder="little").tobytes().rstrip(b"\0"), amount, sizes)
 
     def live(self) -> list[int]:
         """Returns the indices of the results, ascending. Each segment asks for them, so NumPy looks for the bits."""
@@ -48,9 +54,35 @@ def claim_of_program(program: Program) -> Claim:
     return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1), program.live_sizes)
 
 
-def claim_of_bytes(raw: bytes) -> Claim:
+def claim_of_bytes(raw: bytes, limits: ProgramLimits) -> InSteps[Claim]:
     """Returns the claim of bytes that are no program within the limits.
 
-    They are not read for their credit, because a correct client checks all rules and limits before it sends.
+    They are not read for their credit, because a correct client checks all rules and limits before it sends. Nor are
+    bytes read that are too long, or that have not the form of a program: they claim nothing.
     """
-    return Claim.of(claimed_live(raw), Amount(0, 0, 1))
+    live: npt.ArrayLike = ()
+    if len(raw) <= limits.program_bytes:
+        with suppress(CaseError):
+            arrays = arrays_of((yield from unpacked(raw)).fields)
+            live = arrays.live[arrays.live < len(arrays.ops)]
+    return Claim.of(live, Amount(0, 0, 1))
+
+
+class Rejected(NamedTuple):
+    """Why bytes are no program that the server takes, and what they claim."""
+
+    error: CaseError
+    claim: Claim
+
+
+def read_program(raw: bytes, limits: ProgramLimits) -> InSteps[Program | Rejected]:
+    """Reads the canonical bytes of a program."""
+    try:
+        program = yield from decode_in_steps(raw, limits)
+    except CaseError as error:
+        return Rejected(error, (yield from claim_of_bytes(raw, limits)))
+    try:
+        check_sizes(program, limits)
+    except CaseError as error:
+        return Rejected(error, claim_of_program(program))
+    return program

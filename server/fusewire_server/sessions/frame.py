@@ -9,6 +9,7 @@ from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
+from fusewire_server.programs.claim import Rejected
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable
 from fusewire_server.sessions.effects import Effects
@@ -19,7 +20,7 @@ class UnreadProgram(NamedTuple):
     """A new program whose bytes are being read."""
 
     new: NewProgram
-    reading: InSteps[Program]
+    reading: InSteps[Program | Rejected]
 
 
 class FailedResults(NamedTuple):

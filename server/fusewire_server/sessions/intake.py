@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import NewProgram
-from fusewire_protos.programs.codec import check_sizes, decode_in_steps
-from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
-from fusewire_server.programs.claim import Claim, claim_of_bytes, claim_of_program
+from fusewire_server.programs.claim import Claim, Rejected, claim_of_program, read_program
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
@@ -93,27 +91,21 @@ def _take_program(frame: Frame, new: NewProgram) -> UnreadProgram | None:
         raise CaseError("undecodable_frame", f"more than limits.programs = {most} programs are numbered at once")
     entry = programs.find(new.raw, is_fragment=new.is_fragment)
     if entry is None:
-        return _take_unread(frame, UnreadProgram(new, decode_in_steps(new.raw, programs.limits)))
+        return _take_unread(frame, UnreadProgram(new, read_program(new.raw, programs.limits)))
     _hold(frame, new, entry)
     return None
 
 
 def _take_unread(frame: Frame, unread: UnreadProgram) -> UnreadProgram | None:
     """Reads a part of a new program. Returns `unread` if more is to be read."""
-    new, programs = unread.new, frame.programs
+    new = unread.new
     try:
         next(unread.reading)
     except StopIteration as end:
-        program: Program = end.value
-        try:
-            check_sizes(program, programs.limits)
-        except CaseError as error:
-            _reject(frame, new, error, claim_of_program(program))
+        if isinstance(end.value, Rejected):
+            _reject(frame, new, *end.value)
         else:
-            _hold(frame, new, programs.add(new.raw, program, is_fragment=new.is_fragment))
-        return None
-    except CaseError as error:
-        _reject(frame, new, error, claim_of_bytes(new.raw))
+            _hold(frame, new, frame.programs.add(new.raw, end.value, is_fragment=new.is_fragment))
         return None
     return unread
 

@@ -18,7 +18,7 @@ from fusewire_protos.ops import catalogue, dtypes, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs import codec, reading
 from fusewire_protos.programs.limits import ProgramLimits
-from fusewire_protos.programs.parts import pack, parts_of
+from fusewire_protos.programs.parts import arrays_of, pack, parts_of
 from fusewire_protos.programs.program import Integers, Program, ProgramOp, build
 from fusewire_protos.unpacking import unpack
 from tests import golden_files, strategies
@@ -82,7 +82,7 @@ def test_every_program_comes_back_from_its_bytes(work: strategies.Work) -> None:
 def test_what_is_read_quickly_is_what_is_read_op_by_op(work: strategies.Work) -> None:
     raw = codec.encode(work.program)
     quickly = codec.decode(raw, LIMITS)
-    carefully = finished(reading.read(parts_of(unpack(raw, longest_array=len(raw)))))
+    carefully = finished(reading.read(parts_of(arrays_of(unpack(raw, longest_array=len(raw))))))
     assert _parts(quickly) == _parts(carefully)
     for one, other in zip(_arrays(quickly), _arrays(carefully), strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
@@ -105,7 +105,7 @@ def test_a_program_of_many_signatures_is_read_in_many_steps_and_one_of_few_in_on
 
 def test_a_program_of_many_signatures_that_is_wrong_is_read_in_many_steps_too() -> None:
     raw = _of_many_signatures(4000)
-    disordered = pack(parts_of(unpack(raw, longest_array=len(raw)))._replace(live=[1, 0]))
+    disordered = pack(parts_of(arrays_of(unpack(raw, longest_array=len(raw))))._replace(live=[1, 0]))
     steps = codec.decode_in_steps(disordered, LIMITS)
     assert [next(steps) for _ in range(200)] == [None] * 200
     with pytest.raises(CaseError, match="ascending"):

@@ -8,19 +8,24 @@ import msgpack
 import pytest
 
 from fusewire_protos.credit import Amount
-from fusewire_protos.errors import BY_NAME as CASES
+from fusewire_protos.in_steps import finished
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.programs.claim import Claim, claim_of_bytes, claim_of_program
 from tests.program_bytes import program_bytes
 
-MALFORMED = CASES["bad_operand"]
+LIMITS = ProgramLimits()
+
+
+def claimed(raw: bytes, limits: ProgramLimits = LIMITS) -> Claim:
+    return finished(claim_of_bytes(raw, limits))
 
 
 def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
     raw = program_bytes([], [], [[0, []]] * 2, [1, 0, 1, 2, 255])
-    assert claim_of_bytes(raw) == Claim.of((0, 1), Amount(0, 0, 1))
+    assert claimed(raw) == Claim.of((0, 1), Amount(0, 0, 1))
 
 
 def test_a_program_that_a_quota_rejects_claims_what_its_client_counted() -> None:
@@ -33,7 +38,7 @@ def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
     many = 200_000
     raw = program_bytes([], [], [[0, []]] * many, range(many))
     tracemalloc.start()
-    claim = claim_of_bytes(raw)
+    claim = claimed(raw, ProgramLimits(program_bytes=len(raw)))
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert claim.live() == [*range(1 << 16)]
@@ -45,4 +50,9 @@ def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
     [b"", b"\xc1", b"\x01", b"\x90", *map(msgpack.packb, ([b""] * 7, [b"", b"", [], [], b"\0", b"", [0]]))],
 )
 def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> None:
-    assert claim_of_bytes(garbage).live() == []
+    assert claimed(garbage).live() == []
+
+
+def test_bytes_beyond_the_limit_are_not_read_and_claim_nothing() -> None:
+    raw = program_bytes([], [], [[0, []]] * 2, [0, 1])
+    assert claimed(raw, ProgramLimits(program_bytes=len(raw) - 1)).live() == []
