@@ -10,6 +10,8 @@ and accepts a chunk only if its offset is equal to this count.
 
 from __future__ import annotations
 
+from fusewire_protos.varints import append_varint, read_varint
+
 _OFFSET_TAG = 0x08  # field 1, varint
 _DATA_TAG = 0x12  # field 2, length-delimited
 _OFFSET_DIGITS, _LENGTH_DIGITS = 9, 5  # the most bytes of a varint: 7 bits of the number in each
@@ -46,15 +48,8 @@ def _head(offset: int, length: int) -> bytes:
     for tag, value in ((_OFFSET_TAG, offset), (_DATA_TAG, length)):
         if value:
             head.append(tag)
-            _append_varint(head, value)
+            append_varint(head, value)
     return bytes(head)
-
-
-def _append_varint(head: bytearray, value: int) -> None:
-    while value > 0x7F:
-        head.append(value & 0x7F | 0x80)
-        value >>= 7
-    head.append(value)
 
 
 def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, int]:
@@ -62,20 +57,9 @@ def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, 
 
     The number is 0 if the field is left out.
     """
-    if position < len(raw) and raw[position] == tag:
-        return _varint(raw, position + 1, most_digits)
-    return 0, position
-
-
-def _varint(raw: bytes, position: int, most_digits: int) -> tuple[int, int]:
-    """Returns the number at `position`, and the position behind the number."""
-    value = 0
-    for shift in range(0, 7 * most_digits, 7):
-        if position >= len(raw):
-            break
-        byte = raw[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise ValueError("a number in a chunk's head is truncated or too long")
+    if position >= len(raw) or raw[position] != tag:
+        return 0, position
+    try:
+        return read_varint(raw, position + 1, most_digits)
+    except ValueError as error:
+        raise ValueError(f"the head of a chunk is malformed: {error}") from None

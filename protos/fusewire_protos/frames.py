@@ -40,6 +40,7 @@ FIRST_UPLOAD = 2**39  # counted from a recorder's first handle: handles below th
 INLINE_BYTES = 256 << 10  # uploads and results up to this size travel in the frame itself
 MAX_ITERATIONS = 2**32  # of a loop
 MAX_STORED = 1024  # results that the client keeps of one loop, which the server makes in one piece
+MOST_TENSORS = 1024  # uploads whose bytes are in one frame
 MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because even small entries take time to apply
 MAX_FREED = 1 << 15  # handles that one entry frees
 NUMBER_BYTES = 9  # the most bytes that one encoded number takes
@@ -64,8 +65,8 @@ class EntryKind(IntEnum):
 class Segment(NamedTuple):
     """One use of a program.
 
-    `base` is the handle of the first result. `inputs` are handles. `dying` are indices into `inputs`: the handles at
-    these indices die with this segment.
+    `base` is the handle of the first result. `inputs` are handles. `dying` are ascending indices into `inputs`: the
+    handles at these indices die with this segment.
     """
 
     program: int

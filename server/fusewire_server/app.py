@@ -47,6 +47,7 @@ from fusewire_server.planning.planner import Planner
 from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
 from fusewire_server.transport.service import SERVICE, FusewireService
+from fusewire_server.transport.short_requests import ShortRequests
 
 log = logging.getLogger("fusewire.app")
 
@@ -274,7 +275,7 @@ async def start_grpc(
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
     interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
-    server = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
+    server = grpc.aio.server(interceptors=[interceptor, ShortRequests()], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from fusewire._errors import ProtocolError
 from fusewire_protos import frames
 from fusewire_protos.frames import (
+    MOST_TENSORS,
     NUMBER_BYTES,
     PROTOCOL_VERSION,
     Entry,
@@ -127,12 +128,14 @@ class ClientStream:
 
     def _take(self) -> list[Outgoing]:
         taken: list[Outgoing] = []
-        size_bytes, room = _FRAME_HEAD_BYTES, self._most_programs - self._programs
+        size_bytes, tensors, room = _FRAME_HEAD_BYTES, 0, self._most_programs - self._programs
         while self._waiting:
             outgoing = self._waiting[0]
             is_new = outgoing.program is not None
             size_bytes += outgoing.size_bytes
-            if taken and (size_bytes > self._most_bytes or (is_new and room <= 0)):
+            tensors += outgoing.tensor is not None
+            is_full = size_bytes > self._most_bytes or tensors > MOST_TENSORS or (is_new and room <= 0)
+            if taken and is_full:
                 break
             room -= is_new
             self._programs += is_new - isinstance(outgoing.entry, Forget)

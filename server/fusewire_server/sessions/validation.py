@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import ge
 from reprlib import repr as shortened
 
 import numpy as np
@@ -51,10 +52,10 @@ def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
 
 
 def check_dying(dying: tuple[int, ...], inputs: int) -> None:
-    """Raises CaseError unless `dying` are distinct input positions."""
-    if dying and (len(set(dying)) != len(dying) or min(dying) < 0 or max(dying) >= inputs):
+    """Raises CaseError unless `dying` are input positions that ascend."""
+    if dying and (dying[0] < 0 or dying[-1] >= inputs or any(map(ge, dying, dying[1:]))):
         raise CaseError(
-            "undecodable_frame", f"dying positions {shortened(dying)} are not distinct positions of {inputs} inputs"
+            "undecodable_frame", f"dying positions {shortened(dying)} are not ascending positions of {inputs} inputs"
         )
 
 

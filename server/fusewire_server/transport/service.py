@@ -20,8 +20,9 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport.bulk_transfer import Bulk
+from fusewire_server.transport.frame_parsing import parse_frame
 from fusewire_server.transport.refusal import Context, aborting_on_cases, case_in
-from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
+from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of
 
 audit = logging.getLogger("fusewire.audit")
 T = TypeVar("T")
@@ -41,7 +42,10 @@ class FusewireService:
         self._bulk = Bulk(engine, access)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
+        """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`.
+
+        Frames and chunks come and go as bytes; chunks and frames of clients are parsed here.
+        """
         session_refused = partial(self._note_refusal, SESSION_DOOR, "a session was refused: %s")
         transfer_refused = partial(self._note_refusal, TRANSFER_DOOR, "an upload or a download was refused: %s")
         return grpc.method_handlers_generic_handler(
@@ -49,16 +53,14 @@ class FusewireService:
             {
                 "Session": grpc.stream_stream_rpc_method_handler(
                     aborting_on_cases(_letting_go(self.session), session_refused),
-                    _as_it_is,
-                    pb.ServerFrame.SerializeToString,
+                    response_serializer=pb.ServerFrame.SerializeToString,
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
                     aborting_on_cases(self._bulk.upload, transfer_refused),
-                    _as_it_is,
-                    pb.UploadReceipt.SerializeToString,
+                    response_serializer=pb.UploadReceipt.SerializeToString,
                 ),
                 "Download": grpc.unary_stream_rpc_method_handler(
-                    aborting_on_cases(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString, _as_it_is
+                    aborting_on_cases(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString
                 ),
             },
         )
@@ -146,7 +148,3 @@ def _spoken(versions: Sequence[int]) -> str:
     """Lists a client's protocol versions, at most the first `_MOST_NAMED`."""
     named = ", ".join(map(str, versions[:_MOST_NAMED])) or "none"
     return f"{named} and others, {len(versions)} in all" if len(versions) > _MOST_NAMED else named
-
-
-def _as_it_is(raw: bytes) -> bytes:
-    return raw

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from typing import TypeVar
 
-from google.protobuf.message import DecodeError
-
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, Unauthenticated
 from fusewire_protos.frames import PROTOCOL_VERSION
@@ -22,6 +20,7 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
+from fusewire_server.transport.frame_parsing import parse_frame
 from fusewire_server.transport.refusal import Context, end_with
 from fusewire_server.transport.write_deadline import WriteDeadline
 
@@ -250,16 +249,6 @@ class SessionStream:
                 server=f"fusewire {installed_version()}",
             ),
         )
-
-
-def parse_frame(raw: bytes, message_bytes: int) -> pb.ClientFrame:
-    """Parses a frame of a client. Raises CaseError if it is too large or malformed."""
-    if len(raw) > message_bytes:
-        raise CaseError("oversized_frame", f"a frame of {len(raw)} bytes; limits.message_bytes = {message_bytes}")
-    try:
-        return pb.ClientFrame.FromString(raw)
-    except DecodeError as error:
-        raise CaseError("undecodable_frame", str(error)) from None
 
 
 def goodbye_of(error: CaseError) -> pb.Goodbye:

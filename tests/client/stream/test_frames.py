@@ -12,6 +12,7 @@ from fusewire._errors import ProtocolError
 from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing
 from fusewire_protos.frames import (
     MAX_HANDLE,
+    MOST_TENSORS,
     PROTOCOL_VERSION,
     Cancel,
     Entry,
@@ -170,3 +171,10 @@ def test_a_heartbeat_and_a_goodbye_stand_outside_the_numbering() -> None:
     stream = begun()
     assert read(stream.heartbeat()).number == 0
     assert read(stream.goodbye()).HasField("goodbye")
+
+
+def test_a_frame_takes_no_more_tensors_than_a_server_accepts() -> None:
+    stream = begun()
+    upload = Upload(1, Spec(dtypes.uint8, (1,)), None)
+    stream.post(*[Outgoing(upload, tensor=b"\1") for _ in range(MOST_TENSORS + 1)])
+    assert [len(read(stream.next_frame()).tensors) for _ in range(2)] == [MOST_TENSORS, 1]

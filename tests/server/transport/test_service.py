@@ -22,7 +22,7 @@ from fusewire_server.access.interceptor import Access
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import SessionState
 from fusewire_server.transport import service, session_stream
-from fusewire_server.transport.session_stream import parse_frame
+from fusewire_server.transport.frame_parsing import parse_frame
 from tests.server.parts import chain, new, segment, upload
 from tests.server.wire import Peer, Server, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
@@ -389,9 +389,9 @@ def test_a_client_of_many_versions_is_not_told_all_of_them() -> None:
     async def test() -> None:
         async with server() as here:
             peer = Peer(here.channel)
-            await first_frame(peer, hello(versions=range(100, 100_000)))
+            await first_frame(peer, hello(versions=range(100, 8_100)))
             assert await peer.goodbye() == "wrong_version"
-            assert "99900 in all" in peer.farewell
+            assert "8000 in all" in peer.farewell
             assert len(peer.farewell) < 200
 
     run(test())
