@@ -42,7 +42,8 @@ MAX_ITERATIONS = 2**32  # of a loop
 MAX_STORED = 1024  # results that the client keeps of one loop, which the server makes in one piece
 MOST_TENSORS = 1024  # uploads whose bytes are in one frame
 MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because even small entries take time to apply
-MAX_FREED = 1 << 15  # handles that one entry frees
+MAX_FREED = 1 << 12  # handles that one entry frees
+MAX_STEPPED = 1 << 13  # numbers in the list of a loop's stepped inputs, scalars or starts
 NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 
 Scalar = bool | int | float
@@ -177,6 +178,11 @@ def decode_entries(raw: bytes) -> list[Entry]:
         raise CaseError("undecodable_frame", "bindings are not a list")
     _check_count(len(items), "entries")
     return [_entry(item) for item in items]
+
+
+def are_few(raw: bytes) -> bool:
+    """Returns whether the field `bindings` of a frame lists at most 15 entries: its head then takes one byte."""
+    return raw[:1] < b"\xa0"
 
 
 def decode_programs(raw: bytes) -> list[NewProgram]:
@@ -314,6 +320,8 @@ def _decode_loop(item: tuple[Any, ...]) -> Loop:
         raise CaseError("undecodable_frame", f"a loop of {iterations} iterations; the most is {MAX_ITERATIONS}")
     if any(not 0 <= each <= iterations for each in _numbers(kept, "kept results")):
         raise CaseError("undecodable_frame", f"{shortened(kept)}: a result is kept of 0 to {iterations} iterations")
+    if sum(kept) > MAX_STORED:
+        raise CaseError("oversized_frame", f"{sum(kept)} results are kept; the most of a loop is {MAX_STORED}")
     steps = [_steps(flat, what) for flat, what in zip(stepped, ("inputs", "scalars", "starts"), strict=True)]
     return Loop(first, iterations, _number(handle_stride), kept, *steps)
 
@@ -321,6 +329,8 @@ def _decode_loop(item: tuple[Any, ...]) -> Loop:
 def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:
     """Returns the stepped bindings of a flat list, which has the form that `_flat_steps` returns."""
     _check_scalars(flat)
+    if len(flat) > MAX_STEPPED:
+        raise CaseError("oversized_frame", f"{len(flat)} numbers of stepped {what}; the most is {MAX_STEPPED}")
     found: list[tuple[int, Steps]] = []
     position = 0
     while position < len(flat):

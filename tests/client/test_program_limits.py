@@ -7,6 +7,7 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
+from fusewire_protos.programs.limits import MOST_LEAVES
 from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect
@@ -78,3 +79,31 @@ def test_any_number_of_programs_may_travel_at_once(most: int) -> None:
         peer.transport.run_once()
         for future, shape in zip(futures, shapes, strict=True):
             np.testing.assert_array_equal(future.result(0), np.full(shape, 2, np.float32))
+
+
+def test_an_op_of_more_operands_than_any_program_has_inputs_is_refused_where_it_is_recorded() -> None:
+    peer = connect()
+    x = peer.session.array(PART)
+    with pytest.raises(fw.QuotaExceeded, match=r"^concat of 4097 operands; the most is 4096$"):
+        fw.concat([x] * (MOST_LEAVES + 1))
+
+
+def test_ops_of_more_inputs_than_a_program_has_are_cut() -> None:
+    peer = connect()
+    arrays = [peer.session.array(PART) for _ in range(MOST_LEAVES // 2 + 1)]
+    totals = [fw.concat(arrays).sum() for _ in range(2)]
+    assert [float(total.numpy(timeout=HANGS_S)) for total in totals] == [3 * len(arrays)] * 2
+    assert max(len(program.inputs) for program in peer.server.programs.values()) <= MOST_LEAVES
+
+
+def test_a_body_of_more_inputs_than_a_program_has_is_refused() -> None:
+    peer = connect()
+    arrays = [peer.session.array(PART) for _ in range(MOST_LEAVES + 1)]
+
+    def body(_: object, value: fw.Array) -> fw.Array:
+        for array in arrays:
+            value = value + array
+        return value
+
+    with pytest.raises(fw.QuotaExceeded, match=r"a body of 4\d\d\d inputs; the most is 4096"):
+        fw.fori_loop(2, body, peer.session.array(PART))

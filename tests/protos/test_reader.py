@@ -107,7 +107,7 @@ def test_a_list_within_a_list_of_a_long_item_is_not_unpacked() -> None:
 
 
 def test_lists_are_read_where_msgpack_is_python_alone() -> None:
-    sent = [*ONE_OF_EACH, Free(tuple(range(2**40, 2**40 + 5_000)))]
+    sent = [*ONE_OF_EACH, Free(tuple(range(2**40, 2**40 + frames.MAX_FREED)))]
     program = (
         "import sys; from fusewire_protos import frames; raw = sys.stdin.buffer.read();"
         "print([*frames.read_entries(raw, 50_000)] == frames.decode_entries(raw))"

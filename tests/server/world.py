@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -146,7 +147,9 @@ class Client:
 
     def send(self, *entries: Entry, tensors: Sequence[bytes] = (DATA,), programs: bytes = b"") -> None:
         self.frame += 1
-        self.engine.receive(self.session, self.frame, programs, frames.encode_entries(entries), tensors)
+        self.engine.receive(
+            self.session, self.frame, programs, frames.encode_entries(entries), tensors, time.monotonic_ns()
+        )
 
     def collect(self) -> dict[int, list[Answer]]:
         """All answers so far, having acknowledged the new ones."""

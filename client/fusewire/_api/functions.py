@@ -29,6 +29,7 @@ from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.limits import MOST_LEAVES
 
 ShapeLike = int | Sequence[int]
 
@@ -209,6 +210,8 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
     most = given[0].session.limits.program_operands
     if len(given) > most:
         raise QuotaExceeded(f"concat of {len(given)} operands; limits.program_operands = {most}")
+    if len(given) > MOST_LEAVES:
+        raise QuotaExceeded(f"concat of {len(given)} operands; the most is {MOST_LEAVES}")
     joined: Array = apply(BY_NAME["concat"], given, (axis_of(axis, given[0].ndim),))
     return joined
 

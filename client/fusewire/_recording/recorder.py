@@ -46,6 +46,7 @@ from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
+from fusewire_protos.programs.limits import MOST_LEAVES
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
@@ -295,6 +296,8 @@ class Recorder(ThreadTape):
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
         structure = structure_of(unsent, first, ops)
+        if len(structure.inputs) > MOST_LEAVES:
+            raise QuotaExceeded(f"a body of {len(structure.inputs)} inputs; the most is {MOST_LEAVES}")
         liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
         live = tuple(sorted({handle - first for handle in results}))
         self._unknown_to_server.update([first + index for index in liveness.live if index not in live])

@@ -76,7 +76,7 @@ class _Client:
         self._done: asyncio.Future[None] | None = None
         self._applying: asyncio.Task[None] | None = None  # waits until the frame sent last is applied
         engine.attach(self._session, self._go_on)
-        engine.receive(self._session, self._frame, first, _UPLOADS, _TENSORS)
+        engine.receive(self._session, self._frame, first, _UPLOADS, _TENSORS, time.monotonic_ns())
 
     async def is_set_up(self) -> None:
         """Waits until the engine has applied the first frame."""
@@ -98,7 +98,7 @@ class _Client:
                 return
             bindings = self._following[self._frame - 1]
             self._frame += 1
-            if not self._engine.receive(session, self._frame, b"", bindings, ()):
+            if not self._engine.receive(session, self._frame, b"", bindings, (), time.monotonic_ns()):
                 self._applying = asyncio.create_task(self._go_on_once_applied())
                 return
         if self._done is not None and not self._done.done() and session.admitted == session.completed:

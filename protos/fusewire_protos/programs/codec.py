@@ -20,7 +20,7 @@ from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import catalogue, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
-from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.limits import MOST_LEAVES, ProgramLimits
 from fusewire_protos.programs.parts import Arrays, Parts, arrays_of, carried_pairs, pack, parts_of
 from fusewire_protos.programs.program import OPS_A_STEP, Carried, Integers, Program, check_carried
 from fusewire_protos.programs.reading import SPECS_A_STEP, op_of, read, spec_of
@@ -112,6 +112,8 @@ def _check_counts(parts: Arrays, limits: ProgramLimits) -> None:
         raise CaseError("quota_program", f"{operands} operands of ops; limits.program_operands = {most}")
     if inputs + scalars > most:
         raise CaseError("quota_program", f"{inputs} inputs and {scalars} scalars; limits.program_operands = {most}")
+    if inputs + scalars > MOST_LEAVES:
+        raise CaseError("quota_program", f"{inputs} inputs and {scalars} scalars; the most is {MOST_LEAVES}")
     if len(parts.live) > ops or len(parts.carried) > 2 * inputs:
         text = f"{len(parts.live)} live results of {ops} ops, {len(parts.carried)} numbers for {inputs} inputs"
         raise CaseError("bad_operand", text)

@@ -1,8 +1,11 @@
-"""Limits of a program, which the server sets and every decoder checks."""
+"""Limits of a program, which every decoder checks: those that the server sets, and one that is fixed."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+# Inputs and scalars of a program. The server looks at all of them in one step, for each segment.
+MOST_LEAVES = 1 << 12
 
 
 class ProgramLimits(NamedTuple):

@@ -156,6 +156,15 @@ class Program:
         return {index: position for position, index in enumerate(self.live)}
 
     @cached_property
+    def lags(self) -> dict[int, int]:
+        """For each op with a carried result, over how many iterations the result is carried at most."""
+        lags: dict[int, int] = {}
+        for initial, source in self.origins.values():
+            index = source - self.first_result
+            lags[index] = max(lags.get(index, 0), len(initial))
+        return lags
+
+    @cached_property
     def live_sizes(self) -> tuple[int, ...]:
         """Bytes of each live result."""
         return tuple([self.result_spec(index).size_bytes for index in self.live])

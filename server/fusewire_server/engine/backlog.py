@@ -127,6 +127,8 @@ class Backlog:
         assert session not in self._rests, "a session's frames are applied one after another"
         if session.may_go_on and self.has_time and not self._ready:
             self._apply_slice(session, items, arrival, arrival.now_ns)
+        else:
+            self.charge(session, time.monotonic_ns() - arrival.now_ns)  # what it took to parse
         if not items:
             return True
         self._rests[session] = _Rest(items, arrival, self._loop.create_future())

@@ -1,4 +1,4 @@
-"""Releases the values of ended sessions: some in each turn of the event loop, so that other sessions need not wait."""
+"""Releases the values of ended sessions: some in each turn of the event loop, so that others need not wait."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class EndedSessions:
 
     def add(self, session: Session, values: dict[int, Value]) -> None:
         """Takes the values of a session that has ended."""
+        is_first = not self._values
         self._values[session] = values
-        self._give_back(session)
+        if is_first:
+            self._give_back()
 
     def releases(self) -> list[Release]:
         """Returns releases of all values still held.
@@ -36,17 +38,17 @@ class EndedSessions:
         """
         return [Release(frozenset((session,)), tuple(values.values())) for session, values in self._values.items()]
 
-    def _give_back(self, session: Session) -> None:
-        """Orders the release of the session's oldest values now, and the release of its other values in later turns.
+    def _give_back(self) -> None:
+        """Orders the release of the oldest values of the session that ended first, and of others in later turns.
 
         A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
-        values = self._values[session]
+        session, values = next(iter(self._values.items()))
         piece = dict(islice(values.items(), MOST_FREED_AT_ONCE))
         self._orders.add_release([session], tuple(piece.values()))
         self._orders.hand_over()
         forget_ended(values, piece)
-        if values:
-            self._loop.call_soon(self._give_back, session)
-        else:
+        if not values:
             del self._values[session]
+        if self._values:
+            self._loop.call_soon(self._give_back)

@@ -86,7 +86,14 @@ class Engine:
         self._ended_sessions = EndedSessions(self._orders)
         self._plans = Plans(planner, device, self._orders.add, self.counters, config.device.arena_bytes)
         self._submissions = Submissions(
-            config.device, device, self._orders, self.counters, self._registry.wake, self.no_room, self._plans.plan
+            config.device,
+            device,
+            self._orders,
+            self.counters,
+            self._registry.wake,
+            self.no_room,
+            self._plans.plan,
+            self.charge,
         )
         self._reads = self._submissions.reads
 
@@ -231,33 +238,43 @@ class Engine:
         """Ends a session and gives back everything that it holds. `reason` is one of `END_REASONS`."""
         if session.state is SessionState.CLOSED:
             return
+        began_ns = time.monotonic_ns()
         self._registry.take_out(session)
         self.counters.sessions_ended[reason] += 1
         self._submissions.leave(session)
         self._plans.leave(session)
-        self._backlog.drop(session)
         self._uploads.drop(session)
         self._bulk_calls.end(session)
         self._orders.add_release([session], session.large.values())
         self._ended_sessions.add(session, self._intake.close(session))
+        self.charge(session, time.monotonic_ns() - began_ns)  # its tenant's account stays
+        self._backlog.drop(session)
 
     # ---- receive ----
 
     def receive(
-        self, session: Session, number: int, programs: bytes, bindings: bytes, tensors: Sequence[bytes]
+        self,
+        session: Session,
+        number: int,
+        programs: bytes,
+        bindings: bytes,
+        tensors: Sequence[bytes],
+        began_ns: int,
     ) -> bool:
         """Applies a numbered frame or its first part. Returns whether the whole frame is applied.
+
+        The time since `began_ns`, when the server began to parse the frame, counts as time of the session.
 
         If only the first part is applied, the backlog applies the rest in later turns of the event loop.
         Raises CaseError for a protocol error; the caller then ends the session.
         """
         if not session.accept(number):
+            self.charge(session, time.monotonic_ns() - began_ns)
             return True
-        began_ns = time.monotonic_ns()
         session.heard_at_ns = began_ns
         arrival = Arrival(tensors, began_ns)
         self.counters.frames += 1
-        if programs or len(bindings) > SHORT_ITEM_BYTES:
+        if programs or len(bindings) > SHORT_ITEM_BYTES or not frames.are_few(bindings):
             unread = frames.read_programs(programs), frames.read_entries(bindings, self._most_listed)
             return self._backlog.begin(session, Items((), *unread), arrival)
         entries = frames.decode_entries(bindings)
@@ -272,11 +289,16 @@ class Engine:
         effects, left, error = self._intake.take(session, items, arrival)
         if error is not None:
             self._orders.add_release([session], effects.released)  # the tables no longer hold these values
+            self.charge(session, time.monotonic_ns() - began_ns)
             raise error
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, effects)
-        self._backlog.charge(session, time.monotonic_ns() - began_ns)
+        self.charge(session, time.monotonic_ns() - began_ns)
         return left
+
+    def charge(self, session: Session, time_ns: int) -> None:
+        """Notes that a session has used time of the loop thread."""
+        self._backlog.charge(session, time_ns)
 
     async def applied(self, session: Session) -> None:
         """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""

@@ -25,15 +25,18 @@ from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import drop_row, fail_dependent, fail_from_inputs, fail_row
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
 
+COSTLY_ROW_NS = 200_000  # a row that takes the loop thread longer at its submission or at its end is charged
+
 
 class Submissions:
     """The submissions of all sessions. The loop thread owns this state.
 
     `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
-    that found no memory on the device. `plan` asks for the plan of a program.
+    that found no memory on the device. `plan` asks for the plan of a program. `charge` notes that a session has used
+    time of the loop thread.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of the engine that it needs
         self,
         settings: DeviceSettings,
         device: Device,
@@ -42,6 +45,7 @@ class Submissions:
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
         plan: Callable[[ProgramEntry, Session], None],
+        charge: Callable[[Session, int], None],
     ) -> None:
         submission_ns = int(settings.submission_s * 1e9)
         self._settings = settings
@@ -51,6 +55,7 @@ class Submissions:
         self._wake = wake
         self._no_room = no_room
         self._plan = plan
+        self._charge = charge
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes()
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
@@ -63,8 +68,10 @@ class Submissions:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
+            began_ns = time.monotonic_ns()
             self._counters.coalesced(len(batch.rows), batch.ready_sessions, batch.ended_by.value)
             self._submit_batch(batch)
+            self._charge_if_costly(batch.rows, began_ns)
 
     def update(self, session: Session) -> None:
         """Notes that a session's queue has changed."""
@@ -80,6 +87,7 @@ class Submissions:
 
     def finish(self, ran: Ran) -> None:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
+        began_ns = time.monotonic_ns()
         told = self.lanes.complete(ran.number)
         batch, loaded = told.batch, told.loaded
         row_ns = ran.device_ns // batch.all_iterations
@@ -102,6 +110,17 @@ class Submissions:
                 self._note_slow(row, told, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
+        self._charge_if_costly(batch.rows, began_ns)
+
+    def _charge_if_costly(self, rows: Sequence[Row], began_ns: int) -> None:
+        """Charges the time since `began_ns` to the sessions of these rows, unless it is that of usual rows.
+
+        So a usual row costs no session anything here, and a client whose rows have thousands of results pays for them.
+        """
+        row_ns = (time.monotonic_ns() - began_ns) // len(rows)
+        if row_ns > COSTLY_ROW_NS:
+            for row in rows:
+                self._charge(row.session, row_ns)
 
     def _measure(self, batch: Batch, device_ns: int) -> None:
         """Notes the time of an iteration of all rows. If some rows run fewer iterations than others, a mean counts."""

@@ -18,6 +18,7 @@ from fusewire_server.programs.failure import Failure
 
 MOST_READ_AT_ONCE = 512  # values on their way to the host, however small, so that no turn of the event loop is long
 MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a copy of a part of it
+MOST_ANSWERS = 512  # of a frame, however short, because a frame is made in one step
 _ANSWER_BYTES = 64  # what an answer adds to a frame, not counting its value or the text of its failure
 
 
@@ -166,8 +167,8 @@ class Answers:
     def take(self, most_bytes: int) -> tuple[int, list[Answer]]:
         """Takes the answers to send now. Returns the number of the frame that carries them, and the answers.
 
-        The number is 0 if there are no answers. A frame takes answers until their size exceeds `most_bytes`; the rest
-        go in the next frame.
+        The number is 0 if there are no answers. A frame takes answers until their size exceeds `most_bytes`, but no
+        more than `MOST_ANSWERS`; the rest go in the next frame.
         """
         if not self.unsent:
             return 0, []
@@ -186,7 +187,7 @@ class Answers:
 
 
 def _count_until(answers: list[Answer], most_bytes: int) -> int:
-    """Returns the number of answers in a frame: the fewest that exceed `most_bytes`, or all answers."""
+    """Returns the number of answers in a frame: the fewest that exceed `most_bytes`, or as many as a frame may have."""
     frame_bytes = 0
     for count, answer in enumerate(answers, 1):
         frame_bytes += _ANSWER_BYTES
@@ -194,6 +195,6 @@ def _count_until(answers: list[Answer], most_bytes: int) -> int:
             frame_bytes += len(answer.data)
         elif answer.failure is not None:
             frame_bytes += len(answer.failure.text)
-        if frame_bytes > most_bytes:
+        if frame_bytes > most_bytes or count == MOST_ANSWERS:
             return count
     return len(answers)

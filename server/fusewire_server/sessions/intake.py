@@ -26,7 +26,7 @@ from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
 from fusewire_server.sessions.values import free_handles
 
-MOST_FREED_AT_ONCE = 2048  # the most handles that a Free entry frees in one call
+MOST_FREED_AT_ONCE = 512  # the most handles that a Free entry frees in one call
 
 
 class Applied(NamedTuple):
@@ -65,12 +65,15 @@ class Intake:
         caller lets these values die.
         """
         values, session.values, session.large = session.values, {}, {}
-        begun = [row for row in session.queue if row.iterations is not None and row.iterations.begun]
+        begun = [
+            row for row in (*session.queue, *session.cancelled) if row.iterations is not None and row.iterations.begun
+        ]
         for value in [value for row in begun for value in row.outputs]:
             if values.get(value.handle) is not value:
                 values[session.next_hidden_handle()] = value
         session.queue.clear()
         session.held_back.clear()
+        session.cancelled.clear()
         session.forget_answers()
         for entry in session.programs.values():
             self._programs.let_go(session.session_id, entry)
@@ -133,8 +136,8 @@ def _take_free(frame: Frame, free: frames.Free) -> Item | None:
     return frames.Free(handles[MOST_FREED_AT_ONCE:]) if len(handles) > MOST_FREED_AT_ONCE else None
 
 
-def _take_cancel(frame: Frame, _cancel: frames.Cancel) -> None:
-    cancel_rows(frame.session, frame.effects)
+def _take_cancel(frame: Frame, cancel: frames.Cancel) -> frames.Cancel | None:
+    return None if cancel_rows(frame.session, frame.effects) else cancel
 
 
 def _take_forget(frame: Frame, forget: frames.Forget) -> None:

@@ -8,7 +8,7 @@ from reprlib import repr as shortened
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Loop, Scalar, Steps
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Scalar, Steps
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.program_table import ProgramEntry
@@ -35,8 +35,6 @@ def check_kept(loop: Loop, program: Program) -> None:
     if max(loop.kept, default=0) > 1 and loop.handle_stride < program.op_count:
         text = f"results of iterations of {program.op_count} ops have handles that are {loop.handle_stride} apart"
         raise CaseError("bad_binding", text)
-    if sum(loop.kept) > MAX_STORED:
-        raise CaseError("bad_binding", f"{sum(loop.kept)} results are kept; the most of a loop is {MAX_STORED}")
 
 
 def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts: Sequence[int]) -> None:
@@ -60,9 +58,9 @@ def ring_lengths(loop: Loop, entry: ProgramEntry) -> list[int]:
     What a plan updates in place needs no second value. Nor does it without a plan, because then such a result replaces
     the array when all ops of the iteration have run; so the plan may be dropped before the loop runs.
     """
-    program, lags = entry.program, _lags(entry.program)
+    program, lags = entry.program, entry.program.lags
     if entry.loaded is not None:
-        lags |= {program.live[position]: 0 for _, position in entry.loaded.plan.updates}
+        lags = lags | {program.live[position]: 0 for _, position in entry.loaded.plan.updates}
     return [
         max(kept, min(lags.get(index, 0) + 1, loop.iterations))
         for index, kept in zip(program.live, loop.kept, strict=True)
@@ -119,15 +117,6 @@ def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, lengt
         hidden.is_named = False
         ring.append(hidden)
     return ring
-
-
-def _lags(program: Program) -> dict[int, int]:
-    """Returns for each op with a carried result over how many iterations it is carried."""
-    lags: dict[int, int] = {}
-    for initial, source in program.origins.values():
-        index = source - program.first_result
-        lags[index] = max(lags.get(index, 0), len(initial))
-    return lags
 
 
 def _check_inputs(loop: Loop, program: Program) -> None:

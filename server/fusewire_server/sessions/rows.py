@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.ops.shapes import Spec
@@ -19,6 +20,8 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead
+
+MOST_CANCELLED = 512  # results of a cancelled row that fail in one step
 
 
 def queue_row(row: Row) -> None:
@@ -59,12 +62,13 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
         _issue_waiting(value)
 
 
-def fail_row(row: Row, failure: Failure) -> None:
-    """Fails all results of a row that have not failed yet."""
+def fail_row(row: Row, failure: Failure, most: int | None = None) -> bool:
+    """Fails the results of a row that have not failed yet, at most `most` of them. Returns whether all have failed."""
     program = row.entry.program
-    for value in row.outputs:
-        if value.state is not ValueState.FAILED:
-            fail_value(row.session, value, failure.of_result(program, row.base, value.op_index))
+    left = (value for value in row.outputs if value.state is not ValueState.FAILED)
+    for value in islice(left, most):
+        fail_value(row.session, value, failure.of_result(program, row.base, value.op_index))
+    return next(left, None) is None
 
 
 def fail_dependent(row: Row, failure: Failure, ops: Sequence[int]) -> None:
@@ -91,19 +95,28 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
     row.session.complete(row.amount)
 
 
-def cancel_rows(session: Session, effects: Effects) -> None:
-    """Gives up all rows of a session that have not been submitted."""
-    cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
-    rows = [*session.queue, *session.held_back]
-    session.queue.clear()
-    for row in session.held_back:
+def cancel_rows(session: Session, effects: Effects) -> bool:
+    """Gives up rows of a session that have not been submitted: `MOST_CANCELLED` results of one row.
+
+    Returns whether all such rows are given up. Until they are, the session has to be asked for nothing else.
+    """
+    held_back = session.held_back
+    if held_back:
+        row = held_back.pop()
         for value in row.inputs:
             value.waiting.pop(row, None)
-    session.held_back.clear()
-    for row in rows:
-        failure = cancelled._replace(base=row.base)
-        effects.failures.append(failure)
-        drop_row(row, failure, effects.released)
+        session.cancelled.append(row)
+        return False
+    session.cancelled.extend(session.queue)
+    session.queue.clear()
+    if session.cancelled:
+        row = session.cancelled[0]
+        failure = Failure(BY_NAME["cancelled"], "given up before it was submitted", row.base, 0)
+        if fail_row(row, failure, MOST_CANCELLED):
+            effects.failures.append(failure)
+            drop_row(row, failure, effects.released)
+            session.cancelled.popleft()
+    return not session.cancelled
 
 
 def fail_from_inputs(row: Row, released: list[Value]) -> None:

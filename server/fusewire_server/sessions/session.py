@@ -226,6 +226,7 @@ class Session:
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued or failed, in order
     held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload, or for the results of such rows
+    cancelled: deque[Row] = field(default_factory=deque)  # rows that are being given up, some in each step
     admitted: Amount = NO_WORK
     completed: Amount = NO_WORK
     has_used_up_credit: bool = False

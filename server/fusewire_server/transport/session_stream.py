@@ -81,8 +81,9 @@ class SessionStream:
             async for raw in self._frames:
                 if not self._is_current or self._goodbye is not None:
                     return
+                began_ns = time.monotonic_ns()
                 frame = parse_frame(raw, self._engine.config.limits.message_bytes)
-                if not await _with_case_errors(self._apply(frame, len(raw))):
+                if not await _with_case_errors(self._apply(frame, len(raw), began_ns)):
                     return
                 if self._owed.is_set():
                     await asyncio.sleep(0)  # lets the writer send an answer before the next frame is read
@@ -113,18 +114,23 @@ class SessionStream:
         """Tells whether no other connection has taken the session over."""
         return self._session.epoch == self._epoch
 
-    async def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
-        """Applies a frame of the client. Returns False if the frame was the client's last. Raises CaseError."""
+    async def _apply(self, frame: pb.ClientFrame, size_bytes: int, began_ns: int) -> bool:
+        """Applies a frame of the client, which the server began to parse at `began_ns`.
+
+        Returns False if the frame was the client's last. Raises CaseError.
+        """
         session, engine = self._session, self._engine
         if frame.HasField("hello"):
             raise CaseError("out_of_turn", "a second hello came in one stream")
         session.bytes_in += size_bytes
         engine.acknowledge(session, frame.acknowledged)
         if frame.number:
-            if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors):
+            if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors, began_ns):
                 await engine.applied(session)
         elif frame.programs or frame.bindings or frame.tensors:
             raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
+        else:
+            engine.charge(session, time.monotonic_ns() - began_ns)
         if frame.HasField("goodbye"):
             engine.end(session, GOODBYE)
             return False

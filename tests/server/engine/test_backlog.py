@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import msgpack
@@ -15,7 +16,6 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.reader import SHORT_ITEM_BYTES
 from fusewire_server.sessions import failed_results, intake, session
 from fusewire_server.sessions.session import SessionState
 from tests.program_bytes import program_bytes
@@ -26,7 +26,9 @@ from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, 
 def begin(client: Client, *entries: Entry) -> bool:
     """Sends a frame without waiting for the end of it. Whether all was applied."""
     client.frame += 1
-    return client.engine.receive(client.session, client.frame, b"", frames.encode_entries(entries), (DATA, b""))
+    return client.engine.receive(
+        client.session, client.frame, b"", frames.encode_entries(entries), (DATA, b""), time.monotonic_ns()
+    )
 
 
 def hurry(here: World) -> None:
@@ -224,9 +226,9 @@ def test_what_is_malformed_behind_many_good_entries_ends_the_session_when_it_is_
     async def test() -> None:
         async with world() as here:
             client, other = here.client("a"), here.client("b")
-            raw = msgpack.packb([[2, [10]], [2, [1] * SHORT_ITEM_BYTES], bad, [2, [11]]])
+            raw = msgpack.packb([[2, [10]], [2, [frames.MAX_HANDLE] * frames.MAX_FREED], bad, [2, [11]]])
             hurry(here)
-            assert not here.engine.receive(client.session, 2, b"", raw, ())
+            assert not here.engine.receive(client.session, 2, b"", raw, (), time.monotonic_ns())
             assert [*client.session.values] == [11]
             with pytest.raises(CaseError, match=case):
                 await here.engine._backlog.applied(client.session)

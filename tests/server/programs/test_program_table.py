@@ -187,7 +187,7 @@ def test_a_fragment_that_comes_as_a_program_is_one() -> None:
     assert programs.use(entry)
 
 
-MANY = 8000
+MANY = 4000
 ONE, ALIKE, UNLIKE = [VECTOR], [VECTOR] * MANY, [Spec(dtypes.float32, (dim,)) for dim in range(MANY)]
 
 

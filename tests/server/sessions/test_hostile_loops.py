@@ -287,14 +287,6 @@ def test_results_are_failed_in_pieces() -> None:
     assert sum(value.failure is not None for value in one.values.values()) == MOST_FAILED
 
 
-@pytest.mark.parametrize("kept", [(MAX_STORED, 1), (1 << 20, 0)])
-def test_of_more_results_than_may_be_stored_no_more_fail_than_a_session_holds(kept: tuple[int, ...]) -> None:
-    world, one = opened(Limits(handles=2000))
-    effects = world.take(one, loop(1 << 20, kept=kept))
-    assert refusal(effects) == "bad_binding"
-    assert len(one.values) <= 4000
-
-
 # ---- loops of programs that were refused ----
 
 

@@ -14,7 +14,9 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import encode
 from fusewire_server.config.config import Limits
+from fusewire_server.sessions import rows
 from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import bring_upload
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import forget_ended
@@ -186,6 +188,30 @@ def test_cancel_gives_up_what_waits_and_leaves_what_comes_after() -> None:
     bring_upload(one, one.values[20], [], [])
     assert bases(one.queue) == [300, 400]
     assert one.in_flight.segments == 2
+
+
+def test_a_step_of_a_cancel_fails_a_bounded_number_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MOST_CANCELLED", 1)
+    world = World()
+    one = world.session()
+    world.take(one, segment(PAIR, 100, 10, 11), segment(NEGATE, 200, 10))
+    failed = []
+    left: Item | None = Cancel()
+    while left is not None:
+        left = world.intake.take(one, [left], Arrival((), 0)).left
+        failed.append(sum(value.state is ValueState.FAILED for value in one.values.values()))
+    assert failed == [*range(1, len(failed) + 1)]
+    assert len(failed) >= 3
+    assert one.in_flight == (0, 0, 0)
+
+
+def test_a_session_that_ends_while_rows_are_cancelled_gives_back_what_they_hold() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, upload_beside(20), segment(NEGATE, 100, 20))
+    assert world.intake.take(one, [Cancel()], Arrival((), 0)).left == Cancel()
+    assert set(world.intake.close(one)) == {10, 11, 20, 100}
+    assert not one.cancelled
 
 
 def test_cancel_leaves_nothing_of_what_waited_with_the_uploads_it_waited_for() -> None:

@@ -12,7 +12,6 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import (
     FIRST_UPLOAD,
-    MAX_STORED,
     Cancel,
     Fetch,
     Free,
@@ -300,8 +299,6 @@ REFUSED = [
     (loop(kept=(1,)), "1 results are kept or not"),
     (loop(kept=(10, 1), handle_stride=1), "1 apart"),
     (loop(kept=(0, 2), handle_stride=1), "1 apart"),
-    (loop(MAX_STORED, kept=(1, MAX_STORED)), "results are kept; the most"),
-    (loop(MAX_STORED, kept=(MAX_STORED, 1)), "results are kept; the most"),
     (loop(inputs=(X,)), "1 inputs; the program has 2"),
     (loop()._replace(inputs=((0, (X, STEP)),)), "carried"),
     (loop()._replace(inputs=((2, (X, STEP)),)), "input 2 is stepped"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import time
 from itertools import count, pairwise
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
             here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer.number += 1
             entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
-            assert not here.engine.receive(session, peer.number, b"", entries, ())
+            assert not here.engine.receive(session, peer.number, b"", entries, (), time.monotonic_ns())
             await peer.resume()
             await peer.send(Fetch(1, 100))
             assert (await peer.result(1)).inline == (-np.arange(4, dtype=np.float32)).tobytes()

@@ -23,7 +23,8 @@ from fusewire._recording.cutting.segments import Liveness, Structure, liveness_o
 from fusewire._recording.cutting.stepped_values import steps_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers
-from fusewire_protos.frames import NUMBER_BYTES, Scalar, Steps
+from fusewire_protos.frames import MAX_STEPPED, NUMBER_BYTES, Scalar, Steps
+from fusewire_protos.programs.limits import MOST_LEAVES
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _MOST_KNOWN = 256  # structures, and loops
@@ -96,7 +97,9 @@ class Drafter:
 
     def __init__(self, limits: wire.Limits) -> None:
         self._limits = limits
-        self._most_numbers = limits.message_bytes // 2 // NUMBER_BYTES  # the other half is for what is the same
+        self._most_operands = min(limits.program_operands, MOST_LEAVES)  # so that there are no more inputs and scalars
+        # Half of a frame, because the other half is for what is the same; half of a list, because it has heads, too.
+        self._most_numbers = min(limits.message_bytes // 2 // NUMBER_BYTES, MAX_STEPPED // 2)
         self._structures: OrderedDict[bytes, Structure] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 
@@ -157,12 +160,12 @@ class Drafter:
             return Piece(ops)
         limits = self._limits
         ends = np.append(unsent.places, len(unsent.records))[1 : ops + 1] - np.arange(1, ops + 1)
-        return largest_fragment(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
+        return largest_fragment(ends, most_ops=limits.program_ops, most_operands=self._most_operands)
 
     def _fits(self, unsent: Unsent, ops: int) -> bool:
         """Returns whether one program may hold the first ops."""
         limits = self._limits
-        return ops <= limits.program_ops and unsent.end_of(ops) - ops <= limits.program_operands
+        return ops <= limits.program_ops and unsent.end_of(ops) - ops <= self._most_operands
 
     def _that_fit_in_a_frame(self, bodies: RolledBodies, cells: Integers) -> RolledBodies:
         """Returns the first iterations, so many that a frame holds their numbers if all values change in each."""
