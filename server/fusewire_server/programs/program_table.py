@@ -22,6 +22,7 @@ from fusewire_protos.programs.codec import digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
+from fusewire_server.programs.outline import Outline
 from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
 
@@ -85,6 +86,11 @@ class ProgramEntry:
     def amount(self) -> Amount:
         """The session credit that a segment of the program takes."""
         return Amount(self.program.op_count, self.program.live_bytes, 1)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What the failures of its results need of the program."""
+        return Outline.of(self.program)
 
     @property
     def row_ns(self) -> int:

@@ -24,8 +24,10 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
         raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
     value = session.values.get(fetch.handle)
     if value is None or not value.is_named:
-        failure = failure_of_unknown(fetch.handle, 0)
-        effects.failures.append(failure)
+        failure = session.failed.failure_of(fetch.handle)
+        if failure is None:
+            failure = failure_of_unknown(fetch.handle, 0)
+            effects.failures.append(failure)
         session.answer_failure(fetch.fetch, failure)
         return
     if value.state is ValueState.FAILED:

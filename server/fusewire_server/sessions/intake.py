@@ -19,9 +19,9 @@ from fusewire_server.programs.claim import Claim, claim_of_bytes, claim_of_progr
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.failed_results import mint_failed
+from fusewire_server.sessions.failed_handles import FailedHandles
 from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
-from fusewire_server.sessions.frame import Arrival, FailedResults, Frame, Item, PartlyFailed, UnreadProgram
+from fusewire_server.sessions.frame import Arrival, Frame, Item, PartlyFailed, UnreadProgram
 from fusewire_server.sessions.rows import cancel_rows
 from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
@@ -71,6 +71,7 @@ class Intake:
         for value in [value for row in begun for value in row.outputs]:
             if values.get(value.handle) is not value:
                 values[session.next_hidden_handle()] = value
+        session.failed = FailedHandles()
         session.queue.clear()
         session.held_back.clear()
         session.forget_answers()
@@ -166,6 +167,5 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     frames.Abandon: take_abandon,
     frames.Cancel: _take_cancel,
     frames.Forget: _take_forget,
-    FailedResults: mint_failed,
     PartlyFailed: take_partly_failed,
 }

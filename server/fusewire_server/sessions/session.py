@@ -38,6 +38,7 @@ from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.failed_handles import FailedHandles
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.iterations import Iterations
@@ -221,6 +222,7 @@ class Session:
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
+    failed: FailedHandles = field(default_factory=FailedHandles)  # results that will never exist
     large: dict[int, Value] = field(default_factory=dict)  # values of more than INLINE_BYTES
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
@@ -247,6 +249,10 @@ class Session:
     @property
     def in_flight(self) -> Amount:
         return self.admitted.minus(self.completed)
+
+    def knows(self, handle: int) -> bool:
+        """Returns whether a handle names a value, or a result that has failed."""
+        return handle in self.values or handle in self.failed
 
     def next_hidden_handle(self) -> int:
         """Returns a new handle for a value that the client cannot name."""

@@ -38,7 +38,7 @@ def first_beyond_quota(session: Session, limits: Limits, program: Program, lengt
 
 def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, op_index: int = NO_OP) -> Value:
     """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
-    if handle in session.values:
+    if handle in session.values or (session.failed.firsts and handle in session.failed):
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state, made_at_ns, op_index)
     session.values[handle] = value
@@ -60,7 +60,9 @@ def free_handles(session: Session, handles: Iterable[int], released: list[Value]
     """Frees handles that the client no longer holds. Ignores handles that name no value."""
     for handle in handles:
         value = session.values.get(handle)
-        if value is not None and value.is_named:
+        if value is None:
+            session.failed.free(handle)
+        elif value.is_named:
             value.is_named = False
             release_if_dead(session, value, released)
 

@@ -210,7 +210,7 @@ def _session_view(session: Session, now_ns: int, waits_for: Sequence[str]) -> Se
         in_flight_ops=in_flight.ops,
         in_flight_bytes=in_flight.bytes,
         in_flight_segments=in_flight.segments,
-        live_handles=len(session.values),
+        live_handles=len(session.values) + session.failed.count,
         live_bytes=session.live_bytes,
         unread_bytes=session.answers.unread_bytes,
         device_ns=session.device_ns,
