@@ -349,6 +349,7 @@ class Engine:
         self._orders.add_release([session], effects.released)
         self._reads.go_on(session)
         self._submissions.update(session)
+        session.tenant_bytes.count(session)
         self._end_turn_soon()
         self._registry.wake(session)
 

@@ -1,7 +1,8 @@
 """Decides when a large upload may take host memory, which is reserved before its first chunk.
 
 The bytes of an upload are in host memory until they are on the device. All values on the device and all bytes on their
-way to it fit in the device's memory, but for one upload of each tenant: so an upload never waits for other tenants, and
+way to it fit in the device's memory, and those of a tenant in the host memory that it may hold, but for one upload of
+each tenant: so an upload never waits for other tenants, and
 whether there is room for it on a full device is decided when its bytes are there. An upload that may not begin yet
 waits for others of its tenant to end.
 """
@@ -51,7 +52,7 @@ class Staging:
             text = f"a value of {size_bytes} bytes; device.memory_bytes = {self._memory_bytes}"
             raise CaseError("out_of_memory", text)
         has_waiting = any(waiting.session.tenant == session.tenant for waiting in self._waiting)
-        if not has_waiting and self._may_begin(session.tenant, size_bytes):
+        if not has_waiting and self._may_begin(session, size_bytes):
             self._begin(session, size_bytes)
             return
         waiting = _Waiting(session, size_bytes, asyncio.get_running_loop().create_future())
@@ -79,18 +80,21 @@ class Staging:
         held_up: set[str] = set()
         for waiting in [*self._waiting]:
             session, size_bytes, begins = waiting
-            if session.tenant in held_up or not self._may_begin(session.tenant, size_bytes):
+            if session.tenant in held_up or not self._may_begin(session, size_bytes):
                 held_up.add(session.tenant)
             elif not begins.done():
                 self._waiting.remove(waiting)
                 self._begin(session, size_bytes)
                 begins.set_result(None)
 
-    def _may_begin(self, tenant: str, size_bytes: int) -> bool:
-        if tenant not in self._staged_bytes:
+    def _may_begin(self, session: Session, size_bytes: int) -> bool:
+        if session.tenant not in self._staged_bytes:
             return True
+        if not session.tenant_bytes.has_room(session, size_bytes):
+            return False
         return self._values_bytes() + self.staged_bytes + size_bytes <= self._memory_bytes
 
     def _begin(self, session: Session, size_bytes: int) -> None:
         session.uploading_bytes += size_bytes
         self._staged_bytes[session.tenant] += size_bytes
+        session.tenant_bytes.count(session)

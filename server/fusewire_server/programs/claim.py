@@ -11,6 +11,8 @@ from fusewire_protos.programs.program import Program
 from fusewire_server.programs.outline import Outline, bits_of
 
 _MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
+# The approximate bytes of a claim with its failure, and of each live result's size; a test compares them.
+REJECTED_BYTES, SIZE_BYTES = 1024, 24
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class Claim:
     outline: Outline
     amount: Amount  # of a segment; a loop takes credit for the bytes of the results that it keeps
     sizes: tuple[int, ...] = ()  # the bytes of each live result; empty if a segment takes no credit for bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """The approximate host memory of the claim and its failure."""
+        return REJECTED_BYTES + self.outline.width // 7 + SIZE_BYTES * len(self.sizes)
 
     @classmethod
     def of(cls, live: Iterable[int], amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:

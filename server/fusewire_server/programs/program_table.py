@@ -183,13 +183,14 @@ class ProgramTable:
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
-    def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
-        """Releases a program that a session has held."""
+    def let_go(self, session: Hashable, entry: ProgramEntry) -> int:
+        """Releases a program that a session has held. Returns the bytes of the programs that its tenant still holds."""
         entry.holders -= 1
-        self.quota.remove(session, entry, entry.size_bytes)
+        tenant_bytes = self.quota.remove(session, entry, entry.size_bytes)
         if entry.holders == 0:
             self._unheld[entry.digest] = entry
             self._evict()
+        return tenant_bytes
 
     def _check_room(self, session: Hashable, entry: ProgramEntry) -> None:
         bounds, size_bytes = self.bounds, entry.size_bytes

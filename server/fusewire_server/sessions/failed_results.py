@@ -7,6 +7,7 @@ from itertools import islice
 from fusewire_protos.credit import Amount
 from fusewire_server.sessions.failed_handles import FailedRange
 from fusewire_server.sessions.frame import Frame, PartlyFailed
+from fusewire_server.sessions.host_bytes import FAILED_RANGE_BYTES, may_hold
 from fusewire_server.sessions.rows import fail_value
 from fusewire_server.sessions.values import free_handles
 
@@ -24,7 +25,9 @@ def refuse_results(frame: Frame, failed: FailedRange, dying: tuple[int, ...], am
 def keep_failed(frame: Frame, failed: FailedRange) -> None:
     """Keeps the failure of handles. A session keeps a bounded number; handles beyond that bound stay unknown."""
     session = frame.session
-    if len(session.values) + len(session.failed) < 2 * frame.limits.handles:
+    if len(session.values) + len(session.failed) >= 2 * frame.limits.handles:
+        return
+    if may_hold(session, len(session.failed) * FAILED_RANGE_BYTES, FAILED_RANGE_BYTES):
         session.failed.add(failed)
 
 

@@ -31,6 +31,8 @@ def queue_row(row: Row) -> None:
     row.waits_for = len(awaited)
     row.session.held_back.add(row)
     for value in awaited:
+        if value.waiting is None:
+            value.waiting = {}
         value.waiting[row] = None
 
 
@@ -51,10 +53,11 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
     """
     value.state = ValueState.FAILED
     value.failure = failure
-    for fetching in value.fetches.values():
-        value.readers -= 1
-        session.answer_failure(fetching.fetch, failure)
-    value.fetches.clear()
+    if value.fetches:
+        for fetching in value.fetches.values():
+            value.readers -= 1
+            session.answer_failure(fetching.fetch, failure)
+        value.fetches = None
     forget_if_dead(session, value)
     if value.waiting:
         _issue_waiting(value)
@@ -99,7 +102,8 @@ def cancel_rows(session: Session, effects: Effects) -> None:
     session.queue.clear()
     for row in session.held_back:
         for value in row.inputs:
-            value.waiting.pop(row, None)
+            if value.waiting:
+                value.waiting.pop(row, None)
     session.held_back.clear()
     for row in rows:
         failure = cancelled._replace(base=row.base)
@@ -177,8 +181,8 @@ def _issue_waiting(value: Value) -> None:
     settled = deque([value])
     while settled:
         following = settled.popleft()
-        waiting, following.waiting = following.waiting, {}
-        for row in waiting:
+        waiting, following.waiting = following.waiting, None
+        for row in waiting or ():
             settled += _settle(row)
 
 
