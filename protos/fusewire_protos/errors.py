@@ -171,7 +171,7 @@ CASES: tuple[Case, ...] = (
         _P,
         "RESOURCE_EXHAUSTED",
         ProtocolError,
-        "results not read within limits.unread_s, or more fetches than limits.handles",
+        "results not read within limits.unread_s, or more fetches than limits.handles or tenant_host_bytes allow",
     ),
     Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server shuts down: it ends all sessions, opens none"),
     Case(
@@ -229,6 +229,7 @@ CASES: tuple[Case, ...] = (
         QuotaExceeded,
         "more calls for uploads and downloads than a session may have at once, or than one answer may have",
     ),
+    Case(38, "quota_host_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.tenant_host_bytes is reached"),
     Case(50, "integer_division_by_zero", _D, "OK", None, "the quotient and the remainder are 0"),
     Case(51, "index_out_of_range", _D, "OK", None, "means the first or the last element"),
     Case(52, "float_to_integer", _D, "OK", None, "saturates; NaN becomes 0"),

@@ -84,6 +84,7 @@ def answers(one: Session) -> dict[int, tuple[str, str]]:
 
 
 def failure(one: Session, handle: int) -> Failure:
-    failure = one.values[handle].failure
+    value = one.values.get(handle)
+    failure = one.failed.failure_of(handle) if value is None else value.failure
     assert failure is not None
     return failure

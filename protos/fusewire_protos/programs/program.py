@@ -131,6 +131,10 @@ class Program:
     def result_spec(self, op_index: int) -> Spec:
         return self.distinct[int(self.signature_numbers[op_index])].result
 
+    def op_name(self, index: int) -> str:
+        """The name of an op."""
+        return self.distinct[int(self.signature_numbers[index])].op.name
+
     @cached_property
     def origins(self) -> dict[int, Origin]:
         """The origin of each carried input, by the input's number."""

@@ -104,6 +104,9 @@ class Limits:
     credit_ops: Annotated[Count, "ops of a session in flight"] = 1 << 16
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
     credit_segments: Annotated[Count, "segments of a session in flight"] = 64
+    tenant_host_bytes: Annotated[
+        Bytes, "host memory that the sessions of one tenant hold: handles, failures, answers, uploads, programs"
+    ] = 2 * GIB
     unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
     unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 10.0
     upload_stall_s: Annotated[Seconds, "longest time that an upload may bring no bytes"] = 10.0

@@ -103,6 +103,11 @@ class DeviceThread:
     def memory(self) -> MemoryCount:
         return self._memory.count()
 
+    @property
+    def values_bytes(self) -> int:
+        """The bytes of all blocks but temporaries, which give way to values. Any thread."""
+        return self._memory.values_bytes
+
     def _work(self) -> None:
         try:
             while (order := self._next_order()) is not None:

@@ -36,7 +36,8 @@ class DeviceMemory:
         self._device = device
         self._unfinished = unfinished
         self._temporaries: list[Temporaries] = []  # of all runs, the oldest first
-        self._live_bytes = 0  # any thread may read this field and the next three, because each is one int
+        self._live_bytes = 0  # any thread may read this field and the next four, because each is one int
+        self._temporary_bytes = 0
         self._peak_bytes = 0
         self._donations = 0
         self._donated_bytes = 0
@@ -45,6 +46,11 @@ class DeviceMemory:
         """Returns the counts. May be called on any thread."""
         pool_bytes = self._device.pool_bytes()
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
+
+    @property
+    def values_bytes(self) -> int:
+        """The bytes of all blocks but temporaries. May be asked for on any thread."""
+        return self._live_bytes - self._temporary_bytes
 
     # ---- blocks ----
 
@@ -120,6 +126,10 @@ class DeviceMemory:
         younger = self._temporaries[self._temporaries.index(owner) + 1 :]
         return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes), younger))
 
+    def count_temporary(self, more_bytes: int) -> None:
+        """Notes that the temporaries of a run hold so many more bytes, or fewer."""
+        self._temporary_bytes += more_bytes
+
     def is_held_by_older(self, owner: Temporaries) -> bool:
         """Returns whether an older run than the owner holds temporaries."""
         return any(each.size_bytes for each in takewhile(lambda each: each is not owner, self._temporaries))
@@ -148,6 +158,7 @@ class Temporaries:
         block = self._memory.allocate_temporary(size_bytes, self)
         self._blocks.add(block)
         self.size_bytes += block.size_bytes
+        self._memory.count_temporary(block.size_bytes)
         return block
 
     def allocate_filled(self, data: bytes) -> Block:
@@ -174,3 +185,4 @@ class Temporaries:
     def _forget(self, block: Block) -> None:
         self._blocks.remove(block)
         self.size_bytes -= block.size_bytes
+        self._memory.count_temporary(-block.size_bytes)

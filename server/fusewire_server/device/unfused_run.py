@@ -18,6 +18,7 @@ from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Load, NoKerne
 from fusewire_server.device.unfused_program import UnfusedProgram
 from fusewire_server.programs.dependent_results import dependent_ops, first_failed
 from fusewire_server.scheduling.time_shares import Progress
+from fusewire_server.sessions.iterations import first_uses
 from fusewire_server.sessions.session import Row, SessionState
 
 log = logging.getLogger("fusewire.device")
@@ -187,7 +188,7 @@ class UnfusedRun:
         if not positions:
             return []
         iterations = row.iterations
-        uses = {} if iterations is None else iterations.first_uses(positions)
+        uses = {} if iterations is None else first_uses(iterations.stepped, positions)
         inputs = [uses[position][1] if position in uses else position for position in positions]
         return [*first_failed(self._unfused.program, dict.fromkeys(inputs, 0), is_loop=iterations is not None)]
 

@@ -29,7 +29,6 @@ class DeviceOrders:
     def add_write(self, write: Write) -> None:
         """Adds a write. Counts the write among its session's writes until the write is done."""
         write.session.writes += 1
-        write.session.uploading_bytes += write.value.size_bytes
         self.add(write)
 
     def add_release(self, sessions: Iterable[Session], values: Collection[Value]) -> None:

@@ -30,6 +30,7 @@ from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
 from fusewire_server.engine.registry import EndedTotals, Registry
+from fusewire_server.engine.staging import Staging
 from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
@@ -72,6 +73,7 @@ class Engine:
         self._registry = Registry(limits, self.end)
         self._backlog = Backlog(self._apply, self.end)
         self._bulk_calls = BulkCalls()
+        self.staging = Staging(device.info.memory_bytes, lambda: self._device_thread.values_bytes)
         self._uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self.programs = program_table(config, lambda session: self._registry.sessions[session].tenant)
         self._intake = Intake(limits, self.programs)
@@ -338,9 +340,11 @@ class Engine:
 
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
         """Orders the write of an upload's bytes, after all the declared bytes have arrived."""
-        if session.state is not SessionState.CLOSED:
-            self._orders.add_write(orders.Write(session, value, data, NO_WORK))
-            self._act(session, upload_effects.arrive(session, value))
+        if session.state is SessionState.CLOSED:
+            self.staging.give_back(session, value.size_bytes)
+            return
+        self._orders.add_write(orders.Write(session, value, data, NO_WORK))
+        self._act(session, upload_effects.arrive(session, value))
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
         """Fails an upload that stalled, had wrong bytes or found no memory. Only values that depend on it fail too."""
@@ -353,6 +357,7 @@ class Engine:
         The sequence of the actions keeps each value alive until the device has used it.
         """
         for value, data in effects.writes:
+            session.uploading_bytes += len(data)
             self._orders.add_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in effects.declared:
             self._uploads.declare(session, value)
@@ -366,6 +371,7 @@ class Engine:
         self._orders.add_release([session], effects.released)
         self._reads.go_on(session)
         self._submissions.update(session)
+        session.tenant_bytes.count(session)
         self._end_turn_soon()
         self._registry.wake(session)
 
@@ -452,7 +458,10 @@ class Engine:
         session = wrote.write.session
         session.complete(wrote.write.credit)
         session.writes -= 1
-        session.uploading_bytes -= wrote.write.value.size_bytes
+        if isinstance(wrote.write.data, Staged):
+            self.staging.give_back(session, wrote.write.value.size_bytes)
+        else:
+            session.uploading_bytes -= len(wrote.write.data)
         self._backlog.wrote(session)
         if session.state is SessionState.CLOSED:
             return

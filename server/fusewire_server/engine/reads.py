@@ -44,7 +44,7 @@ class Reads:
         reads, effects.reads = effects.reads, []
         for fetching in reads:
             session = fetching.session
-            if not session.reads and session.answers.may_read(fetching.value.size_bytes):
+            if not session.reads and _may_read(session, fetching.value.size_bytes):
                 self._order(fetching, effects)
             else:
                 session.reads[fetching.fetch] = fetching
@@ -66,7 +66,7 @@ class Reads:
     def _may_be_carried(self, fetching: Fetching) -> bool:
         """Returns whether a submission may carry the fetch. If so, counts the bytes of the value for the client now."""
         session = fetching.session
-        if session.reads or orders.is_large(fetching) or not session.answers.may_read(fetching.value.size_bytes):
+        if session.reads or orders.is_large(fetching) or not _may_read(session, fetching.value.size_bytes):
             return False
         self._begin(fetching)
         return True
@@ -115,7 +115,7 @@ class Reads:
     def _order_waiting(self, session: Session, effects: Effects) -> None:
         while session.reads:
             fetching = next(iter(session.reads.values()))
-            if not session.answers.may_read(fetching.value.size_bytes):
+            if not _may_read(session, fetching.value.size_bytes):
                 return
             del session.reads[fetching.fetch]
             self._order(fetching, effects)
@@ -126,3 +126,11 @@ class Reads:
         if orders.is_large(fetching):
             self._lanes.begin_large_read(fetching.session)
         end_reading(fetching, effects.released)
+
+
+def _may_read(session: Session, size_bytes: int) -> bool:
+    """Returns whether a value may come to the host now. If the client has taken all values, one may come."""
+    answers = session.answers
+    if not answers.may_read(size_bytes):
+        return False
+    return answers.unread_bytes == 0 or session.tenant_bytes.has_room(session, size_bytes)

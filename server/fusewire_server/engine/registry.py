@@ -14,6 +14,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import GRACE_PASSED, REPLACED
 from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.host_bytes import TenantBytes
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 from fusewire_server.sessions.tenant_times import TenantTimes, times_by_tenant
 
@@ -54,6 +55,7 @@ class Registry:
         self.limits = limits
         self._end = end
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer
+        self._tenants: dict[str, TenantBytes] = {}  # those that have sessions
         self._grace_timers: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
@@ -64,6 +66,7 @@ class Registry:
         session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
         session.heard_at_ns = time.monotonic_ns()
         self.sessions[session.session_id] = session
+        self._tenants.setdefault(tenant, TenantBytes(limits.tenant_host_bytes)).add(session)
         return session
 
     def _make_room(self, tenant: str) -> None:
@@ -125,6 +128,9 @@ class Registry:
         """Removes a session that has ended, and adds it to the totals."""
         session.on(SessionEvent.END)
         del self.sessions[session.session_id]
+        session.tenant_bytes.remove(session)
+        if not session.tenant_bytes.sessions:
+            del self._tenants[session.tenant]
         self.ended = self.ended.plus(session)
         self._wakers.pop(session.session_id, None)
         self._stop_grace_timer(session)

@@ -86,7 +86,7 @@ class Uploads:
         if declared is not None:
             declared.ends.cancel()
             call.set_result(declared.value)
-        elif handle in session.values or handle in uploads.called:
+        elif session.knows(handle) or handle in uploads.called:
             call.set_result(None)
         else:
             uploads.called[handle] = call
@@ -99,7 +99,7 @@ class Uploads:
         if declared is not None:
             declared.ends.cancel()
             self._fail_declared(session, declared.value, Failure.of(error))
-        elif handle not in session.values and handle not in uploads.called and len(uploads.refused) < MOST_REFUSED:
+        elif not session.knows(handle) and handle not in uploads.called and len(uploads.refused) < MOST_REFUSED:
             uploads.refused[handle] = Failure.of(error)
 
     def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:

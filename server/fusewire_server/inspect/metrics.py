@@ -150,6 +150,8 @@ def _memory(stats: Stats) -> Iterator[Metric]:
     yield _gauge("device_memory_size_bytes", "Memory of the device.", stats.backend.memory_bytes)
     session_bytes = asdict(stats.session_bytes)
     yield _gauges("session_bytes", "Bytes of all sessions, by what they are for.", "kind", session_bytes)
+    host_bytes = asdict(stats.host_memory)
+    yield _gauges("host_memory_bytes", "Memory of the server process, by what it is for.", "kind", host_bytes)
     yield _gauge("program_bytes", "Host memory of all known programs.", stats.program_bytes)
     yield _counter("donations", "Results that were written over inputs.", memory.donations)
     yield _counter("donated_bytes", "Bytes of results that were written over inputs.", memory.donated_bytes)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from fusewire_protos.credit import Amount
@@ -17,8 +16,11 @@ from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.parts import arrays_of
 from fusewire_protos.programs.program import Program
 from fusewire_protos.programs.unpacked import unpacked
+from fusewire_server.programs.outline import Outline, bits_of
 
 _MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
+# The approximate bytes of a claim with its failure, and of each live result's size; a test compares them.
+REJECTED_BYTES, SIZE_BYTES = 1024, 24
 
 
 @dataclass(frozen=True)
@@ -28,22 +30,18 @@ class Claim:
     The session keeps the claim as long as it has a number for the program, so a claim is small whatever the bytes say.
     """
 
-    live_bits: bytes  # bit i, counted from the lowest of the first byte, stands for result i
+    outline: Outline
     amount: Amount  # of a segment; a loop takes credit for the bytes of the results that it keeps
     sizes: tuple[int, ...] = ()  # the bytes of each live result; empty if a segment takes no credit for bytes
 
+    @property
+    def size_bytes(self) -> int:
+        """The approximate host memory of the claim and its failure."""
+        return REJECTED_BYTES + self.outline.width // 7 + SIZE_BYTES * len(self.sizes)
+
     @classmethod
     def of(cls, live: npt.ArrayLike, amount: Amount, sizes: tuple[int, ...] = ()) -> Claim:
-        indices = np.asarray(live, np.int64)
-        is_live = np.zeros(_MOST_CLAIMED, bool)
-        is_live[indices[indices < _MOST_CLAIMED]] = True
-        return cls(np.packbits(is_live, bitorder="little").tobytes().rstrip(b"\0"), amount, sizes)
-
-    def live(self) -> list[int]:
-        """Returns the indices of the results, ascending. Each segment asks for them, so NumPy looks for the bits."""
-        bits = np.frombuffer(self.live_bits, np.uint8)
-        indices: list[int] = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-        return indices
+        return cls(Outline(bits_of(live, _MOST_CLAIMED)), amount, sizes)
 
 
 def claim_of_program(program: Program) -> Claim:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 from fusewire_protos.errors import Case, CaseError, bounded_text
-from fusewire_protos.programs.program import Program
+
+
+class NamesOps(Protocol):
+    """Knows the names of a program's ops."""
+
+    def op_name(self, index: int) -> str:
+        """Returns the name of an op, or an empty text if it is unknown."""
+        ...
 
 
 class _FailureFields(NamedTuple):
@@ -34,7 +41,7 @@ class Failure(_FailureFields):
     def of(cls, error: CaseError, base: int = 0, op_index: int = 0) -> Failure:
         return cls(error.case, error.text, base, op_index)
 
-    def of_result(self, program: Program, base: int, op_index: int) -> Failure:
+    def of_result(self, program: NamesOps, base: int, op_index: int) -> Failure:
         """Returns the failure of result `op_index` of the segment whose base is `base`.
 
         If this failure began in another segment, returns it unchanged. If its text names the op that failed, as in
@@ -45,7 +52,8 @@ class Failure(_FailureFields):
         named = _op_named_in(self.text)
         if named is not None:
             return self._replace(op_index=named)
-        text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
+        name = program.op_name(op_index)
+        text = f"op {op_index} {name}: {self.text}" if name else self.text
         return Failure(self.case, text, base, op_index)
 
 

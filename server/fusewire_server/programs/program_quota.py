@@ -43,13 +43,14 @@ class ProgramQuota:
             self._tenant_bytes[tenant] += size_bytes
         self._times[tenant, program] += 1
 
-    def remove(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
-        """Removes a program that the session holds."""
+    def remove(self, session: Hashable, program: Hashable, size_bytes: int) -> int:
+        """Removes a program that the session holds. Returns the bytes that its tenant still holds."""
         tenant = self._tenants[session]
         if _less(self._times, (tenant, program), 1) == 0:
             _less(self._tenant_bytes, tenant, size_bytes)
         if _less(self._session_bytes, session, size_bytes) == 0:
             del self._tenants[session]
+        return self._tenant_bytes[tenant]
 
     def _tenant(self, session: Hashable) -> Hashable:
         return self._tenants[session] if session in self._tenants else self.tenant_of(session)

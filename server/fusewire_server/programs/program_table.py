@@ -22,6 +22,7 @@ from fusewire_protos.programs.codec import digest
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Config
+from fusewire_server.programs.outline import Outline
 from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
 
@@ -85,6 +86,11 @@ class ProgramEntry:
     def amount(self) -> Amount:
         """The session credit that a segment of the program takes."""
         return Amount(self.program.op_count, self.program.live_bytes, 1)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What the failures of its results need of the program."""
+        return Outline.of(self.program)
 
     @property
     def row_ns(self) -> int:
@@ -177,13 +183,14 @@ class ProgramTable:
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
-    def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
-        """Releases a program that a session has held."""
+    def let_go(self, session: Hashable, entry: ProgramEntry) -> int:
+        """Releases a program that a session has held. Returns the bytes of the programs that its tenant still holds."""
         entry.holders -= 1
-        self.quota.remove(session, entry, entry.size_bytes)
+        tenant_bytes = self.quota.remove(session, entry, entry.size_bytes)
         if entry.holders == 0:
             self._unheld[entry.digest] = entry
             self._evict()
+        return tenant_bytes
 
     def _check_room(self, session: Hashable, entry: ProgramEntry) -> None:
         bounds, size_bytes = self.bounds, entry.size_bytes

@@ -1,48 +1,34 @@
-"""Makes failed values for results that will never exist, a bounded number at a time. Pure."""
+"""Fails results of a segment: all of them at once for one reason, or one by one, a bounded number at a time. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from fusewire_protos.credit import Amount
-from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
-from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
+from fusewire_server.sessions.failed_handles import FailedRange
+from fusewire_server.sessions.frame import Frame, PartlyFailed
+from fusewire_server.sessions.host_bytes import FAILED_RANGE_BYTES, may_hold
 from fusewire_server.sessions.rows import fail_value
-from fusewire_server.sessions.session import ValueState
-from fusewire_server.sessions.values import free_handles, mint
+from fusewire_server.sessions.values import free_handles
 
-MOST_FAILED = 512  # the most results of a segment that are failed in one call
-
-NO_BYTES = Spec(dtypes.uint8, (0,))  # the spec of a value that will never exist
+MOST_FAILED = 512  # the most results of a segment that are failed one by one in one call
 
 
-def refuse_results(
-    frame: Frame, failures: Iterator[tuple[int, Failure]], dying: tuple[int, ...], amount: Amount
-) -> FailedResults | None:
+def refuse_results(frame: Frame, failed: FailedRange, dying: tuple[int, ...], amount: Amount) -> None:
     """Fails all results of a segment because none can be computed. The segment's dying inputs die as usual."""
     frame.session.admit(amount)
     frame.session.complete(amount)
-    return mint_failed(frame, FailedResults(failures, dying))
+    keep_failed(frame, failed)
+    free_handles(frame.session, dying, frame.effects.released)
 
 
-def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
-    """Makes failed values for the first handles. Returns `results` if there may be handles left, else None.
-
-    A session holds a bounded number of values; handles beyond that bound stay unknown.
-    """
+def keep_failed(frame: Frame, failed: FailedRange) -> None:
+    """Keeps the failure of handles. A session keeps a bounded number; handles beyond that bound stay unknown."""
     session = frame.session
-    room = max(2 * frame.limits.handles - len(session.values), 0)
-    minted = 0
-    for handle, failure in islice(results.failures, min(room, MOST_FAILED)):
-        mint(session, handle, NO_BYTES, ValueState.FAILED, frame.arrival.now_ns).failure = failure
-        minted += 1
-    if minted == MOST_FAILED:
-        return results
-    free_handles(session, results.dying, frame.effects.released)
-    return None
+    if len(session.values) + len(session.failed) >= 2 * frame.limits.handles:
+        return
+    if may_hold(session, len(session.failed) * FAILED_RANGE_BYTES, FAILED_RANGE_BYTES):
+        session.failed.add(failed)
 
 
 def fail_some(frame: Frame, failing: PartlyFailed) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Abandon, Fetch
 from fusewire_server.sessions.frame import Frame
+from fusewire_server.sessions.host_bytes import FETCH_BYTES, may_hold
 from fusewire_server.sessions.segment_entry import failure_of_unknown
 from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
 from fusewire_server.sessions.values import end_reading
+
+COUNTED_FETCHES = 256
 
 
 def take_fetch(frame: Frame, fetch: Fetch) -> None:
@@ -22,10 +25,13 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
     if len(session.fetches) + len(session.answers.untaken) >= frame.limits.handles:
         limit = frame.limits.handles
         raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
+    _check_host_room(session)
     value = session.values.get(fetch.handle)
     if value is None or not value.is_named:
-        failure = failure_of_unknown(fetch.handle, 0)
-        effects.failures.append(failure)
+        failure = session.failed.failure_of(fetch.handle)
+        if failure is None:
+            failure = failure_of_unknown(fetch.handle, 0)
+            effects.failures.append(failure)
         session.answer_failure(fetch.fetch, failure)
         return
     if value.state is ValueState.FAILED:
@@ -37,6 +43,8 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
     if value.state is ValueState.READY:
         effects.reads.append(fetching)
     else:
+        if value.fetches is None:
+            value.fetches = {}
         value.fetches[fetch.fetch] = fetching
 
 
@@ -49,9 +57,18 @@ def take_abandon(frame: Frame, abandon: Abandon) -> None:
         return
     fetching.is_abandoned = True
     for waiting in (fetching.value.fetches, session.reads):
-        if waiting.pop(abandon.fetch, None) is not None:
+        if waiting and waiting.pop(abandon.fetch, None) is not None:
             del session.fetches[abandon.fetch]
             end_reading(fetching, frame.effects.released)
+
+
+def _check_host_room(session: Session) -> None:
+    """Raises CaseError if there is no host memory for many more fetches. Looks at each `COUNTED_FETCHES`th of them."""
+    held = len(session.fetches) + len(session.answers.untaken)
+    is_counted = held % COUNTED_FETCHES == COUNTED_FETCHES - 1
+    if is_counted and not may_hold(session, held * FETCH_BYTES, COUNTED_FETCHES * FETCH_BYTES):
+        limit = session.tenant_bytes.limit_bytes
+        raise CaseError("slow_reader", f"{held} fetches wait to be taken; limits.tenant_host_bytes = {limit}")
 
 
 def _is_repeated(session: Session, fetch: int) -> bool:

@@ -23,16 +23,6 @@ class UnreadProgram(NamedTuple):
     reading: InSteps[Program | Rejected]
 
 
-class FailedResults(NamedTuple):
-    """Handles of results that will never exist, each with its failure, and handles of inputs that die (`dying`).
-
-    The inputs die after all results have been made, because no result may take the handle of an input.
-    """
-
-    failures: Iterator[tuple[int, Failure]]
-    dying: tuple[int, ...] = ()
-
-
 class PartlyFailed(NamedTuple):
     """A row that is queued once some of its results have failed. `failures` yields the results that must still fail."""
 
@@ -41,7 +31,7 @@ class PartlyFailed(NamedTuple):
 
 
 # A frame's new programs come before its entries.
-Item = NewProgram | UnreadProgram | Entry | FailedResults | PartlyFailed
+Item = NewProgram | UnreadProgram | Entry | PartlyFailed
 
 
 class Arrival(NamedTuple):

@@ -17,9 +17,10 @@ from fusewire_server.programs.claim import Claim, Rejected, claim_of_program, re
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.failed_results import mint_failed
+from fusewire_server.sessions.failed_handles import FailedHandles
 from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
-from fusewire_server.sessions.frame import Arrival, FailedResults, Frame, Item, PartlyFailed, UnreadProgram
+from fusewire_server.sessions.frame import Arrival, Frame, Item, PartlyFailed, UnreadProgram
+from fusewire_server.sessions.host_bytes import FREED_BYTES, check_host_room, may_hold
 from fusewire_server.sessions.rows import cancel_rows
 from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
@@ -71,12 +72,13 @@ class Intake:
         for value in [value for row in begun for value in row.outputs]:
             if values.get(value.handle) is not value:
                 values[session.next_hidden_handle()] = value
+        session.failed = FailedHandles()
         session.queue.clear()
         session.held_back.clear()
         session.cancelled.clear()
         session.forget_answers()
         for entry in session.programs.values():
-            self._programs.let_go(session.session_id, entry)
+            _let_go(session, self._programs, entry)
         session.programs.clear()
         session.live_bytes = 0
         return values
@@ -114,12 +116,20 @@ def _take_unread(frame: Frame, unread: UnreadProgram) -> UnreadProgram | None:
 
 
 def _hold(frame: Frame, new: NewProgram, entry: ProgramEntry) -> None:
+    session, programs = frame.session, frame.programs
+    tenant_bytes = programs.quota.tenant_bytes_with(session.session_id, entry, entry.size_bytes)
     try:
-        frame.programs.hold(frame.session.session_id, entry)
+        check_host_room(session, tenant_bytes - session.tenant_bytes.program_bytes)
+        programs.hold(session.session_id, entry)
     except CaseError as error:
         _reject(frame, new, error, claim_of_program(entry.program))
     else:
-        frame.session.programs[new.number] = entry
+        session.tenant_bytes.program_bytes = tenant_bytes
+        session.programs[new.number] = entry
+
+
+def _let_go(session: Session, programs: ProgramTable, entry: ProgramEntry) -> None:
+    session.tenant_bytes.program_bytes = programs.let_go(session.session_id, entry)
 
 
 def _reject(frame: Frame, new: NewProgram, error: CaseError, claim: Claim) -> None:
@@ -127,13 +137,21 @@ def _reject(frame: Frame, new: NewProgram, error: CaseError, claim: Claim) -> No
         raise error
     failure = Failure.of(error)
     frame.session.rejected_programs[new.number] = (failure, claim)
+    frame.session.rejected_bytes += claim.size_bytes
     frame.effects.failures.append(failure)
 
 
 def _take_free(frame: Frame, free: frames.Free) -> Item | None:
     handles = free.handles
     free_handles(frame.session, handles[:MOST_FREED_AT_ONCE], frame.effects.released)
+    _forget_failures_beyond_limit(frame.session)
     return frames.Free(handles[MOST_FREED_AT_ONCE:]) if len(handles) > MOST_FREED_AT_ONCE else None
+
+
+def _forget_failures_beyond_limit(session: Session) -> None:
+    """Forgets which results have failed if there is no room to note which of their handles are freed."""
+    if not may_hold(session, session.failed.freed * FREED_BYTES, 0):
+        session.failed = FailedHandles()
 
 
 def _take_cancel(frame: Frame, cancel: frames.Cancel) -> frames.Cancel | None:
@@ -144,10 +162,12 @@ def _take_forget(frame: Frame, forget: frames.Forget) -> None:
     session = frame.session
     entry = session.programs.pop(forget.program, None)
     if entry is not None:
-        frame.programs.let_go(session.session_id, entry)
+        _let_go(session, frame.programs, entry)
         return
-    if session.rejected_programs.pop(forget.program, None) is None:
+    rejected = session.rejected_programs.pop(forget.program, None)
+    if rejected is None:
         raise CaseError("unknown_program", f"program {forget.program} was never sent")
+    session.rejected_bytes -= rejected[1].size_bytes
 
 
 _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
@@ -161,6 +181,5 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     frames.Abandon: take_abandon,
     frames.Cancel: _take_cancel,
     frames.Forget: _take_forget,
-    FailedResults: mint_failed,
     PartlyFailed: take_partly_failed,
 }

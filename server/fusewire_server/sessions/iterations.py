@@ -15,9 +15,12 @@ from typing import Any, TypeVar
 
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.programs.program import Program
+from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.sessions.session import Value
 
 S = TypeVar("S", bound=Scalar)
+
+Stepped = Mapping[int, Sequence[int]]  # for each stepped input the indices of its values among a row's inputs
 
 ONCE = range(1)  # the iterations of a row that is no loop
 
@@ -25,8 +28,7 @@ ONCE = range(1)  # the iterations of a row that is no loop
 class Iterations:
     """The iterations of one row. The loop thread owns `begun`, the device thread `failed_ops`.
 
-    `kept` says for each live result of how many of the last iterations the client holds it. `stepped` holds for each
-    stepped input the indices of its values among the row's inputs.
+    `kept` says for each live result of how many of the last iterations the client holds it.
     """
 
     __slots__ = ("begun", "count", "failed_ops", "kept", "program", "rings", "scalars", "starts", "stepped")
@@ -37,7 +39,7 @@ class Iterations:
         count: int,
         rings: Sequence[Sequence[Value]],
         kept: Sequence[int],
-        stepped: Mapping[int, Sequence[int]],
+        stepped: Stepped,
         scalars: Mapping[int, Steps],
         starts: Mapping[int, Steps],
     ) -> None:
@@ -66,29 +68,6 @@ class Iterations:
         for ring, kept in zip(self.rings, self.kept, strict=True):
             for age, value in enumerate(ring[: max(kept, 1)]):
                 yield value, self.count - 1 - age
-
-    def first_uses(self, positions: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """Returns for each position among the row's inputs the first iteration that takes its value, and the input.
-
-        There may be tens of thousands of positions, so they are not looked up one by one.
-        """
-        stepped = {
-            position: (iteration, number)
-            for number, taken in self.stepped.items()
-            for iteration, position in enumerate(taken)
-        }
-        return {position: stepped.get(position, (0, position)) for position in positions}
-
-    def first_failed(self, failed: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """Returns for each input that takes failed values the first iteration that does, and the value's position.
-
-        `failed` are positions among the row's inputs. The input that fails first is the first of the table.
-        """
-        found = sorted([(use, position) for position, use in self.first_uses(failed).items()])
-        first: dict[int, tuple[int, int]] = {}
-        for (iteration, number), position in found:
-            first.setdefault(number, (iteration, position))
-        return first
 
     def position_of(self, source: int) -> int | None:
         """Returns the position of an operand among the live results, or None if the operand is an input."""
@@ -124,6 +103,32 @@ class Iterations:
                 number, iteration = origin.source, iteration - len(origin.initial)
         stepped = self.stepped.get(number)
         return values[number] if stepped is None else values[stepped[iteration % len(stepped)]]
+
+
+def first_uses(stepped: Stepped, positions: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Returns for each position among a row's inputs the first iteration that takes its value, and the input.
+
+    There may be tens of thousands of positions, so they are not looked up one by one.
+    """
+    uses = {
+        position: (iteration, number) for number, taken in stepped.items() for iteration, position in enumerate(taken)
+    }
+    return {position: uses.get(position, (0, position)) for position in positions}
+
+
+def failure_causes(program: Program, stepped: Stepped | None, failed: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Returns for each op that depends on a failed input the first iteration that does, and the input's position.
+
+    `failed` are positions among a row's inputs; `stepped` is None if the row is no loop. If an op depends on several
+    failed inputs in the same iteration, the first of them counts.
+    """
+    uses = sorted([(use, position) for position, use in first_uses(stepped or {}, failed).items()])
+    first: dict[int, tuple[int, int]] = {}
+    for (iteration, number), position in uses:
+        first.setdefault(number, (iteration, position))
+    taken_first = {number: iteration for number, (iteration, _) in first.items()}
+    causes = first_failed(program, taken_first, is_loop=stepped is not None)
+    return {op: (iteration, first[number][1]) for op, (iteration, number) in causes.items()}
 
 
 def _stepped(first: Sequence[S], stepped: Mapping[int, Steps], iteration: int) -> tuple[S, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, count
 from reprlib import repr as shortened
 
@@ -12,7 +12,7 @@ from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Sca
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.iterations import Iterations
+from fusewire_server.sessions.iterations import Iterations, Stepped
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_starts, fits
 from fusewire_server.sessions.values import mint
@@ -76,13 +76,6 @@ def amount_of(loop: Loop, op_count: int, sizes: Sequence[int], credit: Amount) -
     return Amount(min(op_count * loop.iterations, credit.ops), kept_bytes, 1)
 
 
-def kept_results(loop: Loop, live: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yields handle and op index of each result that the client keeps."""
-    for index, kept in zip(live, loop.kept, strict=False):
-        for iteration in range(loop.iterations - kept, loop.iterations):
-            yield loop.first.base + iteration * loop.handle_stride + index, index
-
-
 def input_handles(loop: Loop) -> tuple[int, ...]:
     """Returns the handles of all inputs of a row: those of the first iteration, then the others of stepped inputs."""
     return (*loop.first.inputs, *chain.from_iterable([_values(steps)[1:] for _, steps in loop.inputs]))
@@ -100,9 +93,14 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
         _ring(row.session, loop, index, program.result_spec(index), kept, length, made_at_ns)
         for index, kept, length in zip(program.live, loop.kept, ring_lengths(loop, row.entry), strict=True)
     ]
-    further = count(len(program.inputs))
-    stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
+    stepped = stepped_inputs(loop, program)
     return Iterations(program, loop.iterations, rings, loop.kept, stepped, dict(loop.scalars), dict(loop.starts))
+
+
+def stepped_inputs(loop: Loop, program: Program) -> Stepped:
+    """Returns for each stepped input the indices of its values among `input_handles`."""
+    further = count(len(program.inputs))
+    return {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
 
 
 def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, length: int, made_at_ns: int) -> list[Value]:

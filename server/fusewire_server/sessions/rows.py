@@ -9,15 +9,16 @@ inputs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.programs.dependent_results import dependent_ops, first_failed
+from fusewire_server.programs.dependent_results import dependent_ops
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.iterations import failure_causes, first_uses
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead
 
@@ -33,6 +34,8 @@ def queue_row(row: Row) -> None:
     row.waits_for = len(awaited)
     row.session.held_back.add(row)
     for value in awaited:
+        if value.waiting is None:
+            value.waiting = {}
         value.waiting[row] = None
 
 
@@ -53,10 +56,11 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
     """
     value.state = ValueState.FAILED
     value.failure = failure
-    for fetching in value.fetches.values():
-        value.readers -= 1
-        session.answer_failure(fetching.fetch, failure)
-    value.fetches.clear()
+    if value.fetches:
+        for fetching in value.fetches.values():
+            value.readers -= 1
+            session.answer_failure(fetching.fetch, failure)
+        value.fetches = None
     forget_if_dead(session, value)
     if value.waiting:
         _issue_waiting(value)
@@ -104,7 +108,8 @@ def cancel_rows(session: Session, effects: Effects) -> bool:
     if held_back:
         row = held_back.pop()
         for value in row.inputs:
-            value.waiting.pop(row, None)
+            if value.waiting:
+                value.waiting.pop(row, None)
         session.cancelled.append(row)
         return False
     session.cancelled.extend(session.queue)
@@ -133,28 +138,19 @@ def fail_from_inputs(row: Row, released: list[Value]) -> None:
 
 
 def failures_of_results(
-    row: Row, failed: Iterable[int], failure_of_input: Callable[[int], Failure]
+    row: Row, causes: Mapping[int, tuple[int, int]], failure_of_input: Callable[[int], Failure]
 ) -> Iterator[tuple[Value, Failure]]:
     """Yields the results of a row that depend on failed inputs, each with its failure.
 
-    `failed` are the positions of these inputs among the row's inputs. If a result depends on several of them, its
-    failure is that of the first. In a loop, the results of iterations before the first that depends on a failed input
-    are computed.
+    `causes` is what `failure_causes` returns. In a loop, the results of iterations before the first that depends on a
+    failed input are computed.
     """
     program, iterations = row.entry.program, row.iterations
-    if iterations is None:
-        results: Iterable[tuple[Value, int]] = ((output, 0) for output in row.outputs)
-        first_of = {position: (0, position) for position in sorted(failed)}
-    else:
-        results = iterations.results()
-        first_of = iterations.first_failed(failed)
-    taken_first = {number: first for number, (first, _) in first_of.items()}
-    causes = first_failed(program, taken_first, is_loop=iterations is not None)
+    results = ((output, 0) for output in row.outputs) if iterations is None else iterations.results()
     for output, iteration in results:
         if output.op_index in causes and output.state is not ValueState.FAILED:
-            first, number = causes[output.op_index]
+            first, position = causes[output.op_index]
             if first <= iteration:
-                _, position = first_of[number]
                 yield output, failure_of_input(position).of_result(program, row.base, output.op_index)
 
 
@@ -168,14 +164,16 @@ def stand_in(spec: Spec) -> Value:
 def _fail_dependent_results(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
     """Replaces failed inputs, and fails the results that depend on them. `failed`: position of an input -> failure."""
     stand_in_of = cache(stand_in)
-    uses = {} if row.iterations is None else row.iterations.first_uses(failed)
+    stepped = None if row.iterations is None else row.iterations.stepped
+    uses = first_uses(stepped or {}, failed)
     for position in failed:
         value = row.inputs[position]
-        _, number = uses.get(position, (0, position))
+        _, number = uses[position]
         row.inputs[position] = stand_in_of(row.entry.program.inputs[number])
         value.readers -= 1
         release_if_dead(row.session, value, released)
-    for value, failure in failures_of_results(row, failed, failed.__getitem__):
+    causes = failure_causes(row.entry.program, stepped, failed)
+    for value, failure in failures_of_results(row, causes, failed.__getitem__):
         fail_value(row.session, value, failure)
 
 
@@ -196,8 +194,8 @@ def _issue_waiting(value: Value) -> None:
     settled = deque([value])
     while settled:
         following = settled.popleft()
-        waiting, following.waiting = following.waiting, {}
-        for row in waiting:
+        waiting, following.waiting = following.waiting, None
+        for row in waiting or ():
             settled += _settle(row)
 
 

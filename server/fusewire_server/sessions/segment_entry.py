@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import repeat
 from typing import NamedTuple
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_protos.frames import Loop, Segment
+from fusewire_protos.frames import MAX_ITERATIONS, Loop, Segment
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
-from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.outline import Outline
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
-from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_results
-from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
+from fusewire_server.sessions.failed_handles import FailedRange
+from fusewire_server.sessions.failed_results import fail_some, refuse_results
+from fusewire_server.sessions.frame import Frame, PartlyFailed
+from fusewire_server.sessions.iterations import failure_causes
 from fusewire_server.sessions.loop_entry import (
     amount_of,
     check_handles,
@@ -25,19 +28,20 @@ from fusewire_server.sessions.loop_entry import (
     input_handles,
     input_specs,
     iterations_of,
-    kept_results,
     ring_lengths,
+    stepped_inputs,
 )
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_base, check_dying, scalars_of, starts_of
 from fusewire_server.sessions.values import check_quota, first_beyond_quota, free_handles, mint
 
-# Position of an input that does not fit -> the spec of the input's value, or None if the handle names no value.
-Misfits = Mapping[int, Spec | None]
+# Position of an input that does not fit -> the spec of the input's value, the failure of its handle, or None if the
+# handle names nothing.
+Misfits = Mapping[int, Spec | Failure | None]
 
-_ABSENT = stand_in(NO_BYTES)  # replaces an input that does not fit until the row has a stand-in of the right spec
-
+# Replaces an input that does not fit until the row has a stand-in of the right spec.
+_ABSENT = stand_in(Spec(dtypes.uint8, (0,)))
 
 _ONE_SEGMENT = Amount(0, 0, 1)  # taken by a loop that does not say what it keeps
 
@@ -52,7 +56,7 @@ class _Use(NamedTuple):
     loop: Loop | None
 
 
-def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed | None:
+def take_segment(frame: Frame, segment: Segment) -> PartlyFailed | None:
     """Queues a row of the segment's program.
 
     If the inputs, the bindings or the program are bad, fails results instead. Returns the results that are still to
@@ -61,7 +65,8 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
     session = frame.session
     entry = session.programs.get(segment.program)
     if entry is None:
-        return _take_rejected(frame, segment, None)
+        _take_rejected(frame, segment, None)
+        return None
     program = entry.program
     check_base(segment.base, program.live)
     try:
@@ -70,17 +75,19 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
         scalars = scalars_of(program, segment.scalars)
         starts = starts_of(program, segment.starts)
     except CaseError as error:
-        return _refuse_for(frame, error, segment, None, entry, entry.amount)
+        _refuse_for(frame, error, segment, None, entry, entry.amount)
+        return None
     row = Row(session, entry, segment.base, [], [], scalars, starts, frame.arrival.now_ns)
     return _take(frame, _Use(row, segment.inputs, program.inputs, segment.dying, None))
 
 
-def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
+def take_loop(frame: Frame, loop: Loop) -> PartlyFailed | None:
     """Queues a row that runs a program several times. Does and raises what `take_segment` does."""
     session, first = frame.session, loop.first
     entry = session.programs.get(first.program)
     if entry is None:
-        return _take_rejected(frame, first, loop)
+        _take_rejected(frame, first, loop)
+        return None
     program, amount = entry.program, _ONE_SEGMENT
     check_handles(loop, program.live)
     try:
@@ -94,7 +101,8 @@ def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
         starts = starts_of(program, first.starts)
         check_steps(loop, program, scalars, starts)
     except CaseError as error:
-        return _refuse_for(frame, error, first, loop, entry, amount)
+        _refuse_for(frame, error, first, loop, entry, amount)
+        return None
     row = Row(session, entry, first.base, [], [], scalars, starts, frame.arrival.now_ns, amount)
     return _take(frame, _Use(row, input_handles(loop), input_specs(loop, program), first.dying, loop))
 
@@ -130,7 +138,7 @@ def _check_inputs(segment: Segment, program: Program) -> None:
         raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
 
 
-def _take(frame: Frame, use: _Use) -> FailedResults | PartlyFailed | None:
+def _take(frame: Frame, use: _Use) -> PartlyFailed | None:
     row = use.row
     row.inputs, misfits = _inputs(frame.session, use.handles, use.specs)
     if misfits:
@@ -143,17 +151,17 @@ def _take(frame: Frame, use: _Use) -> FailedResults | PartlyFailed | None:
 
 def _inputs(
     session: Session, handles: Sequence[int], specs: Sequence[Spec]
-) -> tuple[list[Value], dict[int, Spec | None]]:
-    """Returns the values of a row's inputs, and the misfits: position of an input that does not fit -> its spec.
+) -> tuple[list[Value], dict[int, Spec | Failure | None]]:
+    """Returns the values of a row's inputs, and the misfits.
 
     In place of each input that does not fit, the list of values has `_ABSENT`.
     """
     inputs: list[Value] = []
-    misfits: dict[int, Spec | None] = {}
+    misfits: dict[int, Spec | Failure | None] = {}
     for position, (handle, spec) in enumerate(zip(handles, specs, strict=True)):
         value = session.values.get(handle)
         if value is None or not value.is_named:
-            misfits[position] = None
+            misfits[position] = session.failed.failure_of(handle)
         elif value.spec != spec and value.state is not ValueState.FAILED:
             misfits[position] = value.spec
         else:
@@ -191,32 +199,50 @@ def _count_use(frame: Frame, row: Row) -> None:
         frame.effects.to_plan.append(entry)
 
 
-def _take_misfits(frame: Frame, use: _Use, misfits: Misfits) -> FailedResults | PartlyFailed | None:
+def _take_misfits(frame: Frame, use: _Use, misfits: Misfits) -> PartlyFailed | None:
     """Applies a segment or loop with inputs that do not fit.
 
-    If some results depend on none of these inputs, stand-ins replace the inputs and the row runs for those results.
+    If all results fail for one reason, none is made. Otherwise stand-ins replace the inputs, the results that depend on
+    them fail one by one, and the row runs for the others.
     """
     row, program = use.row, use.row.entry.program
     failure_of_input = cache(partial(_failure_of_input, use, misfits))
-    frame.effects.failures.append(failure_of_input(min(misfits)))
-    if use.loop is None:
-        causes = first_failed(program, dict.fromkeys(misfits, 0))
-        if causes.keys() >= set(program.live):
-            base = row.base
-            failures = (
-                (base + index, failure_of_input(causes[index][1]).of_result(program, base, index))
-                for index in program.live
-            )
-            return refuse_results(frame, failures, _dying(use.dying, use.handles), row.amount)
+    new = [position for position, misfit in misfits.items() if not isinstance(misfit, Failure)]
+    if new:
+        frame.effects.failures.append(failure_of_input(min(new)))
+    causes = failure_causes(program, None if use.loop is None else stepped_inputs(use.loop, program), misfits)
+    failure = _reason_for_all(use, causes, failure_of_input)
+    if failure is not None:
+        failed = _failed_range(failure, row.base, use.loop, row.entry.outline)
+        refuse_results(frame, failed, _dying(use.dying, use.handles), row.amount)
+        return None
     stand_in_of = cache(stand_in)
     for position in misfits:
         row.inputs[position] = stand_in_of(use.specs[position])
     _admit(frame, use)
-    return take_partly_failed(frame, PartlyFailed(row, failures_of_results(row, misfits, failure_of_input)))
+    return take_partly_failed(frame, PartlyFailed(row, failures_of_results(row, causes, failure_of_input)))
+
+
+def _reason_for_all(
+    use: _Use, causes: Mapping[int, tuple[int, int]], failure_of_input: Callable[[int], Failure]
+) -> Failure | None:
+    """Returns the one failure for which all results fail that the client holds, or None if there is no such failure."""
+    live, loop = use.row.entry.program.live, use.loop
+    positions: set[int] = set()
+    for index, kept in zip(live, repeat(1) if loop is None else loop.kept, strict=False):
+        if kept:
+            first, position = causes.get(index, (MAX_ITERATIONS, 0))
+            if first > (0 if loop is None else loop.iterations - kept):
+                return None
+            positions.add(position)
+    failures = {failure_of_input(position) for position in positions}
+    return failures.pop() if len(failures) == 1 else None
 
 
 def _failure_of_input(use: _Use, misfits: Misfits, position: int) -> Failure:
     actual, wanted, base = misfits[position], use.specs[position], use.row.base
+    if isinstance(actual, Failure):
+        return actual
     if actual is None:
         return failure_of_unknown(use.handles[position], base)
     text = (
@@ -226,30 +252,30 @@ def _failure_of_input(use: _Use, misfits: Misfits, position: int) -> Failure:
     return Failure(BY_NAME["bad_binding"], text, base, 0)
 
 
-def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> FailedResults | None:
+def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> None:
     rejected = frame.session.rejected_programs.get(segment.program)
     if rejected is None:
         raise CaseError("unknown_program", f"program {segment.program} was never sent")
     failure, claim = rejected
-    live, base, amount = claim.live(), segment.base, claim.amount
+    base, amount = segment.base, claim.amount
+    live = range(claim.outline.width)
     check_base(base, live)
     if loop is not None:
         check_handles(loop, live)
         amount = amount_of(loop, amount.ops, claim.sizes, frame.session.credit)
     frame.effects.failures.append(failure)
-    failures = ((handle, failure._replace(base=base, op_index=index)) for handle, index in _results(base, loop, live))
-    return refuse_results(frame, failures, _dying(segment.dying, _handles(segment, loop)), amount)
+    failed = _failed_range(failure._replace(base=base), base, loop, claim.outline)
+    refuse_results(frame, failed, _dying(segment.dying, _handles(segment, loop)), amount)
 
 
 def _refuse_for(
     frame: Frame, error: CaseError, segment: Segment, loop: Loop | None, entry: ProgramEntry, amount: Amount
-) -> FailedResults | None:
+) -> None:
     """Fails all results of a segment or loop whose bindings do not fit."""
-    failure, program, base = Failure.of(error, segment.base), entry.program, segment.base
+    failure = Failure.of(error, segment.base)
     frame.effects.failures.append(failure)
-    results = _results(base, loop, program.live)
-    failures = ((handle, failure.of_result(program, base, index)) for handle, index in results)
-    return refuse_results(frame, failures, _dying(segment.dying, _handles(segment, loop)), amount)
+    failed = _failed_range(failure, segment.base, loop, entry.outline)
+    refuse_results(frame, failed, _dying(segment.dying, _handles(segment, loop)), amount)
 
 
 def _handles(segment: Segment, loop: Loop | None) -> Sequence[int]:
@@ -257,11 +283,11 @@ def _handles(segment: Segment, loop: Loop | None) -> Sequence[int]:
     return segment.inputs if loop is None else input_handles(loop)
 
 
-def _results(base: int, loop: Loop | None, live: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields handle and op index of each result that the client holds."""
-    if loop is not None:
-        return kept_results(loop, live)
-    return ((base + index, index) for index in live)
+def _failed_range(failure: Failure, base: int, loop: Loop | None, outline: Outline) -> FailedRange:
+    """Returns the results that the client holds of a segment or loop, failed."""
+    if loop is None:
+        return FailedRange(failure, base, outline)
+    return FailedRange(failure, base, outline, loop.iterations, loop.handle_stride, loop.kept)
 
 
 def _dying(positions: tuple[int, ...], handles: Sequence[int]) -> tuple[int, ...]:

@@ -38,6 +38,8 @@ from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.failed_handles import FailedHandles
+from fusewire_server.sessions.host_bytes import TenantBytes
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.iterations import Iterations
@@ -97,8 +99,10 @@ class Value:
         self.is_named = True  # whether the client still holds the handle
         self.readers = 0  # number of queued rows and fetches that will read it
         self.failure: Failure | None = None
-        self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
-        self.fetches: dict[int, Fetching] = {}  # number of a fetch -> the fetch, held back until this value is ready
+        # The next two hold rows until this value is issued, in order, and fetches, by their number, until it is ready.
+        # Most values never hold any, and have no tables.
+        self.waiting: dict[Row, None] | None = None
+        self.fetches: dict[int, Fetching] | None = None
         self.block: Block | None = None  # the device thread owns it
 
     @property
@@ -221,9 +225,11 @@ class Session:
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
+    failed: FailedHandles = field(default_factory=FailedHandles)  # results that will never exist
     large: dict[int, Value] = field(default_factory=dict)  # values of more than INLINE_BYTES
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
+    rejected_bytes: int = 0  # host memory of these
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued or failed, in order
     held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload, or for the results of such rows
     cancelled: deque[Row] = field(default_factory=deque)  # rows that are being given up, some in each step
@@ -232,6 +238,9 @@ class Session:
     has_used_up_credit: bool = False
     credit_used_up: int = 0  # how often a segment or upload used up the credit
     live_bytes: int = 0
+    tenant_bytes: TenantBytes = field(default_factory=TenantBytes)  # shared by the sessions of its tenant
+    host_bytes: int = 0  # that it held when it was counted last, and how many values
+    counted_values: int = 0
     device_ns: int = 0  # device time that its rows have used
     loop_ns: int = 0  # time of the loop thread that its frames have used
     # Fetches of ready values that the device has not been told to read.
@@ -248,6 +257,10 @@ class Session:
     @property
     def in_flight(self) -> Amount:
         return self.admitted.minus(self.completed)
+
+    def knows(self, handle: int) -> bool:
+        """Returns whether a handle names a value, or a result that has failed."""
+        return handle in self.values or handle in self.failed
 
     def next_hidden_handle(self) -> int:
         """Returns a new handle for a value that the client cannot name."""

@@ -8,8 +8,9 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Upload
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions.failed_results import mint_failed
-from fusewire_server.sessions.frame import FailedResults, Frame
+from fusewire_server.sessions.failed_handles import FailedRange
+from fusewire_server.sessions.failed_results import keep_failed
+from fusewire_server.sessions.frame import Frame
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.validation import check_uploaded
 from fusewire_server.sessions.values import check_quota, mint
@@ -29,7 +30,7 @@ def take_upload(frame: Frame, upload: Upload) -> None:
         effects.failures.append(failure)
         if tensor is None:
             effects.refused_uploads.append(upload.handle)
-        mint_failed(frame, FailedResults(iter([(upload.handle, failure)])))
+        keep_failed(frame, FailedRange(failure, upload.handle))
         return
     state = ValueState.AWAITED if tensor is None else ValueState.READY
     value = mint(session, upload.handle, upload.spec, state, frame.arrival.now_ns)

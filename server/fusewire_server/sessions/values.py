@@ -9,6 +9,7 @@ from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
+from fusewire_server.sessions.host_bytes import VALUE_BYTES, check_host_room
 from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
 
 
@@ -20,10 +21,12 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
     handles = len(session.values) + more_handles
     if handles > limits.handles:
         raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
+    if handles - session.counted_values > session.tenant_bytes.free_values:
+        check_host_room(session, more_handles * VALUE_BYTES)
 
 
 def first_beyond_quota(session: Session, limits: Limits, program: Program, lengths: Iterable[int]) -> int:
-    """Returns the first op whose result takes the session over one of its limits; some op's result does.
+    """Returns the first op whose result takes the session over one of its own limits, or else the last live one.
 
     `lengths` says how many values of each live result there will be.
     """
@@ -33,12 +36,12 @@ def first_beyond_quota(session: Session, limits: Limits, program: Program, lengt
         handles += length
         if live_bytes > limits.live_bytes or handles > limits.handles:
             return index
-    raise AssertionError("all results are within the quota")
+    return program.live[-1]  # each of them is within the session's own limits
 
 
 def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, op_index: int = NO_OP) -> Value:
     """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
-    if handle in session.values:
+    if handle in session.values or (session.failed.firsts and handle in session.failed):
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state, made_at_ns, op_index)
     session.values[handle] = value
@@ -53,14 +56,16 @@ def make_ready(value: Value, reads: list[Fetching]) -> None:
     value.state = ValueState.READY
     if value.fetches:
         reads += value.fetches.values()
-        value.fetches.clear()
+        value.fetches = None
 
 
 def free_handles(session: Session, handles: Iterable[int], released: list[Value]) -> None:
     """Frees handles that the client no longer holds. Ignores handles that name no value."""
     for handle in handles:
         value = session.values.get(handle)
-        if value is not None and value.is_named:
+        if value is None:
+            session.failed.free(handle)
+        elif value.is_named:
             value.is_named = False
             release_if_dead(session, value, released)
 
@@ -71,8 +76,7 @@ def forget_ended(values: dict[int, Value], dying: Mapping[int, Value]) -> None:
         del values[handle]
         value.is_named = False
         value.readers = 0
-        value.fetches.clear()
-        value.waiting.clear()
+        value.fetches = value.waiting = None
 
 
 def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import grpc
@@ -26,13 +27,14 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.sessions import validation as validate
 from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.session import Session, SessionState, Value
+from fusewire_server.transport.on_time_clock import BEAT_S, OnTimeClock
 from fusewire_server.transport.refusal import Context, refuse
 
 log = logging.getLogger("fusewire.bulk")
 
-# An upload must bring this many bytes, or all that are left, within limits.upload_stall_s. So a client that sends a few
-# bytes at a time cannot keep an upload open for ever.
-LEAST_PROGRESS_BYTES = 64 << 10
+# An upload must bring so many bytes a second, or all that are left, within each limits.upload_stall_s. So a client that
+# sends a few bytes at a time cannot hold the host memory of an upload for long.
+LEAST_BYTES_A_SECOND = 64 << 10
 _END: Any = grpc.aio.EOF
 _NO_SESSION = "this server holds no such session"
 _BROKEN_OFF = "the call that carried the bytes was broken off"
@@ -44,6 +46,7 @@ class Bulk:
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine = engine
         self._access = access
+        self._clock = OnTimeClock()
 
     @property
     def _limits(self) -> Limits:
@@ -140,9 +143,13 @@ class Bulk:
             raise
 
     async def _fill(self, session: Session, value: Value, context: Context) -> None:
-        session.uploading_bytes += value.size_bytes
+        is_reserved = is_received = False
         try:
-            staged = await self._gather(session, value, context)
+            await self._engine.staging.reserve(session, value.size_bytes)
+            is_reserved = True
+            with self._clock.going():
+                staged = await self._gather(session, value, context)
+            is_received = True
         except OutOfMemory as error:
             await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
         except MemoryError:
@@ -157,7 +164,8 @@ class Bulk:
             text = f"receiving the bytes failed: {type(error).__name__}"
             await self._fail(session, value, "server_fault", text, context)
         finally:
-            session.uploading_bytes -= value.size_bytes
+            if is_reserved and not is_received:
+                self._engine.staging.give_back(session, value.size_bytes)
         self._engine.uploaded(session, value, staged)
 
     async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
@@ -188,15 +196,15 @@ class Bulk:
 
     async def _data_of(self, context: Context) -> AsyncIterator[memoryview]:
         """Yields the data of each chunk. Raises CaseError if a chunk is out of order or chunks come too slowly."""
-        loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
-        due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+        stall_s = self._limits.upload_stall_s
+        due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
         offset = 0
         while (raw := await self._next_chunk(context, due_s)) is not _END:
             chunk = _data_at(offset, raw)
             offset += len(chunk)
             owed_bytes -= len(chunk)
             if owed_bytes <= 0:
-                due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+                due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
             yield chunk
 
     async def _next_chunk(self, context: Context, due_s: float) -> Any:
@@ -206,13 +214,13 @@ class Bulk:
         """
         reading = asyncio.ensure_future(context.read())
         reading.add_done_callback(_note_error)
-        try:
-            async with asyncio.timeout_at(due_s):
-                return await asyncio.shield(reading)
-        except TimeoutError:
-            stall_s = self._limits.upload_stall_s
-            text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came within limits.upload_stall_s = {stall_s}"
-            raise CaseError("upload_failed", text) from None
+        while (left_s := due_s - self._clock.now_s) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(left_s, BEAT_S)):
+                    return await asyncio.shield(reading)
+        stall_s = self._limits.upload_stall_s
+        text = f"neither the rest nor {_owed_bytes(stall_s)} bytes came within limits.upload_stall_s = {stall_s}"
+        raise CaseError("upload_failed", text)
 
     async def _send(self, session: Session, beside: Beside, context: Context) -> None:
         data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
@@ -223,6 +231,11 @@ class Bulk:
                 session.bytes_out += len(data[start : start + step])
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
+
+
+def _owed_bytes(within_s: float) -> int:
+    """Returns how many bytes an upload must bring within so many seconds."""
+    return max(round(LEAST_BYTES_A_SECOND * within_s), 1)
 
 
 def _note_error(reading: asyncio.Future[Any]) -> None:

@@ -13,13 +13,13 @@ import pytest
 from fusewire_kernels.devices.base import Block
 from fusewire_protos import frames
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
+from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import build
 from fusewire_server.sessions import failed_results, intake, session
 from fusewire_server.sessions.session import SessionState
-from tests.program_bytes import program_bytes
-from tests.server.parts import chain, new, segment, upload
+from tests.server.parts import VECTOR, new, op, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
 
 
@@ -72,9 +72,9 @@ def test_others_have_turns_while_a_frame_of_many_failing_segments_is_applied() -
             hurry(here)
             assert not begin(one, *failing(1000))
             other.send(segment(NEGATE, 100, 10), Fetch(1, 100))
-            assert 1999 not in one.session.values
+            assert not one.session.knows(1999)
             assert await turns_until_applied(here, one) >= 900
-            assert 1999 in one.session.values
+            assert one.session.knows(1999)
             assert await other.value(1) == [-0.0, -1.0, -2.0, -3.0]
 
     run(test())
@@ -92,10 +92,10 @@ def test_who_has_used_the_least_time_goes_first_whatever_waits_before() -> None:
                 begin(client, *failing(50))
             here.engine._backlog.charge(busy[0].session, 10**13)
             assert not begin(quiet, segment(NEGATE, 100, 10), Fetch(1, 100))
-            applied = sum([len(client.session.values) for client in busy])
+            applied = sum([client.session.failed.count for client in busy])
             await here.engine._backlog.applied(quiet.session)
             turns_until_this_task_goes_on = 2
-            assert sum([len(client.session.values) for client in busy]) - applied <= turns_until_this_task_goes_on
+            assert sum([client.session.failed.count for client in busy]) - applied <= turns_until_this_task_goes_on
 
     run(test())
 
@@ -110,7 +110,7 @@ def test_who_has_used_time_while_nobody_waited_does_not_wait_for_it_later() -> N
             for client in (newcomer, former):
                 begin(client, *failing(200))
             await here.engine._backlog.applied(newcomer.session)
-            assert 1000 in former.session.values
+            assert former.session.knows(1000)
 
     run(test())
 
@@ -172,31 +172,21 @@ def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.Monkey
 
 
 WIDE = 9
-UNKNOWN_OPS = NewProgram(WIDE, False, program_bytes([[6, 4]], [], [[65535, [0]]] * 5, range(5)))
+OF_TWO = build([VECTOR] * 2, [], [*[op("negative", 0)] * 4, op("negative", 1)], range(5))
 
 
-@pytest.mark.parametrize(
-    ("program", "failing_segment", "case"),
-    [
-        (new(WIDE, chain(("negative",) * 5, range(5))), segment(WIDE, 100, 999), "unknown_handle"),
-        (new(WIDE, chain(("negative",) * 5, range(5))), segment(WIDE, 100), "bad_binding"),
-        (UNKNOWN_OPS, segment(WIDE, 100, 10), "unknown_op"),
-    ],
-)
-def test_a_segment_of_many_results_fails_in_pieces(
-    program: NewProgram, failing_segment: Segment, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_that_fail_for_several_reasons_fail_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
 
     async def test() -> None:
         async with world() as here:
             client = here.client()
             hurry(here)
-            client.send(programs=frames.encode_programs([program]))
-            assert not begin(client, failing_segment, Fetch(1, 104))
+            client.send(programs=frames.encode_programs([new(WIDE, OF_TWO)]))
+            assert not begin(client, segment(WIDE, 100, 998, 999), Fetch(1, 104))
             assert await turns_until_applied(here, client) >= 2
             assert {*range(100, 105)} <= {*client.session.values}
-            assert await client.failure(1) == case
+            assert await client.failure(1) == "unknown_handle"
             await client.idle()
 
     run(test())
@@ -209,8 +199,8 @@ def test_results_that_are_still_to_fail_hold_no_session_that_has_ended(monkeypat
         async with world() as here:
             client = here.client()
             hurry(here)
-            client.send(programs=frames.encode_programs([new(WIDE, chain(("negative",) * 5, range(5)))]))
-            assert not begin(client, segment(WIDE, 100, 999))
+            client.send(programs=frames.encode_programs([new(WIDE, OF_TWO)]))
+            assert not begin(client, segment(WIDE, 100, 998, 999))
             here.engine.end(client.session)
             await here.engine._backlog.applied(client.session)
             assert not client.session.values
@@ -273,7 +263,7 @@ def test_a_frame_is_applied_to_its_end_though_its_stream_breaks() -> None:
             assert not begin(client, *failing(9))
             here.engine._registry.detach(client.session, client.session.epoch)
             await here.engine._backlog.applied(client.session)
-            assert 1008 in client.session.values
+            assert client.session.knows(1008)
             assert client.session.state is SessionState.DETACHED
 
     run(test())

@@ -72,6 +72,7 @@ SESSION = SessionView(
     live_handles=4,
     live_bytes=4096,
     unread_bytes=0,
+    host_bytes=2048,
     device_ns=5_000,
     loop_ns=3_000,
     idle_s=0.25,

@@ -15,7 +15,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, build
 from fusewire_server.programs import dependent_results
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions import failed_results, segment_entry
+from fusewire_server.sessions import failed_results, iterations
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import drop_row, fail_from_inputs, fail_value
 from fusewire_server.sessions.session import ValueState
@@ -50,11 +50,11 @@ def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pyte
     passes: list[object] = []
     follow = dependent_results.first_failed
 
-    def counted(program: Program, failed: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    def counted(program: Program, failed: Mapping[int, int], *, is_loop: bool) -> dict[int, tuple[int, int]]:
         passes.append(program)
-        return follow(program, failed)
+        return follow(program, failed, is_loop=is_loop)
 
-    monkeypatch.setattr(segment_entry, "first_failed", counted)
+    monkeypatch.setattr(iterations, "first_failed", counted)
     world = World()
     one = world.session()
     wide = build([VECTOR] * 100, [], [op("add", number, number + 1) for number in range(99)], range(99))
@@ -97,25 +97,43 @@ def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch
     assert one.values[1000].state is ValueState.READY
 
 
-def test_a_failed_result_over_an_input_that_dies_is_refused_in_whatever_piece_it_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
+def test_a_failed_result_with_the_handle_of_a_value_leaves_the_value() -> None:
     world = World()
     one = world.session()
     world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))), upload(103))
-    with pytest.raises(CaseError, match=r"reused_handle.*103"):
-        world.take(one, segment(9, 100, 999, 103, dying=(1,)))
+    world.take(one, segment(9, 100, 999, 10), segment(NEGATE, 200, 103))
+    assert bases(one.queue) == [200]
+    world.take(one, Free((103,)))
+    world.submit_next(one)
+    assert "handle 999 " in failure(one, 103).text
 
 
-def test_the_inputs_of_a_failed_segment_die_with_its_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
+def test_results_of_several_reasons_are_each_told_of_their_own() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0), op("negative", 1)], (0, 1))))
+    world.take(one, segment(9, 100, 998, 999))
+    assert ["handle 998 " in failure(one, 100).text, "handle 999 " in failure(one, 101).text] == [True, True]
+
+
+def test_what_depends_on_failed_results_carries_their_failure_and_counts_no_other() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, segment(NEGATE, 100, 999))
+    effects = world.take(one, segment(NEGATE, 200, 100), segment(PAIR, 300, 10, 200))
+    assert effects.failures == []
+    assert failure(one, 100) == failure(one, 200) == failure(one, 301) == failure(one, 302)
+    assert bases(one.queue) == [300]
+
+
+def test_the_inputs_of_a_failed_segment_die_with_it() -> None:
     world = World()
     one = world.session()
     world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))))
     effects = world.take(one, segment(9, 100, 999, 10, dying=(1,)))
     assert [value.handle for value in effects.released] == [10]
-    assert [*one.values] == [11, *range(100, 105)]
+    assert [*one.values] == [11]
+    assert one.failed.count == 5
 
 
 def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
@@ -170,7 +188,7 @@ def test_a_segment_that_does_not_fit_fails_its_results_and_gives_its_credit_back
     world.take(one, upload(20, Spec(dtypes.uint8, (SIZE_BYTES,))), segment(NEGATE, 50, 10))
     world.take(one, bad, Fetch(1, 100))
     assert answers(one)[1][0] == case
-    assert one.values[100].state is ValueState.FAILED
+    assert failure(one, 100).case.name == case
     while one.queue:
         drop_row(one.queue.popleft(), FAULT, [])
     one.complete(one.in_flight._replace(ops=0, segments=0))

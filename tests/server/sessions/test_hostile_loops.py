@@ -13,8 +13,6 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.failed_results import MOST_FAILED
-from fusewire_server.sessions.frame import Arrival
 from fusewire_server.sessions.session import Session
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload
 from tests.server.tables import World, answers, failure
@@ -279,12 +277,16 @@ def test_bytes_of_hidden_values_count_too() -> None:
     assert 17 * SIZE_BYTES < one.live_bytes <= 20 * SIZE_BYTES
 
 
-def test_results_are_failed_in_pieces() -> None:
+@pytest.mark.parametrize("inputs", [(COUNT, X, 999), (COUNT, 999, 999)])
+def test_results_that_fail_for_one_reason_make_no_value(inputs: tuple[int, ...]) -> None:
     world, one = opened()
-    entry = loop(MAX_STORED, kept=(MAX_STORED - 1, 1), scalar=0.5)
-    applied = world.intake.take(one, [entry], Arrival((), 0))
-    assert applied.left is not None
-    assert sum(value.failure is not None for value in one.values.values()) == MOST_FAILED
+    before = {*one.values}
+    entry = loop(MAX_STORED, kept=(0, MAX_STORED))
+    world.take(one, entry._replace(first=entry.first._replace(inputs=inputs)))
+    assert {*one.values} == before
+    assert one.failed.count == MAX_STORED
+    assert "handle 999 " in failure(one, BASE + 1).text
+    assert one.in_flight == (0, 0, 0)
 
 
 # ---- loops of programs that were refused ----

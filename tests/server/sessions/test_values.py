@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
-from fusewire_protos.frames import INLINE_BYTES, Free
+from fusewire_protos.frames import INLINE_BYTES, Fetch, Free
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
-from fusewire_server.sessions import failed_results
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import bring_upload
 from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
-from tests.server.tables import ADD, NEGATE, World, failure
+from tests.server.tables import ADD, NEGATE, World, answers, failure
 
 
 def test_live_bytes_beyond_the_quota_are_refused_until_some_are_freed() -> None:
@@ -52,15 +49,9 @@ def test_handles_beyond_the_quota_are_refused_and_failures_have_a_bound_too() ->
     assert failure(one, 102).case.name == "quota_handles"
     for index in range(50):
         world.take(one, upload(200 + index))
-    assert len(one.values) == 8
-
-
-def test_failures_have_their_bound_however_many_a_segment_brings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
-    world = World(Limits(handles=4))
-    one = world.session()
-    world.take(one, new(9, chain(("negative",) * 9, range(9))), segment(9, 100, 10))
-    assert [*one.values] == [10, 11, *range(100, 106)]
+    assert len(one.values) + len(one.failed) == 8
+    world.take(one, Fetch(1, 249))
+    assert answers(one)[1][0] == "unknown_handle"
 
 
 def test_a_freed_value_is_released_at_once_or_after_its_last_reader() -> None:

@@ -32,7 +32,7 @@ from fusewire_server.sessions.session import Session
 from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, segment, upload, upload_beside
 from tests.server.wire import LARGE, SERVICE, Peer, Server, first_frame, hello, pieces, server, status_of, stream
-from tests.server.world import DATA, DEADLINE_S, NEGATE, run, until
+from tests.server.world import DATA, NEGATE, run, until
 
 BAD = 9  # the number of the program in question
 
@@ -253,7 +253,8 @@ def test_an_upload_beside_the_stream_that_finds_no_room_fails_alone() -> None:
             first, culprit = await here.peer(), await here.peer()
             async with working(first):
                 await culprit.send(upload_beside(20, Spec(dtypes.uint8, (8 * MIB,))), Fetch(1, 20))
-                await asyncio.wait_for(culprit.upload(20, pieces(bytes(8 * MIB), MIB)), DEADLINE_S)
+                status, _ = await status_of(culprit.upload(20, pieces(bytes(8 * MIB), MIB)))
+                assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
                 assert await culprit.failure(1) == "out_of_memory"
 
     run(test())
@@ -313,8 +314,8 @@ def test_a_setting_that_a_refusal_names_stands_in_the_table_of_cases(package: Mo
                 assert not cases or all(setting in told for setting in settings), (node.name, settings)
 
 
-# Cases with tests of their own: a token that fails, a server that does, and too many calls at once.
-ELSEWHERE = {"unauthenticated", "server_fault", "too_many_calls"}
+# Cases with tests of their own: a token that fails, a server that does, too many calls at once, a full host.
+ELSEWHERE = {"unauthenticated", "server_fault", "too_many_calls", "quota_host_bytes"}
 
 
 def test_every_case_of_the_table_is_caused_by_a_test() -> None:

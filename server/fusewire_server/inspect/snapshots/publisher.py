@@ -19,6 +19,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Coalescing,
     Compilation,
     Histogram,
+    HostMemory,
     KernelWaits,
     Launching,
     Memory,
@@ -82,14 +83,20 @@ class Publisher:
             self._process_read_at_ns = now_ns
         waits = engine.kernel_waits
         waiting = kernel_waits.ops_by_session(waits)
-        views = tuple(_session_view(session, now_ns, waiting.get(session, ())) for session in engine.sessions.values())
+        views = tuple(self._session_view(session, now_ns, waiting) for session in engine.sessions.values())
         return Snapshot(
             stats=self._stats(now_ns, views, kernel_waits.described(waits, now_ns)),
             sessions=views,
             programs=self._shown,
             tenant_times=times_by_tenant(engine.ended.times, engine.sessions.values()),
+            tenant_host_bytes={session.tenant: session.tenant_bytes.size_bytes for session in engine.sessions.values()},
             taken_at_ns=now_ns,
         )
+
+    def _session_view(self, session: Session, now_ns: int, waiting: Mapping[Session, Sequence[str]]) -> SessionView:
+        session.tenant_bytes.count(session)
+        host_bytes = session.host_bytes + self._engine.programs.quota.session_bytes(session.session_id)
+        return _session_view(session, now_ns, waiting.get(session, ()), host_bytes)
 
     def _show_changed(self) -> None:
         table = self._engine.programs
@@ -123,6 +130,7 @@ class Publisher:
             queue=_queue(sessions, now_ns),
             kernel_waits=waits,
             session_bytes=_session_bytes(sessions, views),
+            host_memory=self._host_memory(),
             totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
             launching=Launching(*engine.device.launch_counts()),
@@ -133,6 +141,15 @@ class Publisher:
             rows_per_launch=_histogram(counters.rows_per_submission, counters.rows),
             ops_per_launch=_histogram(counters.ops_per_launch, counters.ops),
         )
+
+    def _host_memory(self) -> HostMemory:
+        engine = self._engine
+        memory, sessions = engine.memory, sum(session.host_bytes for session in engine.sessions.values())
+        is_on_host = engine.device.info.backend != "cuda"
+        device = memory.live_bytes + memory.pool_bytes if is_on_host else 0
+        known = sessions + engine.programs.size_bytes + device
+        unaccounted = max((self._process.resident_bytes or 0) - known, 0)
+        return HostMemory(sessions, engine.programs.size_bytes, device, unaccounted)
 
 
 def _queue(sessions: Iterable[Session], now_ns: int) -> Queue:
@@ -195,7 +212,7 @@ def _phases(engine: Engine) -> Phases:
     )
 
 
-def _session_view(session: Session, now_ns: int, waits_for: Sequence[str]) -> SessionView:
+def _session_view(session: Session, now_ns: int, waits_for: Sequence[str], host_bytes: int) -> SessionView:
     in_flight = session.in_flight
     return SessionView(
         session=shown_id(session.session_id),
@@ -212,9 +229,10 @@ def _session_view(session: Session, now_ns: int, waits_for: Sequence[str]) -> Se
         in_flight_ops=in_flight.ops,
         in_flight_bytes=in_flight.bytes,
         in_flight_segments=in_flight.segments,
-        live_handles=len(session.values),
+        live_handles=len(session.values) + session.failed.count,
         live_bytes=session.live_bytes,
         unread_bytes=session.answers.unread_bytes,
+        host_bytes=host_bytes,
         device_ns=session.device_ns,
         loop_ns=session.loop_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,

@@ -278,6 +278,20 @@ class SessionBytes(Described):
 
 
 @dataclass(frozen=True)
+class HostMemory(Described):
+    """The memory of the server process by what it is for, as far as that is known. Estimated from counts of items."""
+
+    sessions: int = 0
+    """Bytes of tables, failures, answers and uploads of all sessions."""
+    programs: int = 0
+    """Bytes of all known programs."""
+    values: int = 0
+    """Bytes of values and of the free pool if the device's memory is that of the host, else 0."""
+    unaccounted: int = 0
+    """Resident bytes beyond these: the interpreter, its libraries, kernels, and what no owner is known of."""
+
+
+@dataclass(frozen=True)
 class Process(Described):
     """The server process."""
 
@@ -325,6 +339,8 @@ class Stats(Described):
     """The kernels of single ops that rows wait for."""
     session_bytes: SessionBytes = SessionBytes()
     """Bytes of all sessions."""
+    host_memory: HostMemory = HostMemory()
+    """Memory of the server process by what it is for, in bytes."""
     totals: Totals = Totals()
     """The server's work."""
     phases: Phases = Phases()
@@ -379,6 +395,8 @@ class SessionView(Described):
     """Bytes of these arrays, failed ones included, as `limits.live_bytes` counts them."""
     unread_bytes: int
     """Bytes of results that the client has not taken."""
+    host_bytes: int
+    """Estimated bytes of host memory that it holds: tables, failures, answers, uploads, and its programs."""
     device_ns: int
     """Device time in ns that the session has used."""
     loop_ns: int
@@ -499,6 +517,7 @@ class Snapshot:
     sessions: tuple[SessionView, ...] = ()
     programs: tuple[ProgramDetail, ...] = ()
     tenant_times: Mapping[str, TenantTimes] = field(default_factory=dict)  # by tenant; ended sessions count too
+    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)  # a program of several sessions counts once
     taken_at_ns: int = 0  # on the monotonic clock
 
 

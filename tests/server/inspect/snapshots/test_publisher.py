@@ -413,3 +413,24 @@ def test_a_server_is_ready_until_its_device_breaks() -> None:
             assert not publisher.snapshot.stats.is_ready
 
     run(test())
+
+
+def test_host_memory_is_shown_by_owner_and_what_is_beyond_it() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, other = here.client("a"), here.client("b")
+            await client.idle()
+            publisher = publisher_of(here)
+            snapshot = publisher.snapshot
+            views = {view.client: view for view in snapshot.sessions}
+            tenant_bytes = snapshot.tenant_host_bytes[client.session.tenant]
+            programs_bytes = client.session.tenant_bytes.program_bytes
+            assert tenant_bytes == client.session.host_bytes + other.session.host_bytes + programs_bytes
+            assert views[client.session.client].host_bytes >= client.session.host_bytes > 0
+            told = snapshot.stats.host_memory
+            assert told.sessions == client.session.host_bytes + other.session.host_bytes
+            known_bytes = told.sessions + told.programs + told.device
+            resident_bytes = snapshot.stats.process.resident_bytes
+            assert resident_bytes is None or told.unaccounted == resident_bytes - known_bytes
+
+    run(test())
