@@ -32,6 +32,7 @@ UNEXPLAINED_BYTES = 64 * MIB
 DEADLINE_S = 60.0
 SESSIONS = 6
 UNKNOWN = 999
+LAST = 10**6  # the number of the fetch whose answer tells that everything before has been applied
 LOOPS = 1000
 WIDE = 8
 WIDE_OPS = 4096
@@ -126,8 +127,9 @@ def test_what_fails_takes_little_for_each_byte_that_came(
             with seen():
                 for peer in opened:
                     await peer.send(*entries)
-                    await peer.send(Fetch(1, 10))
-                    await asyncio.wait_for(peer.result(1), DEADLINE_S)
+                    await peer.send(Fetch(LAST, 10))
+                    result = await asyncio.wait_for(peer.result(LAST), DEADLINE_S)
+                    assert not result.HasField("failure"), result
         return SESSIONS * size_of(*entries)
 
     sent_bytes, seen = run(test, token_file, inspecting)
