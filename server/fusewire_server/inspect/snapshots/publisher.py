@@ -87,6 +87,9 @@ class Publisher:
             stats=self._stats(now_ns, views, kernel_waits.described(waits, now_ns)),
             sessions=views,
             programs=self._shown,
+            tenant_device_bytes={
+                session.tenant: session.tenant_bytes.device_share.held_bytes for session in engine.sessions.values()
+            },
             tenant_host_bytes={session.tenant: session.tenant_bytes.size_bytes for session in engine.sessions.values()},
             taken_at_ns=now_ns,
         )

@@ -515,7 +515,9 @@ class Snapshot:
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
     programs: tuple[ProgramDetail, ...] = ()
-    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)  # a program of several sessions counts once
+    # By tenant; a program of several sessions counts once.
+    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)
+    tenant_device_bytes: Mapping[str, int] = field(default_factory=dict)
     taken_at_ns: int = 0  # on the monotonic clock
 
 
