@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import numpy as np
 import psutil
 import pytest
 
+import fusewire as fw
 from fusewire.testing import ServerProcess
 from fusewire_protos import frames
 from fusewire_protos.frames import MAX_STORED, Entry, Fetch, Free, Loop, Segment
@@ -32,6 +34,7 @@ UNEXPLAINED_BYTES = 64 * MIB
 DEADLINE_S = 60.0
 SESSIONS = 6
 UNKNOWN = 999
+LAST = 10**6  # the number of the fetch whose answer tells that everything before has been applied
 LOOPS = 1000
 WIDE = 8
 WIDE_OPS = 4096
@@ -126,8 +129,9 @@ def test_what_fails_takes_little_for_each_byte_that_came(
             with seen():
                 for peer in opened:
                     await peer.send(*entries)
-                    await peer.send(Fetch(1, 10))
-                    await asyncio.wait_for(peer.result(1), DEADLINE_S)
+                    await peer.send(Fetch(LAST, 10))
+                    result = await asyncio.wait_for(peer.result(LAST), DEADLINE_S)
+                    assert not result.HasField("failure"), result
         return SESSIONS * size_of(*entries)
 
     sent_bytes, seen = run(test, token_file, inspecting)
@@ -189,6 +193,16 @@ def test_uploads_that_have_come_and_values_fit_in_the_devices_memory(
     _, seen = run(test, token_file, inspecting, {"FUSEWIRE_DEVICE__MEMORY_BYTES": str(DEVICE_BYTES)})
     assert seen.resident_bytes <= DEVICE_BYTES + UNEXPLAINED_BYTES
     assert seen.unaccounted_bytes <= UNEXPLAINED_BYTES
+
+
+def test_a_tenant_that_takes_all_memory_leaves_room_for_another(token: str, attacking: str, token_file: Path) -> None:
+    environment = {"FUSEWIRE_DEVICE__MEMORY_BYTES": str(DEVICE_BYTES)}
+    with serving(token_file, environment=environment) as server, fw.connect(server.grpc, token=attacking) as hog:
+        held = [hog.array(np.ones(MIB // 4, np.float32)) for _ in range(DEVICE_BYTES // MIB)]
+        with pytest.raises(fw.OutOfMemory, match=r"limits.tenant_reserve = 0.125"):
+            (held[0] + held[-1]).numpy(timeout=DEADLINE_S)
+        with fw.connect(server.grpc, token=token) as other:
+            assert float(other.array(np.ones((), np.float32)) + 1.0) == 2.0
 
 
 def run(

@@ -26,6 +26,7 @@ from fusewire_server.config.settings import (
     Flag,
     OptionalBytes,
     OptionalFile,
+    OptionalFraction,
     Seconds,
     Setting,
     check_section,
@@ -44,6 +45,7 @@ LogStyle = Annotated[str, read_one_of("auto", "json", "console")]
 _FRAME_OVERHEAD_BYTES = KIB
 
 
+_TENANT_RESERVE = 1 / 8  # with tokens, unless it is set
 _MOST_MESSAGE_BYTES = 2 * GIB - 2 * MIB  # gRPC takes the number, and a little more, as 32 bits with a sign
 
 
@@ -107,6 +109,10 @@ class Limits:
     tenant_host_bytes: Annotated[
         Bytes, "host memory that the sessions of one tenant hold: handles, failures, answers, uploads, programs"
     ] = 2 * GIB
+    tenant_reserve: Annotated[
+        OptionalFraction,
+        "part of the device's memory that is kept for tenants that hold little; unset: 1/8 with tokens, else none",
+    ] = None
     unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
     unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 10.0
     upload_stall_s: Annotated[Seconds, "longest time that an upload may bring no bytes"] = 10.0
@@ -178,6 +184,13 @@ class Config:
     limits: Limits = Limits()
     planner: Planner = Planner()
     log: Log = Log()
+
+    @property
+    def tenant_reserve(self) -> float:
+        """The part of the device's memory that is kept for tenants that hold little. Without tokens there is one."""
+        if self.limits.tenant_reserve is not None:
+            return self.limits.tenant_reserve
+        return _TENANT_RESERVE if self.listen.token_file is not None else 0.0
 
 
 class Loaded(NamedTuple):

@@ -72,6 +72,17 @@ def read_seconds(raw: object) -> float:
     return seconds
 
 
+def read_fraction(raw: object) -> float:
+    """Reads a number from 0 to below 1."""
+    try:
+        fraction = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
+    except (OverflowError, ValueError):
+        fraction = -1.0
+    if not 0.0 <= fraction < 1.0:
+        raise ValueError("expected a number from 0 to below 1")
+    return fraction
+
+
 def read_flag(raw: object) -> bool:
     """Reads true or false."""
     value = _FLAG_WORDS.get(raw.lower()) if isinstance(raw, str) else raw
@@ -98,6 +109,7 @@ Count = Annotated[int, read_count]
 Bytes = Annotated[int, read_bytes]
 OptionalBytes = Annotated[int | None, read_bytes]
 Seconds = Annotated[float, read_seconds]
+OptionalFraction = Annotated[float | None, read_fraction]
 Flag = Annotated[bool, read_flag]
 OptionalFile = Annotated[Path | None, read_path]
 

@@ -47,7 +47,7 @@ class Allocation:
         try:
             for position, value in enumerate(row.outputs):
                 if position not in donor_of:
-                    value.block = self._memory.allocate(value.size_bytes)
+                    value.block = self._memory.allocate(value.size_bytes, value.share)
                     fresh.append(value)
             for value in row.inputs:
                 if value.block is None:

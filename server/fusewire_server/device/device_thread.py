@@ -38,6 +38,7 @@ from fusewire_server.device.orders import (
     sessions_of,
 )
 from fusewire_server.device.sliced_read import SlicedRead
+from fusewire_server.device.tenant_reserve import TenantReserve
 from fusewire_server.device.unfused_program import UnfusedProgram
 from fusewire_server.device.unfused_run import UnfusedRun
 from fusewire_server.programs.program_table import ProgramEntry
@@ -52,13 +53,19 @@ class DeviceThread:
     `find_kernels` looks for compiled kernels of single ops, for programs that have no plan yet.
     """
 
-    def __init__(self, device: Device, find_kernels: FindKernels, report: Callable[[Report], None]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        find_kernels: FindKernels,
+        report: Callable[[Report], None],
+        reserve: TenantReserve | None = None,
+    ) -> None:
         self._device = device
         self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
         # This field and all that follow belong to the device thread.
         self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
-        self._memory = DeviceMemory(device, self._unfinished)
+        self._memory = DeviceMemory(device, self._unfinished, reserve)
         self._allocation = Allocation(device, self._memory)
         self._one_ops = OneOps(device, find_kernels)
         self._unfused: WeakKeyDictionary[ProgramEntry, UnfusedProgram] = WeakKeyDictionary()

@@ -41,6 +41,7 @@ from fusewire_server.device.orders import (
     no_room_on_host,
 )
 from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.device_share import DeviceShare
 from fusewire_server.sessions.session import Fetching, Row
 
 
@@ -177,17 +178,17 @@ class Executor:
 
     def _write(self, write: Write) -> None:
         try:
-            write.value.block = self._filled(write.data)
+            write.value.block = self._filled(write.data, write.value.share)
         except OutOfMemory as error:
             self._reports.add(Wrote(write, str(error)))
             return
         report = self._reports.add if isinstance(write.data, Staged) else self._reports.add_deferred
         report(Wrote(write, None))
 
-    def _filled(self, data: bytes | Staged) -> Block:
+    def _filled(self, data: bytes | Staged, share: DeviceShare) -> Block:
         if isinstance(data, Staged):
-            return self._memory.put(data)
-        block = self._memory.allocate(len(data))
+            return self._memory.put(data, share)
+        block = self._memory.allocate(len(data), share)
         self._device.write(block, memoryview(data))
         return block
 

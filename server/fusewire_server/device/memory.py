@@ -15,7 +15,9 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.device.orders import Order, Release, values_needed
+from fusewire_server.device.tenant_reserve import TenantReserve
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
+from fusewire_server.sessions.device_share import NOBODYS, DeviceShare
 from fusewire_server.sessions.session import Value
 
 
@@ -32,8 +34,11 @@ class MemoryCount(NamedTuple):
 class DeviceMemory:
     """Counts and hands out a device's memory. `unfinished` holds the orders that are unfinished or held up."""
 
-    def __init__(self, device: Device, unfinished: UnfinishedOrders[Order]) -> None:
+    def __init__(
+        self, device: Device, unfinished: UnfinishedOrders[Order], reserve: TenantReserve | None = None
+    ) -> None:
         self._device = device
+        self._reserve = reserve or TenantReserve()
         self._unfinished = unfinished
         self._temporaries: list[Temporaries] = []  # of all runs, the oldest first
         self._live_bytes = 0  # any thread may read this field and the next four, because each is one int
@@ -54,27 +59,42 @@ class DeviceMemory:
 
     # ---- blocks ----
 
-    def allocate(self, size_bytes: int) -> Block:
-        """Allocates a block.
+    def allocate(self, size_bytes: int, share: DeviceShare = NOBODYS) -> Block:
+        """Allocates a block, which counts in the share of a tenant.
 
         Raises OutOfMemory only if held-up releases and the temporaries of all runs together free too little.
         """
-        return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes), self._temporaries))
 
-    def put(self, staged: Staged) -> Block:
+        def take() -> Block:
+            self._check(share, size_bytes)
+            return self._device.allocate(size_bytes)
+
+        return self._counted(self._find(size_bytes, take, self._temporaries), share)
+
+    def put(self, staged: Staged, share: DeviceShare = NOBODYS) -> Block:
         """Returns a block that holds the staged bytes. Raises as `allocate` does."""
-        return self._counted(self._find(len(staged.memory), lambda: self._device.put(staged), self._temporaries))
 
-    def give_back(self, block: Block) -> None:
+        def take() -> Block:
+            self._check(share, len(staged.memory))
+            return self._device.put(staged)
+
+        return self._counted(self._find(len(staged.memory), take, self._temporaries), share)
+
+    def give_back(self, block: Block, share: DeviceShare = NOBODYS) -> None:
         self._live_bytes -= block.size_bytes
+        self._reserve.count(share, -block.size_bytes)
         self._device.release(block)
+
+    def hand_over(self, block: Block, share: DeviceShare) -> None:
+        """Has a block that was nobody's count in the share of a tenant."""
+        self._reserve.count(share, block.size_bytes)
 
     def release(self, values: tuple[Value, ...]) -> None:
         """Gives back the blocks of those values that have one."""
         for value in values:
             block, value.block = value.block, None
             if block is not None:
-                self.give_back(block)
+                self.give_back(block, value.share)
 
     def donate(self, donor: Value, result: Value) -> None:
         """Gives the block of a donor to the result that is written over the donor."""
@@ -82,7 +102,11 @@ class DeviceMemory:
         self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
 
-    def _counted(self, block: Block) -> Block:
+    def _check(self, share: DeviceShare, size_bytes: int) -> None:
+        self._reserve.check(share, size_bytes, self._live_bytes, self._device.info.memory_bytes)
+
+    def _counted(self, block: Block, share: DeviceShare = NOBODYS) -> Block:
+        self._reserve.count(share, block.size_bytes)
         self._live_bytes += block.size_bytes
         self._peak_bytes = max(self._peak_bytes, self._live_bytes)
         return block
@@ -175,6 +199,7 @@ class Temporaries:
         """Makes a block that of a value, in place of the value's own."""
         self._forget(block)
         self._memory.release((value,))
+        self._memory.hand_over(block, value.share)
         value.block = block
 
     def release(self) -> None:

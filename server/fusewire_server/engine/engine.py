@@ -24,6 +24,7 @@ from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory import MemoryCount
 from fusewire_server.device.one_ops import FindKernels
+from fusewire_server.device.tenant_reserve import TenantReserve
 from fusewire_server.engine import upload_effects
 from fusewire_server.engine.backlog import Backlog, Items
 from fusewire_server.engine.bulk_calls import BulkCalls
@@ -82,7 +83,9 @@ class Engine:
         # Held while a thread appends a report and decides whether to wake the loop thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
-        self._device_thread = DeviceThread(device, find_kernels or _find_none, self._take_report)
+        self._device_thread = DeviceThread(
+            device, find_kernels or _find_none, self._take_report, TenantReserve(config.tenant_reserve)
+        )
         self._orders = DeviceOrders(self._device_thread.order, self._end_turn_soon)
         self._is_turn_ending = False  # whether `_end_turn` is going to be called
         self._ended_sessions = EndedSessions(self._orders)

@@ -37,6 +37,7 @@ class TenantView(BaseModel):
     live_handles: int = Field(description="arrays")
     live_bytes: int = Field(description="bytes of these arrays")
     unread_bytes: int = Field(description="bytes of results that clients have not taken")
+    device_bytes: int = Field(description="bytes of the device's blocks that hold values")
     host_bytes: int = Field(description="estimated bytes of host memory, as `limits.tenant_host_bytes` counts them")
     device_ns: int = Field(description="device time used, in nanoseconds")
     loop_ns: int = Field(description="time of the loop thread that frames have used, in nanoseconds")

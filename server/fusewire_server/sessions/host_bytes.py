@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fusewire_protos.errors import CaseError
+from fusewire_server.sessions.device_share import DeviceShare
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.session import Session
@@ -29,7 +30,7 @@ FREE_BYTES = 1 << 20
 
 
 class TenantBytes:
-    """The host memory that the sessions of one tenant hold. The loop thread owns this object.
+    """The memory that the sessions of one tenant hold. The loop thread owns this object, but not `device_share`.
 
     `free_values` says how many more values there is room for. It is exact when a session has just been counted.
     """
@@ -37,6 +38,7 @@ class TenantBytes:
     def __init__(self, limit_bytes: int = sys.maxsize) -> None:
         self.limit_bytes = limit_bytes
         self.sessions: set[Session] = set()
+        self.device_share = DeviceShare()
         self.program_bytes = 0  # of the programs that its sessions have numbered, each counted once
         self.free_values = limit_bytes // VALUE_BYTES
         self._session_bytes = 0

@@ -38,6 +38,7 @@ from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.device_share import NOBODYS
 from fusewire_server.sessions.failed_handles import FailedHandles
 from fusewire_server.sessions.host_bytes import TenantBytes
 
@@ -83,6 +84,7 @@ class Value:
         "made_at_ns",
         "op_index",
         "readers",
+        "share",
         "size_bytes",
         "spec",
         "state",
@@ -104,6 +106,7 @@ class Value:
         self.waiting: dict[Row, None] | None = None
         self.fetches: dict[int, Fetching] | None = None
         self.block: Block | None = None  # the device thread owns it
+        self.share = NOBODYS  # in which its block counts
 
     @property
     def is_dead(self) -> bool:

@@ -44,6 +44,7 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_n
     if handle in session.values or (session.failed.firsts and handle in session.failed):
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state, made_at_ns, op_index)
+    value.share = session.tenant_bytes.device_share
     session.values[handle] = value
     session.live_bytes += value.size_bytes
     if value.size_bytes > INLINE_BYTES:

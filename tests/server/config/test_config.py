@@ -47,6 +47,8 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(toml: Callable[
         ("listen.insecure_allow_remote", "TRUE", True),
         ("device.backend", "null", "null"),
         ("device.memory_bytes", "8GiB", 8 << 30),
+        ("limits.tenant_reserve", "0.25", 0.25),
+        ("limits.tenant_reserve", "0", 0.0),
         ("limits.handles", "17", 17),
         ("limits.live_bytes", "2 GiB", 2 << 30),
         ("limits.upload_stall_s", "1.5", 1.5),
@@ -85,6 +87,9 @@ def test_text_becomes_the_value_of_its_setting(name: str, raw: str, value: objec
         ("limits.handles", True),
         ("limits.live_bytes", "4 GB"),
         ("limits.live_bytes", "GiB"),
+        ("limits.tenant_reserve", "1"),
+        ("limits.tenant_reserve", "nan"),
+        ("limits.tenant_reserve", -0.1),
         ("limits.upload_stall_s", "0"),
         ("limits.upload_stall_s", "nan"),
         ("limits.upload_stall_s", "inf"),
@@ -169,3 +174,9 @@ def test_a_section_checks_itself_at_construction(build: Callable[[], Any], messa
 def test_a_configuration_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         Config().limits.handles = 1  # type: ignore[misc]
+
+
+def test_memory_is_kept_for_other_tenants_if_there_are_tokens_or_it_is_set(tmp_path: Path) -> None:
+    tokens = Listen(token_file=tmp_path / "tokens")
+    assert (Config().tenant_reserve, Config(listen=tokens).tenant_reserve) == (0.0, 1 / 8)
+    assert Config(listen=tokens, limits=Limits(tenant_reserve=0.5)).tenant_reserve == 0.5

@@ -38,6 +38,7 @@ def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
             live_handles=sum(view.live_handles for view in views),
             live_bytes=sum(view.live_bytes for view in views),
             unread_bytes=sum(view.unread_bytes for view in views),
+            device_bytes=snapshot.tenant_device_bytes.get(tenant, 0),
             host_bytes=snapshot.tenant_host_bytes.get(tenant, 0),
             device_ns=sum(view.device_ns for view in views),
             loop_ns=sum(view.loop_ns for view in views),

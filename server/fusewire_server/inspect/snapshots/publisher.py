@@ -89,6 +89,9 @@ class Publisher:
             sessions=views,
             programs=self._shown,
             tenant_times=times_by_tenant(engine.ended.times, engine.sessions.values()),
+            tenant_device_bytes={
+                session.tenant: session.tenant_bytes.device_share.held_bytes for session in engine.sessions.values()
+            },
             tenant_host_bytes={session.tenant: session.tenant_bytes.size_bytes for session in engine.sessions.values()},
             taken_at_ns=now_ns,
         )

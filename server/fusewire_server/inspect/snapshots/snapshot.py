@@ -516,8 +516,10 @@ class Snapshot:
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
     programs: tuple[ProgramDetail, ...] = ()
-    tenant_times: Mapping[str, TenantTimes] = field(default_factory=dict)  # by tenant; ended sessions count too
-    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)  # a program of several sessions counts once
+    # By tenant: ended sessions count in its times; a program of several sessions counts once in its host memory.
+    tenant_times: Mapping[str, TenantTimes] = field(default_factory=dict)
+    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)
+    tenant_device_bytes: Mapping[str, int] = field(default_factory=dict)
     taken_at_ns: int = 0  # on the monotonic clock
 
 

@@ -429,7 +429,7 @@ def test_host_memory_is_shown_by_owner_and_what_is_beyond_it() -> None:
             assert views[client.session.client].host_bytes >= client.session.host_bytes > 0
             told = snapshot.stats.host_memory
             assert told.sessions == client.session.host_bytes + other.session.host_bytes
-            known_bytes = told.sessions + told.programs + told.device
+            known_bytes = told.sessions + told.programs + told.values
             resident_bytes = snapshot.stats.process.resident_bytes
             assert resident_bytes is None or told.unaccounted == resident_bytes - known_bytes
 

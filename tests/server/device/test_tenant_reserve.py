@@ -1,0 +1,60 @@
+"""Tenants in the device's memory: who holds much leaves the last part of it to others."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_protos.errors import OutOfMemory
+from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.orders import Order
+from fusewire_server.device.tenant_reserve import TenantReserve
+from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
+from fusewire_server.sessions.device_share import NOBODYS, DeviceShare
+from fusewire_server.sessions.session import Value, ValueState
+from tests.server.parts import SIZE_BYTES, VECTOR
+
+MEMORY_BYTES = 800
+EIGHTH = 1 / 8
+
+
+def test_a_tenant_alone_leaves_the_reserve_free() -> None:
+    reserve, one = TenantReserve(EIGHTH), DeviceShare()
+    reserve.count(one, 600)
+    reserve.check(one, 100, 600, MEMORY_BYTES)
+    with pytest.raises(OutOfMemory, match=r"last 100 are for others; limits.tenant_reserve = 0.125"):
+        reserve.check(one, 101, 600, MEMORY_BYTES)
+
+
+def test_who_holds_little_takes_the_reserve_up_to_its_share() -> None:
+    reserve, one, other = TenantReserve(EIGHTH), DeviceShare(), DeviceShare()
+    reserve.count(one, 700)
+    reserve.check(other, 100, 700, MEMORY_BYTES)
+    reserve.count(other, 50)
+    reserve.check(other, 50, 750, MEMORY_BYTES)  # two tenants hold memory, so a third of it is a share
+    with pytest.raises(OutOfMemory):
+        reserve.check(one, 1, 750, MEMORY_BYTES)
+    reserve.count(other, -50)
+    reserve.count(one, -400)
+    reserve.check(one, 100, 700, MEMORY_BYTES)  # half of it, as the other holds none again
+
+
+def test_without_a_reserve_a_tenant_may_take_all_and_what_is_nobodys_always_may() -> None:
+    one = DeviceShare()
+    TenantReserve().check(one, MEMORY_BYTES, 0, MEMORY_BYTES)
+    TenantReserve(EIGHTH).check(NOBODYS, MEMORY_BYTES, 0, MEMORY_BYTES)
+
+
+def test_blocks_count_for_their_tenant_until_they_are_given_back() -> None:
+    device = NullDevice()
+    memory = DeviceMemory(device, UnfinishedOrders[Order](), TenantReserve(EIGHTH))
+    one = DeviceShare()
+    value = Value(1, VECTOR, ValueState.READY)
+    value.share, value.block = one, memory.allocate(SIZE_BYTES, one)
+    other = Value(2, VECTOR, ValueState.READY)
+    other.share = one
+    temporaries = memory.enter(lambda: None)
+    temporaries.become(other, temporaries.allocate(SIZE_BYTES))
+    assert one.held_bytes == value.block.size_bytes + memory.count().live_bytes // 2
+    memory.release((value, other))
+    assert (one.held_bytes, memory.count().live_bytes) == (0, 0)
