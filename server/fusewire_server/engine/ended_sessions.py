@@ -8,6 +8,7 @@ from itertools import islice
 from fusewire_server.device.orders import Release
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.sessions.intake import MOST_FREED_AT_ONCE
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.values import forget_ended
 
@@ -18,13 +19,13 @@ class EndedSessions:
     def __init__(self, orders: DeviceOrders) -> None:
         self._orders = orders
         self._loop = asyncio.get_running_loop()
-        self._values: dict[Session, dict[int, Value]] = {}  # values still held, by handle
+        self._values: dict[Session, SaltedTable[Value]] = {}  # values still held, by handle
 
     def __bool__(self) -> bool:
         """Tells whether any value is still held."""
         return bool(self._values)
 
-    def add(self, session: Session, values: dict[int, Value]) -> None:
+    def add(self, session: Session, values: SaltedTable[Value]) -> None:
         """Takes the values of a session that has ended."""
         is_first = not self._values
         self._values[session] = values
@@ -44,8 +45,8 @@ class EndedSessions:
         A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
         session, values = next(iter(self._values.items()))
-        piece = dict(islice(values.items(), MOST_FREED_AT_ONCE))
-        self._orders.add_release([session], tuple(piece.values()))
+        piece = [*islice(values.items(), MOST_FREED_AT_ONCE)]
+        self._orders.add_release([session], [value for _, value in piece])
         self._orders.hand_over()
         forget_ended(values, piece)
         if not values:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import Session, Value
 
 MOST_REFUSED = 512  # the most refused calls of a session that are remembered until their uploads are declared
@@ -33,9 +34,9 @@ class _Declared(NamedTuple):
 class _Uploads:
     """The uploads of one session for which only one half has come, by handle."""
 
-    declared: dict[int, _Declared] = field(default_factory=dict)
-    called: dict[int, asyncio.Future[Value | None]] = field(default_factory=dict)
-    refused: dict[int, Failure] = field(default_factory=dict)
+    declared: SaltedTable[_Declared] = field(default_factory=SaltedTable)
+    called: SaltedTable[asyncio.Future[Value | None]] = field(default_factory=SaltedTable)
+    refused: SaltedTable[Failure] = field(default_factory=SaltedTable)
 
 
 class Uploads:

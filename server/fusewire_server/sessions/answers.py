@@ -15,6 +15,7 @@ from typing import NamedTuple
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.salted_table import SaltedTable
 
 MOST_READ_AT_ONCE = 512  # values on their way to the host, however small, so that no turn of the event loop is long
 MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a copy of a part of it
@@ -51,9 +52,13 @@ class Answers:
         self.last_frame = 0
         self.unsent: list[Answer] = []
         self.unacknowledged: deque[tuple[int, list[Answer]]] = deque()
-        self.beside: dict[int, Beside] = {}  # number of the fetch -> a value that Download calls carry
-        self.being_read: dict[int, int] = {}  # number of the fetch -> size of the value on its way to the host
-        self.untaken: dict[int, int] = {}  # number of the fetch -> host bytes held until the answer is acknowledged
+        self.beside: SaltedTable[Beside] = SaltedTable()  # number of the fetch -> a value that Download calls carry
+        self.being_read: SaltedTable[int] = (
+            SaltedTable()
+        )  # number of the fetch -> size of the value on its way to the host
+        self.untaken: SaltedTable[int] = (
+            SaltedTable()
+        )  # number of the fetch -> host bytes held until the answer is acknowledged
         self.unread_bytes = 0  # the sum of `being_read`, `untaken` and the sizes of the values in `beside`
 
     def owe_again(self) -> None:

@@ -6,6 +6,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Abandon, Fetch
 from fusewire_server.sessions.frame import Frame
 from fusewire_server.sessions.host_bytes import FETCH_BYTES, may_hold
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.segment_entry import failure_of_unknown
 from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
 from fusewire_server.sessions.values import end_reading
@@ -44,7 +45,7 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
         effects.reads.append(fetching)
     else:
         if value.fetches is None:
-            value.fetches = {}
+            value.fetches = SaltedTable()
         value.fetches[fetch.fetch] = fetching
 
 

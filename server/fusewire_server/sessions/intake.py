@@ -22,6 +22,7 @@ from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
 from fusewire_server.sessions.frame import Arrival, Frame, Item, PartlyFailed, UnreadProgram
 from fusewire_server.sessions.host_bytes import FREED_BYTES, check_host_room, may_hold
 from fusewire_server.sessions.rows import cancel_rows
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
@@ -58,14 +59,14 @@ class Intake:
             return Applied(effects, error=error)
         return Applied(effects)
 
-    def close(self, session: Session) -> dict[int, Value]:
+    def close(self, session: Session) -> SaltedTable[Value]:
         """Drops the rows, fetches and programs of an ended session.
 
         Returns the values that the session held, by handle, and the results of its loops of which some iterations have
         run: these have memory even if the client has freed them, and has given their handles to other values. The
         caller lets these values die.
         """
-        values, session.values, session.large = session.values, {}, {}
+        values, session.values, session.large = session.values, SaltedTable(), SaltedTable()
         begun = [
             row for row in (*session.queue, *session.cancelled) if row.iterations is not None and row.iterations.begun
         ]

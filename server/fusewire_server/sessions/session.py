@@ -24,7 +24,7 @@ all of this state, except `Value.block`, which the device thread owns.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.device_share import NOBODYS
 from fusewire_server.sessions.failed_handles import FailedHandles
 from fusewire_server.sessions.host_bytes import TenantBytes
+from fusewire_server.sessions.salted_table import SaltedTable
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.iterations import Iterations
@@ -104,7 +105,7 @@ class Value:
         # The next two hold rows until this value is issued, in order, and fetches, by their number, until it is ready.
         # Most values never hold any, and have no tables.
         self.waiting: dict[Row, None] | None = None
-        self.fetches: dict[int, Fetching] | None = None
+        self.fetches: SaltedTable[Fetching] | None = None
         self.block: Block | None = None  # the device thread owns it
         self.share = NOBODYS  # in which its block counts
 
@@ -227,10 +228,10 @@ class Session:
     epoch: int = 1
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
-    values: dict[int, Value] = field(default_factory=dict)
+    values: SaltedTable[Value] = field(default_factory=SaltedTable)
     failed: FailedHandles = field(default_factory=FailedHandles)  # results that will never exist
-    large: dict[int, Value] = field(default_factory=dict)  # values of more than INLINE_BYTES
-    fetches: dict[int, Fetching] = field(default_factory=dict)
+    large: SaltedTable[Value] = field(default_factory=SaltedTable)  # values of more than INLINE_BYTES
+    fetches: SaltedTable[Fetching] = field(default_factory=SaltedTable)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     rejected_bytes: int = 0  # host memory of these
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued or failed, in order
@@ -247,7 +248,7 @@ class Session:
     device_ns: int = 0  # device time that its rows have used
     loop_ns: int = 0  # time of the loop thread that its frames have used
     # Fetches of ready values that the device has not been told to read.
-    reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
+    reads: SaltedTable[Fetching] = field(default_factory=SaltedTable)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
     hidden_values: int = 0  # how many values without a handle of the client it has had
     uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
@@ -10,6 +10,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.host_bytes import VALUE_BYTES, check_host_room
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
 
 
@@ -71,9 +72,9 @@ def free_handles(session: Session, handles: Iterable[int], released: list[Value]
             release_if_dead(session, value, released)
 
 
-def forget_ended(values: dict[int, Value], dying: Mapping[int, Value]) -> None:
+def forget_ended(values: SaltedTable[Value], dying: Iterable[tuple[int, Value]]) -> None:
     """Removes `dying` from the values that an ended session held, and clears their links to rows and fetches."""
-    for handle, value in dying.items():
+    for handle, value in dying:
         del values[handle]
         value.is_named = False
         value.readers = 0

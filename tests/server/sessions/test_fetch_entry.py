@@ -10,6 +10,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Fetch, Free
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.rows import fail_value
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.values import end_reading
 from tests.server.parts import segment, upload_beside
 from tests.server.tables import FAULT, NEGATE, World, answers
@@ -64,7 +65,7 @@ def test_an_abandoned_fetch_is_not_answered_and_holds_nothing() -> None:
     one = world.session()
     world.take(one, segment(NEGATE, 100, 10), Fetch(1, 100), Free((100,)), Abandon(1), Abandon(2))
     effects = world.submit_next(one)
-    assert (effects.reads, one.fetches, one.answers.unsent) == ([], {}, [])
+    assert (effects.reads, one.fetches, one.answers.unsent) == ([], SaltedTable(), [])
     assert [value.handle for value in effects.released] == [100]
 
 
@@ -78,7 +79,7 @@ def test_abandoning_a_fetch_takes_no_longer_for_those_that_wait_beside_it(handle
     started = time.process_time()
     world.take(one, *[Abandon(fetch) for fetch in reversed(fetches)])
     assert time.process_time() - started < 5.0
-    assert (one.fetches, len(one.reads), one.values[handle].readers) == ({}, 0, 0)
+    assert (one.fetches, len(one.reads), one.values[handle].readers) == (SaltedTable(), 0, 0)
 
 
 def test_too_many_fetches_that_nobody_takes_are_a_protocol_case() -> None:

@@ -18,6 +18,7 @@ from fusewire_server.sessions import rows
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import bring_upload
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import forget_ended
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
@@ -251,7 +252,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         values = world.intake.close(one)
-        forget_ended(values, dict(values))
+        forget_ended(values, [*values.items()])
         del one
         assert held() is None
     finally:
@@ -265,6 +266,6 @@ def test_closing_leaves_nothing_but_the_values_that_are_to_be_released() -> None
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 10), Fetch(1, 200), Free((11,)))
     world.submit_next(one)
     assert world.intake.close(one).keys() == {10, 20, 100, 200}
-    assert (one.values, one.large, one.programs, one.live_bytes) == ({}, {}, {}, 0)
+    assert (one.values, one.large, one.programs, one.live_bytes) == (SaltedTable(), SaltedTable(), {}, 0)
     assert (len(one.queue), len(one.held_back)) == (0, 0)
     assert [entry.holders for entry in entries] == [0] * len(entries)

@@ -7,6 +7,7 @@ from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.answers import MOST_DOWNLOADS, Answer
+from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import TRANSITIONS, Session, SessionEvent, SessionState
 from tests.server.parts import CREDIT, UNREAD_BYTES, session
 
@@ -138,7 +139,7 @@ def test_an_acknowledged_answer_is_forgotten() -> None:
     one = answered(7, 8)
     one.answers.take(MOST)
     one.answers.acknowledge(1)
-    assert (one.answers.unread_bytes, one.answers.untaken, list(one.answers.unacknowledged)) == (0, {}, [])
+    assert (one.answers.unread_bytes, one.answers.untaken, list(one.answers.unacknowledged)) == (0, SaltedTable(), [])
 
 
 def test_bytes_beside_the_stream_outlive_the_acknowledgement_of_their_frame() -> None:
@@ -147,7 +148,7 @@ def test_bytes_beside_the_stream_outlive_the_acknowledgement_of_their_frame() ->
     one.answers.acknowledge(1)
     assert (list(one.answers.beside), one.answers.unread_bytes) == ([7], LARGE_BYTES)
     download(one, 7)
-    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
+    assert (one.answers.beside, one.answers.unread_bytes) == (SaltedTable(), 0)
 
 
 def download(one: Session, fetch: int) -> None:
@@ -161,7 +162,7 @@ def test_an_answer_beside_the_stream_holds_its_bytes_once_and_outside_the_frames
     _, (told,) = one.answers.take(MOST)
     assert (told.data, told.beside_bytes) == (None, LARGE_BYTES)
     one.answers.forget_beside(7)
-    assert (one.answers.beside, one.answers.unread_bytes, len(one.answers.unacknowledged)) == ({}, 0, 1)
+    assert (one.answers.beside, one.answers.unread_bytes, len(one.answers.unacknowledged)) == (SaltedTable(), 0, 1)
 
 
 def test_an_abandoned_answer_inside_a_frame_counts_until_the_frame_is_acknowledged() -> None:
@@ -181,7 +182,7 @@ def test_an_abandoned_answer_counts_while_a_call_carries_it() -> None:
     assert one.answers.unread_bytes == LARGE_BYTES
     assert one.answers.begin_download(7) is None
     one.answers.end_download(7, beside, is_complete=False)
-    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
+    assert (one.answers.beside, one.answers.unread_bytes) == (SaltedTable(), 0)
 
 
 def test_a_number_may_be_used_again_while_a_call_still_carries_its_last_answer() -> None:
@@ -193,7 +194,7 @@ def test_a_number_may_be_used_again_while_a_call_still_carries_its_last_answer()
     one.answers.end_download(7, first, is_complete=True)
     assert (list(one.answers.beside), one.answers.unread_bytes) == ([7], LARGE_BYTES)
     download(one, 7)
-    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
+    assert (one.answers.beside, one.answers.unread_bytes) == (SaltedTable(), 0)
 
 
 def test_a_download_that_broke_off_may_be_repeated() -> None:
@@ -219,7 +220,7 @@ def test_an_answer_beside_the_stream_is_told_again_once_its_frame_was_acknowledg
     assert (one.answers.tell_again(7), one.answers.tell_again(8)) == (True, False)
     assert fetches(one.answers.take(MOST)) == (2, [7])
     one.answers.acknowledge(2)
-    assert (one.answers.unread_bytes, one.answers.untaken) == (LARGE_BYTES, {})
+    assert (one.answers.unread_bytes, one.answers.untaken) == (LARGE_BYTES, SaltedTable())
 
 
 def test_acknowledging_a_frame_that_was_never_sent_is_a_protocol_case() -> None:
