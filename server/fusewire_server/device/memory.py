@@ -9,6 +9,7 @@ run on the device thread, unless said otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -62,32 +63,28 @@ class DeviceMemory:
     def allocate(self, size_bytes: int, share: DeviceShare = NOBODYS) -> Block:
         """Allocates a block, which counts in the share of a tenant.
 
-        Raises OutOfMemory only if held-up releases and the temporaries of all runs together free too little.
+        Raises OutOfMemory only if held-up releases and the temporaries of all runs together free too little, or if the
+        memory is reserved for other tenants.
         """
-
-        def take() -> Block:
-            self._check(share, size_bytes)
-            return self._device.allocate(size_bytes)
-
-        return self._counted(self._find(size_bytes, take, self._temporaries), share)
+        take = partial(self._device.allocate, size_bytes)
+        return self._counted(self._find(size_bytes, take, self._temporaries, share), share)
 
     def put(self, staged: Staged, share: DeviceShare = NOBODYS) -> Block:
         """Returns a block that holds the staged bytes. Raises as `allocate` does."""
-
-        def take() -> Block:
-            self._check(share, len(staged.memory))
-            return self._device.put(staged)
-
-        return self._counted(self._find(len(staged.memory), take, self._temporaries), share)
+        take = partial(self._device.put, staged)
+        return self._counted(self._find(len(staged.memory), take, self._temporaries, share), share)
 
     def give_back(self, block: Block, share: DeviceShare = NOBODYS) -> None:
         self._live_bytes -= block.size_bytes
-        self._reserve.count(share, -block.size_bytes)
+        share.held_bytes -= block.size_bytes
+        if not share.held_bytes:
+            self._reserve.leave(share)
         self._device.release(block)
 
     def hand_over(self, block: Block, share: DeviceShare) -> None:
         """Has a block that was nobody's count in the share of a tenant."""
-        self._reserve.count(share, block.size_bytes)
+        NOBODYS.held_bytes -= block.size_bytes
+        self._hold(block, share)
 
     def release(self, values: tuple[Value, ...]) -> None:
         """Gives back the blocks of those values that have one."""
@@ -102,17 +99,28 @@ class DeviceMemory:
         self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
 
-    def _check(self, share: DeviceShare, size_bytes: int) -> None:
-        self._reserve.check(share, size_bytes, self._live_bytes, self._device.info.memory_bytes)
-
     def _counted(self, block: Block, share: DeviceShare = NOBODYS) -> Block:
-        self._reserve.count(share, block.size_bytes)
         self._live_bytes += block.size_bytes
-        self._peak_bytes = max(self._peak_bytes, self._live_bytes)
+        if self._live_bytes > self._peak_bytes:  # noqa: PLR1730 - runs for each block, and `max` is slower
+            self._peak_bytes = self._live_bytes
+        self._hold(block, share)
         return block
 
-    def _find(self, size_bytes: int, take: Callable[[], Block], younger: Sequence[Temporaries]) -> Block:
+    def _hold(self, block: Block, share: DeviceShare) -> None:
+        share.held_bytes += block.size_bytes
+        if share.held_bytes == block.size_bytes:
+            self._reserve.enter(share)
+
+    def _find(
+        self,
+        size_bytes: int,
+        take: Callable[[], Block],
+        younger: Sequence[Temporaries],
+        share: DeviceShare = NOBODYS,
+    ) -> Block:
         """Takes a block. If there is none, releases what nobody needs, and then has temporaries give way."""
+        if self._reserve.is_kept:
+            take = partial(self._take_unreserved, size_bytes, take, share)
         try:
             return take()
         except OutOfMemory:
@@ -124,6 +132,11 @@ class DeviceMemory:
                 return take()
             except OutOfMemory:
                 temporaries.stop()
+        return take()
+
+    def _take_unreserved(self, size_bytes: int, take: Callable[[], Block], share: DeviceShare) -> Block:
+        """Takes a block, unless its memory is reserved for other tenants."""
+        self._reserve.check(share, size_bytes, self._live_bytes, self._device.info.memory_bytes)
         return take()
 
     def _giving_way(self, size_bytes: int, younger: Sequence[Temporaries]) -> list[Temporaries]:

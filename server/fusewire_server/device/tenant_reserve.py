@@ -14,25 +14,27 @@ class TenantReserve:
     """The shares of all tenants in a device's memory. The device thread owns this object. `fraction` is the setting."""
 
     def __init__(self, fraction: float = 0.0) -> None:
+        self.is_kept = fraction > 0.0
         self._fraction = fraction
-        self._tenants = 0  # how many hold memory
+        self._holding: set[DeviceShare] = set()  # the shares of tenants that hold memory
+
+    def enter(self, share: DeviceShare) -> None:
+        """Notes that a tenant that held no memory holds some now."""
+        if share is not NOBODYS:
+            self._holding.add(share)
+
+    def leave(self, share: DeviceShare) -> None:
+        """Notes that a tenant holds no memory any more."""
+        self._holding.discard(share)
 
     def check(self, share: DeviceShare, more_bytes: int, live_bytes: int, memory_bytes: int) -> None:
         """Raises OutOfMemory if a tenant that holds its share asks for memory that is reserved for others."""
-        if not self._fraction or share is NOBODYS:
-            return
         reserved_bytes = int(memory_bytes * self._fraction)
-        fair_bytes = memory_bytes // (self._tenants + 1)
-        if live_bytes + more_bytes > memory_bytes - reserved_bytes and share.held_bytes + more_bytes > fair_bytes:
+        fair_bytes = memory_bytes // (len(self._holding) + 1)
+        if share is NOBODYS or live_bytes + more_bytes <= memory_bytes - reserved_bytes:
+            return
+        if share.held_bytes + more_bytes > fair_bytes:
             raise OutOfMemory(
                 f"the tenant holds {share.held_bytes} bytes of the device, more than {fair_bytes} with {more_bytes} "
                 f"more, and the last {reserved_bytes} are for others; limits.tenant_reserve = {self._fraction}"
             )
-
-    def count(self, share: DeviceShare, more_bytes: int) -> None:
-        """Notes that a tenant holds so much more memory, or less."""
-        if share is NOBODYS:
-            return
-        before_bytes = share.held_bytes
-        share.held_bytes = after_bytes = before_bytes + more_bytes
-        self._tenants += (after_bytes > 0) - (before_bytes > 0)

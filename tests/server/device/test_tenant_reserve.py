@@ -18,30 +18,37 @@ MEMORY_BYTES = 800
 EIGHTH = 1 / 8
 
 
+def holding(reserve: TenantReserve, held_bytes: int) -> DeviceShare:
+    share = DeviceShare()
+    share.held_bytes = held_bytes
+    if held_bytes:
+        reserve.enter(share)
+    return share
+
+
 def test_a_tenant_alone_leaves_the_reserve_free() -> None:
-    reserve, one = TenantReserve(EIGHTH), DeviceShare()
-    reserve.count(one, 600)
+    reserve = TenantReserve(EIGHTH)
+    one = holding(reserve, 600)
     reserve.check(one, 100, 600, MEMORY_BYTES)
     with pytest.raises(OutOfMemory, match=r"last 100 are for others; limits.tenant_reserve = 0.125"):
         reserve.check(one, 101, 600, MEMORY_BYTES)
 
 
 def test_who_holds_little_takes_the_reserve_up_to_its_share() -> None:
-    reserve, one, other = TenantReserve(EIGHTH), DeviceShare(), DeviceShare()
-    reserve.count(one, 700)
+    reserve = TenantReserve(EIGHTH)
+    one, other = holding(reserve, 700), holding(reserve, 0)
     reserve.check(other, 100, 700, MEMORY_BYTES)
-    reserve.count(other, 50)
+    other = holding(reserve, 50)
     reserve.check(other, 50, 750, MEMORY_BYTES)  # two tenants hold memory, so a third of it is a share
     with pytest.raises(OutOfMemory):
         reserve.check(one, 1, 750, MEMORY_BYTES)
-    reserve.count(other, -50)
-    reserve.count(one, -400)
+    reserve.leave(other)
+    one.held_bytes = 300
     reserve.check(one, 100, 700, MEMORY_BYTES)  # half of it, as the other holds none again
 
 
-def test_without_a_reserve_a_tenant_may_take_all_and_what_is_nobodys_always_may() -> None:
-    one = DeviceShare()
-    TenantReserve().check(one, MEMORY_BYTES, 0, MEMORY_BYTES)
+def test_without_a_reserve_nothing_is_kept_and_what_is_nobodys_may_take_all() -> None:
+    assert not TenantReserve().is_kept
     TenantReserve(EIGHTH).check(NOBODYS, MEMORY_BYTES, 0, MEMORY_BYTES)
 
 
