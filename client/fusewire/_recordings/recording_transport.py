@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
 from fusewire._stream.credit import amount_of
-from fusewire._transport.interface import Peer, Transport
+from fusewire._transport.interface import Attempt, ConnectionCut, Peer, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import FusewireError
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -64,6 +64,7 @@ class _RecordedPeer:
         self._writer = writer
         self._at_ns = at_ns
         self._completed = Amount()
+        self._last_number = 0  # of the frames that are in the recording
 
     def hello(self) -> bytes:
         return self._peer.hello()
@@ -95,13 +96,17 @@ class _RecordedPeer:
         self._record_answer(fetch, None)
         self._peer.on_download_failed(fetch, reason)
 
+    def on_cut(self, reason: ConnectionCut) -> Attempt | None:
+        return self._peer.on_cut(reason)
+
     def on_lost(self, error: FusewireError) -> None:
         self._writer.end(self._at_ns())
         self._peer.on_lost(error)
 
     def _record_sent(self, frame: wire.ClientFrame) -> None:
-        if not frame.number:
-            return  # a heartbeat; a replay sends its own heartbeats
+        if frame.number <= self._last_number:
+            return  # a frame that is sent again, or a heartbeat; a replay sends its own heartbeats
+        self._last_number = frame.number
         if not self._writer.keeps_values:
             tensors = len(frame.tensors)
             del frame.tensors[:]

@@ -19,7 +19,7 @@ from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
 from fusewire._stream.credit import amount_of
 from fusewire._stream.frames import ClientStream, Outgoing
-from fusewire._transport.interface import Transport
+from fusewire._transport.interface import ConnectionCut, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, exception_of
 from fusewire_protos.frames import (
@@ -283,6 +283,9 @@ class Replay:
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         self._answer(fetch, answer=False)
+
+    def on_cut(self, _reason: ConnectionCut) -> None:
+        """Resumes nothing, because the time of a pause would be in what the replay measures."""
 
     def on_lost(self, error: FusewireError) -> None:
         with self._changed:

@@ -9,9 +9,9 @@ and uses this connection for all later values of the session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire._errors import FusewireError, QuotaExceeded, SessionLost
+from fusewire._transport.interface import ConnectionCut
 from fusewire._transport.upload_queue import UploadQueue
 from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME, Case, exception_of
@@ -29,6 +30,7 @@ SERVICE = "/fusewire.v1.Fusewire/"
 _BROKEN_OFF = "the connection broke while the value travelled"
 _GOODBYE_S = 0.5  # how long after a failed download the stream may tell that the session has ended
 _END: Any = grpc.aio.EOF
+T = TypeVar("T")
 
 # The types of gRPC channels and calls. gRPC's own type stubs do not fit, because they demand serialisers, which may be
 # omitted.
@@ -48,8 +50,22 @@ class LargeValues:
         self._stream_channel = stream_channel
         self._open_channel = open_channel
         self._metadata = metadata
+        self._carrying: set[asyncio.Task[Any]] = set()
         self._second_channel: Channel = None  # None before the first large value
         self._shares_stream_connection = False  # True once a call over the second connection was not accepted
+
+    async def carrying(self, act: Coroutine[Any, Any, T]) -> T:
+        """Carries a value, unless the connection ends first: then raises ConnectionCut."""
+        task = asyncio.create_task(act)
+        self._carrying.add(task)
+        try:
+            await asyncio.wait((task,))  # unlike `await task`, tells its cancellation from our own
+        finally:
+            self._carrying.discard(task)
+            await _end(task)
+        if task.cancelled():
+            raise ConnectionCut(_BROKEN_OFF)
+        return task.result()
 
     async def upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
         """Sends an upload. If sending fails, the server lets every fetch of the handle fail."""
@@ -85,7 +101,8 @@ class LargeValues:
         return value.data
 
     async def close(self) -> None:
-        """Closes the second connection."""
+        """Ends what is being carried, and closes the second connection."""
+        await _end(*self._carrying)
         if self._second_channel is not None:
             await self._second_channel.close()
 
@@ -103,7 +120,7 @@ class LargeValues:
             try:
                 return await _fill(self._download_call(self._second(), request), value)
             except grpc.aio.AioRpcError as error:
-                if _case_of(error) is not BY_NAME["session_lost"]:
+                if case_of(error.details()) is not BY_NAME["session_lost"]:
                     raise
                 self._shares_stream_connection = True
         return await _fill(self._download_call(self._stream_channel, request), value)
@@ -164,14 +181,20 @@ async def _read_chunks(call: Call, value: npt.NDArray[np.uint8]) -> int:
     return filled
 
 
-def _case_of(error: grpc.aio.AioRpcError) -> Case | None:
-    """Returns the case that a call's status names, or None if the status does not come from the server."""
-    return BY_NAME.get((error.details() or "").partition(": ")[0])
+async def _end(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def case_of(details: str | None) -> Case | None:
+    """Returns the case that the details of a call's status name, or None if they do not come from the server."""
+    return BY_NAME.get((details or "").partition(": ")[0])
 
 
 def _reason_of(error: grpc.aio.AioRpcError) -> FusewireError:
     """Returns why a download failed: the server's limit that the call's status names, or else a lost connection."""
-    case = _case_of(error)
+    case = case_of(error.details())
     if case is not None and case.exception is QuotaExceeded:
         return exception_of(case.code, (error.details() or "").partition(": ")[2])
     return SessionLost(_BROKEN_OFF)
