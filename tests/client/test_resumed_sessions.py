@@ -52,7 +52,7 @@ def work(session: fw.Session) -> list[bytes]:
     looped = inline_loop_that_prints(session)
     future, product = (x * 2).future(), y * 3
     del x
-    small = [looped.numpy(timeout=HANGS_S), future.result(HANGS_S), (H + session.array(H)).numpy(timeout=HANGS_S)]
+    small = [looped.numpy(timeout=HANGS_S), future.result(HANGS_S), (session.array(H) + H).numpy(timeout=HANGS_S)]
     return [each.tobytes() for each in (*small, product.numpy(timeout=HANGS_S))]
 
 

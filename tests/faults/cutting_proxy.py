@@ -67,10 +67,9 @@ class _Connection:
 
     cut: Cut | None
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
-    is_over: bool = False
+    is_silent: bool = False
 
     def reset(self) -> None:
-        self.is_over = True
         for writer in self.writers:
             own = writer.get_extra_info("socket")
             with suppress(OSError):
@@ -90,7 +89,6 @@ class CuttingProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.cuts = 0
         self.accepts = True  # whether new connections pass, or are reset at once
-        self.is_silent = False  # whether what comes from now on passes nowhere, on no connection
         self._thread.start()
         self._listening = self._ask(asyncio.start_server(self._accept, "127.0.0.1", 0)).result(HANGS_S)
         self.target = f"127.0.0.1:{self._listening.sockets[0].getsockname()[1]}"
@@ -98,6 +96,14 @@ class CuttingProxy:
     def cut_all(self) -> None:
         """Resets all connections that there are."""
         self._ask(self._cut_all()).result(HANGS_S)
+
+    def silence_all(self) -> None:
+        """Lets nothing pass any more, and says nothing of it, on all connections that there are."""
+        self._ask(self._silence_all()).result(HANGS_S)
+
+    def lead_to(self, server: str) -> None:
+        """Leads new connections to another server."""
+        self._server = read_address(server)
 
     def close(self) -> None:
         self._ask(self._close()).result(HANGS_S)
@@ -112,6 +118,10 @@ class CuttingProxy:
         for connection in [*self._connections]:
             self.cuts += 1
             connection.reset()
+
+    async def _silence_all(self) -> None:
+        for connection in self._connections:
+            connection.is_silent = True
 
     async def _close(self) -> None:
         self._listening.close()
@@ -164,7 +174,7 @@ class CuttingProxy:
         cut = connection.cut if connection.cut is not None and connection.cut.is_upwards == is_upwards else None
         boundaries, passed_bytes = Boundaries(is_upwards=is_upwards), 0
         while data := await reader.read(_PIECE_BYTES):
-            if self.is_silent:
+            if connection.is_silent:
                 await asyncio.Event().wait()
             after = None if cut is None else max(cut.after_bytes - passed_bytes, 0)
             end = boundaries.first_end(data, after or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
 from fusewire._stream.credit import amount_of
@@ -34,14 +34,11 @@ class RecordingTransport:
     def is_own_thread(self) -> bool:
         return self._inner.is_own_thread()
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        if not self._writer.keeps_values:
-            self._inner.upload(session_id, handle, chunks)
-            return
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         at_ns = self._at_ns()
-        kept: list[bytes] = []
-        self._inner.upload(session_id, handle, _kept(chunks, kept))
-        self._writer.write(LargeUpload(at_ns, handle, b"".join(kept)))
+        self._inner.upload(session_id, handle, chunks)
+        if self._writer.keeps_values:
+            self._writer.write(LargeUpload(at_ns, handle, b"".join(chunks)))
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._inner.download(session_id, fetch, size_bytes)
@@ -117,9 +114,3 @@ class _RecordedPeer:
         is_kept = value is not None and self._writer.keeps_values
         outcome: Outcome = bytes(value or b"") if is_kept else value is not None
         self._writer.write(Answer(self._at_ns(), fetch, outcome))
-
-
-def _kept(chunks: Iterable[memoryview], kept: list[bytes]) -> Iterator[memoryview]:
-    for chunk in chunks:
-        kept.append(bytes(chunk))
-        yield chunk

@@ -12,8 +12,9 @@ import atexit
 import os
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,8 +52,9 @@ _CHANNEL_OPTIONS = (
 # Otherwise gRPC would send what is not encrypted, the token included, to the proxy that `http_proxy` names.
 _CLEAR_CHANNEL_OPTIONS = (*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0))
 _PARTING_S = 0.5
-# The most bytes of uploads that are copied and not yet taken by the connection. For this many bytes the allocator
-# reuses memory. For more bytes the operating system would have to clear new pages, which takes longer than copying.
+# The most bytes of uploads that are copied and that the server has not yet got. (Of an upload that is larger than this:
+# that the connection has not yet taken.) For this many bytes the allocator reuses memory. For more bytes the operating
+# system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
 _PAUSE_S = 0.1  # before a large value is carried again
 _END: Any = grpc.aio.EOF
@@ -172,6 +174,7 @@ class GrpcTransport:
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # Only the I/O thread uses the fields below.
         self._is_ending = False
+        self._is_over = False  # whether no connection is made any more
         self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
         self._is_given_up = asyncio.Event()
         self._large_values: LargeValues  # of the connection that is made or used
@@ -195,16 +198,18 @@ class GrpcTransport:
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._io_thread.thread.ident
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        upload = UploadQueue(self._loop, self._byte_budget)
-        try:
-            self._call(lambda: self._start(self._carry_upload(upload, session_id, handle)))
-            for chunk in chunks:
-                upload.put(chunk)
-            upload.finish()
-        except BaseException:
-            upload.finish()
-            raise
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
+        size_bytes, is_to_be_sent = sum(chunk.nbytes for chunk in chunks), True
+        while is_to_be_sent:
+            upload = UploadQueue(self._loop, self._byte_budget, size_bytes)
+            try:
+                self._call(partial(self._begin_upload, upload, session_id, handle))
+                upload.fill(chunks)
+                upload.finish()
+            except BaseException:
+                upload.finish()
+                raise
+            is_to_be_sent = upload.is_cut()
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
@@ -234,6 +239,7 @@ class GrpcTransport:
         except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that gRPC cannot parse
             reason = SessionLost(f"{self._target}: {error!r}")
         finally:
+            self._is_over = True
             self._byte_budget.end()
             await _end(*(self._tasks - {asyncio.current_task()}))
             self._peer.on_lost(reason)
@@ -376,8 +382,20 @@ class GrpcTransport:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _begin_upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
+        self._start(self._carry_upload(upload, session_id, handle))
+
     async def _carry_upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
-        await self._carry(lambda large_values: large_values.upload(upload, session_id, handle))
+        is_sent = True  # if the session ends meanwhile, nothing is sent again
+        try:
+            is_sent = await self._carry(
+                lambda large_values: large_values.upload(upload, session_id, handle), is_repeated=upload.is_kept
+            )
+        except ConnectionCut:
+            is_sent = False
+        finally:
+            upload.end(is_cut=not is_sent)
+        await upload.drain()
 
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         try:
@@ -387,13 +405,20 @@ class GrpcTransport:
         else:
             self._peer.on_download(fetch, value)
 
-    async def _carry(self, act: Callable[[LargeValues], Coroutine[Any, Any, T]]) -> T:
-        """Carries a large value over the connection that there is, or that comes; again if that breaks meanwhile."""
+    async def _carry(self, act: Callable[[LargeValues], Coroutine[Any, Any, T]], *, is_repeated: bool = True) -> T:
+        """Carries a large value over the connection that there is, or that comes.
+
+        If that connection breaks meanwhile, does it again or raises ConnectionCut.
+        """
+        if self._is_over:
+            raise SessionLost("the connection has ended")
         while True:
             large_values = await asyncio.shield(self._connected)
             try:
                 return await large_values.carrying(act(large_values))
             except ConnectionCut:
+                if not is_repeated:
+                    raise
                 await asyncio.sleep(_PAUSE_S)
 
     def _channel(self) -> Any:

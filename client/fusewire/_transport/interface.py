@@ -7,7 +7,7 @@ and no user's thread waits for a socket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from fusewire._errors import FusewireError, SessionLost
@@ -67,11 +67,12 @@ class Transport(Protocol):
     def is_own_thread(self) -> bool:
         """Whether the caller runs in the I/O thread, which must not wait for frames that only this thread receives."""
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         """Copies the bytes of one upload, and sends the copy outside the stream. Waits while the queue is full.
 
-        If an error is raised during copying, the upload ends at that point. The server then reports an error for the
-        handle, because the handle got fewer bytes than declared.
+        Waits until a large upload is sent, and copies it anew if the connection breaks. If an error is raised
+        meanwhile, the upload ends at that point. The server then reports an error for the handle, because the handle
+        got fewer bytes than declared.
         """
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:

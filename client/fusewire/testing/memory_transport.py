@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from fusewire._errors import FusewireError, SessionLost
 from fusewire._transport.interface import ConnectionCut, Peer
@@ -68,7 +68,7 @@ class MemoryTransport:
         """Returns credit that the server holds, as `MemoryServer.complete` does."""
         self._exchange(lambda: self._server.complete(segments))
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         """Sends the entry that declares the upload, then the bytes.
 
         `MemoryServer` must know the entry before the bytes arrive. A real server would wait for the entry.
