@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire._stream import resumption
 from fusewire._transport import grpc_transport
 from fusewire._transport.grpc_transport import _CLEAR_CHANNEL_OPTIONS
 from fusewire.examples.training import train_once
-from fusewire.testing import ServerProcess
+from fusewire.testing import ServerProcess, serve_subprocess
+from tests.drawn_loops import Drawn, Way, data, drawn_loops, run
 from tests.faults.cutting_proxy import Cut, proxy_to
 from tests.faults.server import Inspector, serving, until
 from tests.patience import HANGS_S
@@ -101,6 +104,34 @@ def test_the_demo_trains_to_the_same_bytes_over_connections_that_are_cut(
     until(lambda: held(inspector)[0] == 0, within_s=60)
     assert held(inspector) == before
     assert inspector.ask("/v1/stats")["totals"]["sessions"]["resumed"] > _CUTS // 4
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[ServerProcess]:
+    """A server that needs no token, for many small tests."""
+    with serve_subprocess("cpu") as started:
+        yield started
+
+
+@pytest.mark.usefixtures("hasty")
+@settings(max_examples=30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(loop=drawn_loops(most_iterations=60), seed=st.integers(0, 2**32))
+def test_a_drawn_loop_gives_the_same_bytes_over_connections_that_are_cut(
+    open_server: ServerProcess, loop: Drawn, seed: int
+) -> None:
+    with connected(open_server.grpc, "") as session:
+        wanted = run_drawn(loop, session)
+    with (
+        proxy_to(open_server.grpc, cuts(seed, most_bytes=20_000)) as proxy,
+        connected(proxy.target, "") as session,
+    ):
+        assert run_drawn(loop, session) == wanted
+
+
+def run_drawn(loop: Drawn, session: fw.Session) -> list[bytes]:
+    rows, *states = map(session.array, data(np.float32))
+    way = Way(fw, session.array, read=lambda state: state.numpy(timeout=HANGS_S))
+    return [array.numpy(timeout=HANGS_S).tobytes() for array in run(loop, way, rows, states)]
 
 
 def large_work(session: fw.Session) -> list[bytes]:
