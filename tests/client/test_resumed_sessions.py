@@ -17,7 +17,9 @@ from fusewire._connect import open_session
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
+from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Fetch, Segment, Upload
+from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H, inline_loop_that_prints
 from tests.client.peer import Peer, connect, entries
 from tests.drawn_loops import Drawn, Way, data, drawn_loops, run
@@ -168,6 +170,31 @@ def test_a_session_that_was_closed_while_it_had_no_connection_is_not_resumed() -
     peer.session.close()
     with pytest.raises(fw.SessionLost):
         peer.transport.cut()
+
+
+def test_a_session_whose_server_shuts_down_is_not_resumed(caplog: pytest.LogCaptureFixture) -> None:
+    peer = connect(is_manual=True)
+    with caplog.at_level("ERROR", "fusewire"):
+        peer.session.on_frame(wire.ServerFrame(draining_ms=1000).SerializeToString())
+    with pytest.raises(fw.SessionLost):
+        peer.transport.cut()
+
+
+def test_an_error_says_how_long_it_was_tried_and_what_is_gone() -> None:
+    peer = connect(is_manual=True)
+    peer.transport.cut()
+    peer.session.on_lost(fw.SessionLost("no route to host"))
+    with pytest.raises(fw.SessionLost, match=r"^no route to host; it was tried to resume for 30 s; all values of the"):
+        peer.session.array(H)
+
+
+def test_another_server_has_none_of_the_values() -> None:
+    peer = connect(is_manual=True)
+    peer.transport.cut()
+    goodbye = wire.Goodbye(code=BY_NAME["session_lost"].code, text="this server holds no such session")
+    peer.session.on_frame(wire.ServerFrame(goodbye=goodbye).SerializeToString())
+    with pytest.raises(fw.SessionLost, match="no such session; all values of the session are gone: connect again"):
+        peer.session.array(H)
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan")])

@@ -170,3 +170,35 @@ def test_a_heartbeat_and_a_goodbye_stand_outside_the_numbering() -> None:
     stream = begun()
     assert read(stream.heartbeat()).number == 0
     assert read(stream.goodbye()).HasField("goodbye")
+
+
+def test_a_new_connection_carries_again_what_was_not_acknowledged_and_then_what_waits() -> None:
+    stream = begun()
+    sent = []
+    for handle in range(4):
+        stream.post(Outgoing(Free((handle,))))
+        sent.append(stream.next_frame())
+    stream.on_frame(wire.ServerFrame(number=1, acknowledged=1))
+    stream.is_connected = False
+    stream.post(Outgoing(Free((4,))))
+    assert stream.next_frame() is None
+    assert read(stream.hello()).acknowledged == 1
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, epoch=2), acknowledged=2)
+    assert [stream.next_frame(), stream.next_frame()] == sent[2:]
+    assert read(stream.next_frame()).number == 5
+    assert stream.next_frame() is None
+
+
+def test_a_hello_names_the_session_that_was_welcomed() -> None:
+    stream = ClientStream("test")
+    assert not read(stream.hello()).hello.session_id
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"s", server_instance=b"i", epoch=3))
+    hello = read(stream.hello()).hello
+    assert (hello.session_id, hello.server_instance, hello.epoch) == (b"s", b"i", 3)
+
+
+def test_a_welcome_to_another_session_breaks_the_protocol() -> None:
+    stream = ClientStream("test")
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"s"))
+    with pytest.raises(ProtocolError, match="another session"):
+        stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"t"))

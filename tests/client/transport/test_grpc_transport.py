@@ -165,6 +165,17 @@ def test_a_session_whose_stream_ends_without_a_word_is_resumed(server: Server) -
         np.testing.assert_array_equal(value.result(HANGS_S), A + 1)
 
 
+def test_each_connection_takes_the_token_that_there_is_then(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSEWIRE_TOKEN", "old")
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        x.numpy(timeout=HANGS_S)
+        monkeypatch.setenv("FUSEWIRE_TOKEN", "new")
+        server.farewells.append(wire.ServerFrame())
+        (x + 1).numpy(timeout=HANGS_S)
+    assert [call["authorization"] for call in server.metadata] == ["Bearer old", "Bearer new"]
+
+
 def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
