@@ -181,6 +181,23 @@ def test_silence_is_noticed_on_both_sides_and_the_session_goes_on(
         assert inspector.sessions("quiet") == ["open"]
 
 
+def test_who_is_cut_off_while_results_pour_in_is_not_taken_for_a_slow_reader(
+    server: ServerProcess, token: str, inspecting: str
+) -> None:
+    inspector = Inspector(server, inspecting)
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+        x = session.array(np.arange(50_000, dtype=np.float32)) + 1
+        wanted = x.numpy(timeout=HANGS_S).tobytes()
+        proxy.accepts = False
+        futures = [x.future() for _ in range(200)]
+        futures[0].result(HANGS_S)
+        proxy.silence_all()
+        until(lambda: inspector.sessions("quiet") == ["detached"], _NOTICED_WITHIN_S)
+        until(lambda: "resuming" in repr(session), _NOTICED_WITHIN_S)
+        proxy.accepts = True
+        assert {future.result(HANGS_S).tobytes() for future in futures} == {wanted}
+
+
 def test_a_wait_goes_on_after_a_pause_and_another_server_has_nothing_of_the_session(
     server: ServerProcess, token: str, token_file: Path
 ) -> None:
