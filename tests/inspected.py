@@ -28,6 +28,7 @@ STATS: dict[str, Any] = {
         "received_bytes": 2048,
         "sent_bytes": 5,
         "failures": {"bad_shape": 1},
+        "sessions": {"opened": 3, "resumed": 2, "ended": {}},
     },
     "memory": {"live_bytes": 3 << 20, "peak_bytes": 2 << 30},
 }

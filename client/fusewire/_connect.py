@@ -20,7 +20,7 @@ from fusewire._recording import default_session as _default_session
 from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
-from fusewire._session import Session, end_all
+from fusewire._session import RECONNECT_S, Session, end_all
 from fusewire._transport.grpc_transport import GrpcTransport, system_roots, tls_credentials
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
@@ -53,6 +53,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     record: str | Path | None = None,
     record_values: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
+    reconnect_s: float = RECONNECT_S,
 ) -> Session:
     """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
 
@@ -69,16 +70,21 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
     arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random. It
     is by default the value of FUSEWIRE_RECORD, with a number added if there is such a file already.
+    `reconnect_s` is how long a lost connection is made again, in seconds; 0 ends the session with its connection. What
+    waits goes on once it is made again. A server keeps the session for its own limits.resume_grace_s.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
     ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
     that was forked after its parent had connected; start such a process by the spawn method instead.
     """
+    if not reconnect_s >= 0:
+        raise ConfigurationError(f"reconnect_s = {reconnect_s!r}: expected a number of seconds, 0 or more")
     transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token)
     path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
     if path is not None:
         transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
-    return open_session(transport, debug=debug or _is_set(DEBUG_VARIABLE), timeout=timeout)
+    is_debug = debug or _is_set(DEBUG_VARIABLE)
+    return open_session(transport, debug=is_debug, timeout=timeout, reconnect_s=reconnect_s)
 
 
 def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
@@ -124,15 +130,21 @@ def transport_to(
         raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
     if credentials is None and (trusted := tls_ca or os.environ.get(TLS_CA_VARIABLE)):
         credentials = tls_credentials(system_roots() if trusted == SYSTEM_ROOTS else Path(trusted))
-    address, secret = _target(target), token_of(token)
-    if secret and credentials is None and not insecure_token:
+    address = _target(target)
+    if token_of(token) and credentials is None and not insecure_token:
         refuse_in_clear(address, f"pass tls_ca or set {TLS_CA_VARIABLE}; insecure_token=True sends it nevertheless")
-    return GrpcTransport(address, token=secret, credentials=credentials)
+    return GrpcTransport(address, find_token=lambda: token_of(token), credentials=credentials)
 
 
-def open_session(transport: Transport, *, debug: bool = False, timeout: float = CONNECT_TIMEOUT_S) -> Session:
-    """Opens a session over any transport; errors and timeout are those of `connect`."""
-    session = Session(transport, debug=debug, client=_CLIENT)
+def open_session(
+    transport: Transport,
+    *,
+    debug: bool = False,
+    timeout: float = CONNECT_TIMEOUT_S,
+    reconnect_s: float = RECONNECT_S,
+) -> Session:
+    """Opens a session over any transport; errors and times are those of `connect`."""
+    session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s)
     session.open(timeout)
     _connected_last[:] = [session]
     return session

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -23,7 +24,15 @@ from google.protobuf.message import DecodeError
 from fusewire._api.array import Array
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.operations import astype, dtype_of
-from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
+from fusewire._errors import (
+    ArgumentError,
+    FusewireError,
+    ProtocolError,
+    QuotaExceeded,
+    SessionClosed,
+    SessionLost,
+    WaitTimeout,
+)
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.implementation import Recorded, adopt_without_handle
@@ -36,11 +45,12 @@ from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.numbered_programs import Programs
 from fusewire._stream.receivers import FutureValue, Value, end_quietly
+from fusewire._stream.resumption import Resumption
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire._stream.session_timer import SessionTimer
 from fusewire._stream.upload_sender import UploadSender
-from fusewire._transport.interface import Transport
+from fusewire._transport.interface import Attempt, ConnectionCut, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -49,6 +59,8 @@ _log = logging.getLogger("fusewire")
 
 _PARTING_S = 1.0
 _SHOWN_ID_DIGITS = 12
+RECONNECT_S = 30.0
+_GONE = "all values of the session are gone: connect again, and upload or compute anew what you need"
 _LARGEST_SEGMENT = Amount(LARGEST_SEGMENT_OPS, 0, 1)
 
 
@@ -73,7 +85,7 @@ class Session:
     A session is a context manager, which closes the session when the block ends.
     """
 
-    def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
+    def __init__(self, transport: Transport, *, debug: bool, client: str, reconnect_s: float = RECONNECT_S) -> None:
         self._state = SessionState(transport, client)
         self._thread_recorders = ThreadRecorders(self)
         self._sender = Sender(self._state, self._thread_recorders)
@@ -83,6 +95,7 @@ class Session:
         # Guarded by the state's lock.
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
+        self._resumption = Resumption(reconnect_s)
         self.index_checks = IndexChecks() if debug else None
         self.backend = ""
         self.server = ""  # name and version
@@ -196,7 +209,8 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        state = "open" if self.is_open else "ended"
+        open_state = "resuming" if self._resumption.is_under_way else "open"
+        state = open_state if self.is_open else "ended"
         return f"<fusewire.Session {self.id} {state} on {self.backend or 'no backend'}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -294,7 +308,21 @@ class Session:
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         self._fetches.on_download_failed(fetch, reason)
 
+    def on_cut(self, reason: ConnectionCut) -> Attempt | None:
+        state, resumption = self._state, self._resumption
+        with state.lock:
+            state.stream.is_connected = False
+            if state.ended is not None or not self._is_welcome or self.is_draining:
+                return None
+            is_first = not resumption.is_under_way
+            attempt = resumption.next_attempt(time.monotonic(), random.random())  # noqa: S311 - no secret
+        if is_first and attempt is not None:
+            _log.warning("lost the connection, resuming for up to %g s: %s", resumption.limit_s, reason)
+        return attempt
+
     def on_lost(self, error: FusewireError) -> None:
+        if self._resumption.is_under_way and isinstance(error, SessionLost):
+            error = SessionLost(f"{error}; it was tried to resume for {self._resumption.limit_s:g} s; {_GONE}")
         self._end(error)
 
     # ---- the session's life ----
@@ -320,7 +348,7 @@ class Session:
         state = self._state
         with state.lock:
             was_open = state.ended is None
-            farewell = state.stream.goodbye() if was_open and self._is_welcome else None
+            farewell = state.stream.goodbye() if was_open and state.stream.is_connected else None
         if was_open:
             self._end(SessionClosed("the session is closed"))
             state.transport.close(farewell)
@@ -346,7 +374,11 @@ class Session:
     def _on_welcome(self, frame: wire.ServerFrame) -> None:
         state, welcome = self._state, frame.welcome
         with state.lock:
-            state.stream.on_welcome(frame.welcome)
+            state.stream.on_welcome(welcome, frame.acknowledged)
+            self._resumption.succeed()
+            if self._is_welcome:
+                _log.info("the session is resumed")
+                return
             state.credit = Credit(amount_of(welcome.credit))
             state.limits = welcome.limits
             # We keep half of the limit. The server registers all new programs of a frame before it forgets any, so the
@@ -364,7 +396,8 @@ class Session:
 
     def _on_goodbye(self, goodbye: wire.Goodbye) -> None:
         if goodbye.code:
-            self._end(exception_of(goodbye.code, goodbye.text))
+            reason = exception_of(goodbye.code, goodbye.text)
+            self._end(SessionLost(f"{reason}; {_GONE}") if isinstance(reason, SessionLost) else reason)
         else:
             self._end(SessionClosed(goodbye.text or "the server ended the session"))
 

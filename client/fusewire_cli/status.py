@@ -30,7 +30,7 @@ def status_text(stats: dict[str, Any]) -> str:
             ("state", state_of(stats)),
             ("rows", "; ".join(waits_of(stats)) or "wait for no kernel"),
             ("device", f"{backend['name']}: {backend['device']} {backend['detail']}"),
-            ("sessions", stats["sessions"]),
+            ("sessions", f"{stats['sessions']:,}; {totals['sessions']['resumed']:,} resumed after a lost connection"),
             ("programs", stats["programs"]),
             ("ops", f"{totals['ops']:,} in {totals['segments']:,} segments"),
             ("launches", f"{totals['launches']:,} in {totals['submissions']:,} submissions, {_per_launch(totals)}"),

@@ -11,7 +11,7 @@
     │   └── OutOfMemory         (MemoryError)  the device has too little memory
     ├── ProtocolError           the peer broke the protocol; ends the session
     ├── Unauthenticated         (PermissionError)
-    ├── SessionLost             (ConnectionError)  the server no longer knows this session
+    ├── SessionLost             (ConnectionError)  the connection broke, and the session cannot be resumed
     ├── SessionClosed           (RuntimeError)     used after its end, or after a fork
     ├── WaitTimeout             (TimeoutError)     the wait ended; the work goes on
     ├── Cancelled               the work was cancelled on request
@@ -80,7 +80,7 @@ class Unauthenticated(FusewireError, PermissionError):
 
 
 class SessionLost(FusewireError, ConnectionError):
-    """The connection broke and the server no longer holds this session."""
+    """The connection broke, and the session was not resumed: all its values are gone."""
 
 
 class SessionClosed(FusewireError, RuntimeError):

@@ -131,7 +131,7 @@ class Fetch(NamedTuple):
 
 
 class Abandon(NamedTuple):
-    """Withdraws a fetch. The server does not send its answer."""
+    """Withdraws a fetch, whose answer the server does not send; or says that a large answer has arrived whole."""
 
     fetch: int
 

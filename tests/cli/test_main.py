@@ -266,6 +266,7 @@ def test_status_tells_people_what_the_server_does(inspected: Inspected, capsys: 
     assert "3.0 MiB live, 2.0 GiB peak" in told
     assert "2.0 KiB in, 5 bytes out" in told
     assert "bad_shape 1" in told
+    assert "1; 2 resumed after a lost connection" in told
     assert f"{RECORDER}, in clients of this installation" in told
 
 

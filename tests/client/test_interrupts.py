@@ -7,11 +7,11 @@ import gc
 import linecache
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from inspect import CO_GENERATOR
 from types import FrameType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from fusewire._recording.cutting import drafts
 from fusewire._recording.cutting.segments import structure_of
 from fusewire._recording.implementation import adopt_without_handle
 from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire._transport.large_values import LargeValues
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
@@ -108,7 +109,10 @@ def interrupted_upload(at: int) -> bool:
     async def end() -> None:
         await asyncio.wait_for(asyncio.gather(*transport._tasks), 10)
 
-    transport._large_values = SimpleNamespace(upload=drain)  # type: ignore[assignment]
+    async def carrying(act: Coroutine[Any, Any, None]) -> None:
+        await act
+
+    transport._connected.set_result(cast(LargeValues, SimpleNamespace(upload=drain, carrying=carrying)))
     with _interrupting("upload", at) as interruption:
         transport.upload(b"session", 1, [CHUNK])
     asyncio.run_coroutine_threadsafe(end(), transport._loop).result(HANGS_S)

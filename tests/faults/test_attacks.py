@@ -75,7 +75,7 @@ def test_a_stopped_client_is_noticed(token: str, attacking: str, inspecting: str
 
 
 def test_a_stopped_server_is_noticed(token: str, token_file: Path) -> None:
-    with serving(token_file) as server, fw.connect(server.grpc, token=token) as session:
+    with serving(token_file) as server, fw.connect(server.grpc, token=token, reconnect_s=0) as session:
         value = session.array([1.0]) + 1.0
         value.numpy()
         process = psutil.Process(server.pid)

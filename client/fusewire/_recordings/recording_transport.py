@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
 from fusewire._stream.credit import amount_of
-from fusewire._transport.interface import Peer, Transport
+from fusewire._transport.interface import Attempt, ConnectionCut, Peer, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import FusewireError
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -34,14 +34,11 @@ class RecordingTransport:
     def is_own_thread(self) -> bool:
         return self._inner.is_own_thread()
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        if not self._writer.keeps_values:
-            self._inner.upload(session_id, handle, chunks)
-            return
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         at_ns = self._at_ns()
-        kept: list[bytes] = []
-        self._inner.upload(session_id, handle, _kept(chunks, kept))
-        self._writer.write(LargeUpload(at_ns, handle, b"".join(kept)))
+        self._inner.upload(session_id, handle, chunks)
+        if self._writer.keeps_values:
+            self._writer.write(LargeUpload(at_ns, handle, b"".join(chunks)))
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._inner.download(session_id, fetch, size_bytes)
@@ -64,6 +61,7 @@ class _RecordedPeer:
         self._writer = writer
         self._at_ns = at_ns
         self._completed = Amount()
+        self._last_number = 0  # of the frames that are in the recording
 
     def hello(self) -> bytes:
         return self._peer.hello()
@@ -95,13 +93,17 @@ class _RecordedPeer:
         self._record_answer(fetch, None)
         self._peer.on_download_failed(fetch, reason)
 
+    def on_cut(self, reason: ConnectionCut) -> Attempt | None:
+        return self._peer.on_cut(reason)
+
     def on_lost(self, error: FusewireError) -> None:
         self._writer.end(self._at_ns())
         self._peer.on_lost(error)
 
     def _record_sent(self, frame: wire.ClientFrame) -> None:
-        if not frame.number:
-            return  # a heartbeat; a replay sends its own heartbeats
+        if frame.number <= self._last_number:
+            return  # a frame that is sent again, or a heartbeat; a replay sends its own heartbeats
+        self._last_number = frame.number
         if not self._writer.keeps_values:
             tensors = len(frame.tensors)
             del frame.tensors[:]
@@ -112,9 +114,3 @@ class _RecordedPeer:
         is_kept = value is not None and self._writer.keeps_values
         outcome: Outcome = bytes(value or b"") if is_kept else value is not None
         self._writer.write(Answer(self._at_ns(), fetch, outcome))
-
-
-def _kept(chunks: Iterable[memoryview], kept: list[bytes]) -> Iterator[memoryview]:
-    for chunk in chunks:
-        kept.append(bytes(chunk))
-        yield chunk

@@ -19,7 +19,7 @@ from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
 from fusewire._stream.credit import amount_of
 from fusewire._stream.frames import ClientStream, Outgoing
-from fusewire._transport.interface import Transport
+from fusewire._transport.interface import ConnectionCut, Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, exception_of
 from fusewire_protos.frames import (
@@ -155,8 +155,8 @@ class Replay:
         return time.monotonic_ns() if isinf(self._speed) else intended_ns
 
     def _send(self, record: SentFrame, intended_ns: int) -> None:
-        outgoing = list(self._outgoing(record.raw))
         with self._changed:
+            outgoing = [each for each in self._outgoing(record.raw) if not self._takes_early(each.entry)]
             for each in outgoing:
                 if isinstance(each.entry, Fetch):
                     self._intended_ns[each.entry.fetch] = intended_ns
@@ -167,6 +167,10 @@ class Replay:
         for each in outgoing:
             if isinstance(each.entry, Upload) and each.tensor is None:
                 self._upload_beside(each.entry)
+
+    def _takes_early(self, entry: Entry) -> bool:
+        """Tells whether an entry says that an answer has been taken that this replay has not had yet."""
+        return isinstance(entry, Abandon) and entry.fetch in self._recorded
 
     def _outgoing(self, raw: bytes) -> Iterator[Outgoing]:
         """Yields the entries of a recorded frame. Each new program goes with the first segment that uses it."""
@@ -209,7 +213,7 @@ class Replay:
 
     def _send_beside(self, handle: int, value: bytes) -> None:
         raw, step = memoryview(value), self._chunk_bytes
-        chunks = (raw[start : start + step] for start in range(0, len(raw), step))
+        chunks = [raw[start : start + step] for start in range(0, len(raw), step)]
         self._transport.upload(self._stream.session_id, handle, chunks)
 
     def _drawn(self, handle: int, spec: Spec) -> Any:
@@ -280,9 +284,15 @@ class Replay:
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
         self._answer(fetch, self._outcome(raw))
+        with self._changed:
+            self._stream.post(Outgoing(Abandon(fetch)))
+        self._transport.wake()
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         self._answer(fetch, answer=False)
+
+    def on_cut(self, _reason: ConnectionCut) -> None:
+        """Resumes nothing, because the time of a pause would be in what the replay measures."""
 
     def on_lost(self, error: FusewireError) -> None:
         with self._changed:

@@ -124,8 +124,8 @@ class Fetches:
             _fulfil(awaited, bytearray(result.inline))
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        """Takes the bytes of a downloaded value."""
-        awaited = self._take(fetch)
+        """Takes the bytes of a downloaded value, and tells the server, which keeps them until then."""
+        awaited = self._give_up(fetch)
         if awaited is not None:
             _fulfil(awaited, raw)
 
@@ -151,7 +151,10 @@ class Fetches:
             self._state.transport.download(self._state.stream.session_id, result.fetch, result.beside_bytes)
 
     def _give_up(self, fetch: int) -> _Awaited | None:
-        """Takes an open fetch out of the table and tells the server. Returns None if the fetch has been answered."""
+        """Takes a fetch out of the table and tells the server that no bytes are wanted any more.
+
+        Returns None if the fetch has been answered.
+        """
         awaited = self._take(fetch)
         if awaited is not None:
             self._state.post(Outgoing(Abandon(fetch)))

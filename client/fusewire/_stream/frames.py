@@ -1,9 +1,12 @@
-"""Makes and reads the frames of one session: numbers them and acknowledges them.
+"""Makes and reads the frames of one session: numbers them, acknowledges them, and sends them again after a cut.
 
 The client numbers its frames 1, 2, 3, … and the server acknowledges them. The server's numbered frames carry results.
-The client acknowledges these frames, and drops a frame that arrives twice. If the connection is lost, the protocol
-allows a new connection for the same session, in which both send again what the other has not acknowledged. This client
-does not use that: its session ends when the connection is lost.
+The client acknowledges these frames, and drops a frame that arrives twice. If the connection is lost, the session goes
+on over a new one: after the server's welcome both send again what the other has not acknowledged.
+
+So the client keeps each frame until the server acknowledges it. A server acknowledges at the latest every 16 frames
+that it has read, and a frame is at most 1 MiB long, or one entry with what it brings along. So the frames kept are at
+most 16 MiB and what the connection holds on its way to the server.
 
 The server limits how many programs a session may register. The server first registers all new programs of a frame and
 then applies the frame's entries. An entry may make the server forget an older program, but that makes room only for
@@ -56,18 +59,22 @@ class ClientStream:
         self._client = client
         self._waiting: deque[Outgoing] = deque()
         self._last_number = 0
-        self._arrived = 0  # the highest of our frames that the server has acknowledged
+        self._unacknowledged: deque[bytes] = deque()  # our last frames, which the server may not have
+        self._again: deque[bytes] = deque()  # those of them that this connection is still to carry
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
         self._most_programs = 0  # the server's limit on known programs
         self._programs = 0  # how many programs the server knows after it has applied all frames made so far
         self._most_bytes = FRAME_BYTES  # of a frame of several entries
+        self._server_instance = b""
+        self._epoch = 0  # of the connection that was welcomed last
+        self.is_connected = False  # whether the server has welcomed us on a connection that has not been lost
         self.session_id = b""
-        self.sent_bytes = 0
+        self.sent_bytes = 0  # of frames, each counted once
 
     @property
     def unacknowledged_frames(self) -> int:
-        return self._last_number - self._arrived
+        return len(self._unacknowledged)
 
     @property
     def waiting_entries(self) -> int:
@@ -78,22 +85,36 @@ class ClientStream:
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:
-        """Returns the first frame of a connection, which asks for a new session."""
-        hello = wire.Hello(versions=[PROTOCOL_VERSION], client=self._client)
-        return wire.ClientFrame(hello=hello).SerializeToString()
+        """Returns the first frame of a connection. It asks for a new session, or for the one that was welcomed."""
+        hello = wire.Hello(
+            versions=[PROTOCOL_VERSION],
+            client=self._client,
+            session_id=self.session_id,
+            server_instance=self._server_instance,
+            epoch=self._epoch,
+        )
+        return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
 
     def goodbye(self) -> bytes:
         """Returns the last frame of a session that the client closes."""
         return wire.ClientFrame(acknowledged=self._received, goodbye=wire.Goodbye()).SerializeToString()
 
     def next_frame(self) -> bytes | None:
-        """Makes the next numbered frame of entries that wait. Returns None if no entry waits."""
+        """Returns the next frame to be sent again, or else makes one of entries that wait.
+
+        Returns None if there is nothing to be sent, or no connection.
+        """
+        if not self.is_connected:
+            return None
+        if self._again:
+            return self._again.popleft()
         if not self._waiting:
             return None
         taken = self._take()
         self._last_number += 1
         self._acknowledged = self._received
         raw = _encode(self._last_number, self._received, taken)
+        self._unacknowledged.append(raw)
         self.sent_bytes += len(raw)
         return raw
 
@@ -106,17 +127,23 @@ class ClientStream:
     def owes_acknowledgement(self) -> bool:
         return self._acknowledged < self._received
 
-    def on_welcome(self, welcome: wire.Welcome) -> None:
-        """Begins the session."""
+    def on_welcome(self, welcome: wire.Welcome, acknowledged: int = 0) -> None:
+        """Begins the session, or resumes it with the frames that follow the `acknowledged` one."""
         if welcome.version != PROTOCOL_VERSION:
             raise ProtocolError(f"the server speaks version {welcome.version}; this client {PROTOCOL_VERSION}")
+        if self.session_id not in {b"", welcome.session_id}:
+            raise ProtocolError("the server welcomes us to another session than the one that was to be resumed")
+        self._drop_acknowledged(acknowledged)
+        self._again = self._unacknowledged.copy()
+        self.is_connected = True
+        self._server_instance, self._epoch = welcome.server_instance, welcome.epoch
         self.session_id = welcome.session_id
         self._most_programs = welcome.limits.programs
         self._most_bytes = min(FRAME_BYTES, welcome.limits.message_bytes)
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
         """Notes a server frame. Returns whether the frame carries results that have not arrived before."""
-        self._arrived = max(self._arrived, frame.acknowledged)
+        self._drop_acknowledged(frame.acknowledged)
         if frame.number == 0:
             return False
         if frame.number <= self._received:
@@ -125,6 +152,10 @@ class ClientStream:
             raise ProtocolError(f"server frame {frame.number} follows {self._received}")
         self._received = frame.number
         return True
+
+    def _drop_acknowledged(self, number: int) -> None:
+        while self._unacknowledged and self._last_number - len(self._unacknowledged) < number:
+            self._unacknowledged.popleft()
 
     def _take(self) -> list[Outgoing]:
         taken: list[Outgoing] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -96,8 +95,7 @@ def _ones_and_zeros(truths: Host) -> Host:
     return truths if as_bytes.max(initial=0) <= 1 else np.asarray(as_bytes != 0)
 
 
-def chunks_of(host: Host, chunk_bytes: int) -> Iterator[memoryview]:
-    """Yields the bytes of `host` in memory order, in chunks of `chunk_bytes`. The last chunk may be shorter."""
+def chunks_of(host: Host, chunk_bytes: int) -> list[memoryview]:
+    """Returns the bytes of `host` in memory order, in chunks of `chunk_bytes`. The last chunk may be shorter."""
     source = host.reshape(-1).view(np.uint8).data
-    for start in range(0, len(source), chunk_bytes):
-        yield source[start : start + chunk_bytes]
+    return [source[start : start + chunk_bytes] for start in range(0, len(source), chunk_bytes)]

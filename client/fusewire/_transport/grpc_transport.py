@@ -1,7 +1,8 @@
 """The transport over gRPC: one thread with one event loop for each process, and up to two connections for each session.
 
 The second connection is for large values, and is opened for the first of them. This code passes frames as bytes between
-gRPC and the session, and the session encodes and decodes the frames.
+gRPC and the session, and the session encodes and decodes the frames. If the connection breaks, the session says when to
+make it again, and the large values that were on their way wait and travel anew.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import atexit
 import os
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fusewire_protos import grpc_environment
 
@@ -30,8 +32,8 @@ from fusewire._errors import (
     SessionLost,
     Unauthenticated,
 )
-from fusewire._transport.interface import Peer
-from fusewire._transport.large_values import SERVICE, LargeValues
+from fusewire._transport.interface import ConnectionCut, Peer
+from fusewire._transport.large_values import SERVICE, LargeValues, case_of
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 
 # A server that is stopped or cut off is noticed after this time at the latest, or, while nothing is sent, 15 s after
@@ -50,10 +52,13 @@ _CHANNEL_OPTIONS = (
 # Otherwise gRPC would send what is not encrypted, the token included, to the proxy that `http_proxy` names.
 _CLEAR_CHANNEL_OPTIONS = (*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0))
 _PARTING_S = 0.5
-# The most bytes of uploads that are copied and not yet taken by the connection. For this many bytes the allocator
-# reuses memory. For more bytes the operating system would have to clear new pages, which takes longer than copying.
+# The most bytes of uploads that are copied and that the server has not yet got. (Of an upload that is larger than this:
+# that the connection has not yet taken.) For this many bytes the allocator reuses memory. For more bytes the operating
+# system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
+_PAUSE_S = 0.1  # before a large value is carried again
 _END: Any = grpc.aio.EOF
+T = TypeVar("T")
 # The text of an error in a forked process.
 FORKED = (
     "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
@@ -145,13 +150,20 @@ def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
 class GrpcTransport:
     """Connects to `target` (host:port or unix:path).
 
-    Without TLS credentials the connection is not encrypted, and uses no proxy.
+    Without TLS credentials the connection is not encrypted, and uses no proxy. `find_token` is called for each
+    connection, because a token may have been replaced since the last one.
     """
 
-    def __init__(self, target: str, *, token: str = "", credentials: grpc.ChannelCredentials | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        find_token: Callable[[], str] = lambda: "",
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
         self._target = target
         self._credentials = credentials
-        self._metadata: tuple[tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
+        self._find_token = find_token
         self._io_thread = io_thread()
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
@@ -162,9 +174,11 @@ class GrpcTransport:
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # Only the I/O thread uses the fields below.
         self._is_ending = False
+        self._is_over = False  # whether no connection is made any more
         self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
         self._is_given_up = asyncio.Event()
-        self._large_values: LargeValues  # set when the connection is made, before there is a session
+        self._large_values: LargeValues  # of the connection that is made or used
+        self._connected: asyncio.Future[LargeValues] = self._loop.create_future()  # done while the server answers
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, peer: Peer) -> None:
@@ -184,16 +198,18 @@ class GrpcTransport:
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._io_thread.thread.ident
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        upload = UploadQueue(self._loop, self._byte_budget)
-        try:
-            self._call(lambda: self._start(self._large_values.upload(upload, session_id, handle)))
-            for chunk in chunks:
-                upload.put(chunk)
-            upload.finish()
-        except BaseException:
-            upload.finish()
-            raise
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
+        size_bytes, is_to_be_sent = sum(chunk.nbytes for chunk in chunks), True
+        while is_to_be_sent:
+            upload = UploadQueue(self._loop, self._byte_budget, size_bytes)
+            try:
+                self._call(partial(self._begin_upload, upload, session_id, handle))
+                upload.fill(chunks)
+                upload.finish()
+            except BaseException:
+                upload.finish()
+                raise
+            is_to_be_sent = upload.is_cut()
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
@@ -214,39 +230,69 @@ class GrpcTransport:
     # ---- the I/O thread ----
 
     async def _run(self) -> None:
-        """Runs the connection. However the connection ends, calls the session's `on_lost` with the reason."""
+        """Runs the connections. However the last one ends, calls the session's `on_lost` with the reason."""
         reason: FusewireError = SessionLost("the I/O thread was stopped")
         try:
-            reason = await self._converse()
+            reason = await self._connect()
         except FusewireError as error:
             reason = error
         except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that gRPC cannot parse
             reason = SessionLost(f"{self._target}: {error!r}")
         finally:
+            self._is_over = True
             self._byte_budget.end()
+            await _end(*(self._tasks - {asyncio.current_task()}))
             self._peer.on_lost(reason)
             self._has_ended.set()
 
-    async def _converse(self) -> FusewireError:
-        """Reads and writes frames until the connection ends. Returns the reason of the end."""
-        channel = self._channel()
-        self._large_values = LargeValues(channel, self._channel, self._metadata)
-        call = channel.stream_stream(SERVICE + "Session")(metadata=self._metadata)
+    async def _connect(self) -> FusewireError:
+        """Connects, and connects again for as long as the session wants to. Returns the reason of the last end."""
+        reason = await self._converse(None)
+        while isinstance(reason, ConnectionCut):
+            attempt = self._peer.on_cut(reason)
+            if attempt is None or await self._is_given_up_within(attempt.delay_s):
+                return SessionLost(str(reason))
+            reason = await self._converse(attempt.within_s)
+        return reason
+
+    async def _is_given_up_within(self, delay_s: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await self._is_given_up.wait()
+        return self._is_given_up.is_set()
+
+    async def _converse(self, within_s: float | None) -> FusewireError:
+        """Reads and writes frames until the connection ends, or if no frame has come `within_s`.
+
+        Returns the reason of the end.
+        """
+        channel, token = self._channel(), self._find_token()
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._large_values = LargeValues(channel, self._channel, metadata)
+        call = channel.stream_stream(SERVICE + "Session")(metadata=metadata)
         writing = asyncio.create_task(self._write(call))
         reading = asyncio.create_task(self._read(call))
         giving_up = asyncio.create_task(self._give_up())
+        ends = (writing, reading, giving_up)
         try:
-            await asyncio.wait((writing, reading, giving_up), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                (*ends, self._connected), timeout=within_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                return ConnectionCut(f"{self._target} has not answered for {within_s:.0f} s")
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if giving_up.done():
                 return SessionLost("the connection was given up")
             if not reading.done() and _failure(writing) is None:
                 await asyncio.wait((reading,), timeout=_PARTING_S)  # for the server's goodbye or error
             return await self._reason(call, reading, writing)
         finally:
-            await _end(writing, reading, giving_up, *(self._tasks - {asyncio.current_task()}))
+            if self._connected.done():
+                self._connected = self._loop.create_future()
+            await _end(*ends)
             call.cancel()
-            await channel.close()
             await self._large_values.close()
+            await channel.close()
 
     async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
         """Returns why the connection ended.
@@ -259,7 +305,7 @@ class GrpcTransport:
         if failure is not None:
             return SessionLost(f"the client failed: {failure!r}")
         if not reading.done():
-            return SessionLost("the server did not end the stream")
+            return ConnectionCut(f"{self._target} did not end the stream")
         return await _reason_of(call, self._target)
 
     async def _write(self, call: Call) -> None:
@@ -311,7 +357,10 @@ class GrpcTransport:
 
     async def _read(self, call: Call) -> None:
         while (raw := await call.read()) is not _END:
-            if self._peer.on_frame(raw):
+            has_news = self._peer.on_frame(raw)
+            if not self._connected.done():
+                self._connected.set_result(self._large_values)
+            if has_news:
                 self.want_tick()
 
     async def _give_up(self) -> None:
@@ -333,13 +382,44 @@ class GrpcTransport:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _begin_upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
+        self._start(self._carry_upload(upload, session_id, handle))
+
+    async def _carry_upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
+        is_sent = True  # if the session ends meanwhile, nothing is sent again
+        try:
+            is_sent = await self._carry(
+                lambda large_values: large_values.upload(upload, session_id, handle), is_repeated=upload.is_kept
+            )
+        except ConnectionCut:
+            is_sent = False
+        finally:
+            upload.end(is_cut=not is_sent)
+        await upload.drain()
+
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         try:
-            value = await self._large_values.download(session_id, fetch, size_bytes)
+            value = await self._carry(lambda large_values: large_values.download(session_id, fetch, size_bytes))
         except Exception as reason:  # noqa: BLE001 - every error must reach the thread that waits for the value
             self._peer.on_download_failed(fetch, reason)
         else:
             self._peer.on_download(fetch, value)
+
+    async def _carry(self, act: Callable[[LargeValues], Coroutine[Any, Any, T]], *, is_repeated: bool = True) -> T:
+        """Carries a large value over the connection that there is, or that comes.
+
+        If that connection breaks meanwhile, does it again or raises ConnectionCut.
+        """
+        if self._is_over:
+            raise SessionLost("the connection has ended")
+        while True:
+            large_values = await asyncio.shield(self._connected)
+            try:
+                return await large_values.carrying(act(large_values))
+            except ConnectionCut:
+                if not is_repeated:
+                    raise
+                await asyncio.sleep(_PAUSE_S)
 
     def _channel(self) -> Any:
         if self._credentials is None:
@@ -357,11 +437,13 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
     code, details = await call.code(), await call.details()
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Unauthenticated(f"{target}: {details}")
+    if case_of(details) is not None:
+        return SessionLost(f"{target}: {code.name.lower()}: {details}")
     if code is grpc.StatusCode.OK:
-        return SessionLost(f"{target} ended the session")
+        return ConnectionCut(f"{target} ended the session")
     if _SILENT in details:
-        return SessionLost(f"{target} has not answered for {_SILENT_MS // 1000} s: it is stopped, or cut off")
-    return SessionLost(f"{target}: {code.name.lower()}: {details}")
+        return ConnectionCut(f"{target} has not answered for {_SILENT_MS // 1000} s: it is stopped, or cut off")
+    return ConnectionCut(f"{target}: {code.name.lower()}: {details}")
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:

@@ -7,10 +7,21 @@ and no user's thread waits for a socket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from fusewire._errors import FusewireError
+from fusewire._errors import FusewireError, SessionLost
+
+
+class ConnectionCut(SessionLost):
+    """The connection broke, and nobody has ended the session. Only transports raise it, and sessions see it."""
+
+
+class Attempt(NamedTuple):
+    """When a lost connection is to be made again."""
+
+    delay_s: float  # from now
+    within_s: float  # after the delay, until the server has welcomed us
 
 
 class Peer(Protocol):
@@ -34,8 +45,11 @@ class Peer(Protocol):
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         """Takes note that a download failed."""
 
+    def on_cut(self, reason: ConnectionCut) -> Attempt | None:
+        """Takes note that a connection or an attempt at one broke. Returns the next attempt, or None for no more."""
+
     def on_lost(self, error: FusewireError) -> None:
-        """Takes note that the connection has ended. After this nothing is sent and nothing arrives."""
+        """Takes note that the last connection has ended. After this nothing is sent and nothing arrives."""
 
 
 class Transport(Protocol):
@@ -53,11 +67,12 @@ class Transport(Protocol):
     def is_own_thread(self) -> bool:
         """Whether the caller runs in the I/O thread, which must not wait for frames that only this thread receives."""
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         """Copies the bytes of one upload, and sends the copy outside the stream. Waits while the queue is full.
 
-        If an error is raised during copying, the upload ends at that point. The server then reports an error for the
-        handle, because the handle got fewer bytes than declared.
+        Waits until a large upload is sent, and copies it anew if the connection breaks. If an error is raised
+        meanwhile, the upload ends at that point. The server then reports an error for the handle, because the handle
+        got fewer bytes than declared.
         """
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:

@@ -1,6 +1,8 @@
 """Queues for the chunks of uploads. A user's thread copies chunks into a queue, and the I/O thread sends the chunks.
 
-The bytes in all queues of a session are limited.
+The bytes in all queues of a session are limited. A connection may break before the server has an upload. If the upload
+fits the limit, its queue keeps all its chunks until then, and the user's thread need not wait. A larger upload keeps
+the user's thread, which then copies it anew.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter, deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ class ByteBudget:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
         self._lock = threading.RLock()  # a signal can interrupt entering a condition, but not entering a lock
         self._changed = threading.Condition(self._lock)
         # The lock guards the fields below.
@@ -54,14 +56,14 @@ class ByteBudget:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Notes that the connection has ended, and wakes the threads that wait."""
+        """Notes that the session has ended, and wakes the threads that wait."""
         with self._lock:
             self._has_ended = True
             self._changed.notify_all()
 
     def _admits(self, size_bytes: int) -> bool:
         queued_bytes = self._queued_bytes.total()
-        return not queued_bytes or queued_bytes + size_bytes <= self._limit_bytes
+        return not queued_bytes or queued_bytes + size_bytes <= self.limit_bytes
 
 
 class _Chunk(NamedTuple):
@@ -72,33 +74,45 @@ class _Chunk(NamedTuple):
 
 
 class UploadQueue:
-    """The chunks of one upload. None marks the end and is never taken out."""
+    """The chunks of one upload of `size_bytes`. None marks the end and is never taken out."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, budget: ByteBudget) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, budget: ByteBudget, size_bytes: int) -> None:
         self._loop = loop
         self._budget = budget
+        self._size_bytes = size_bytes
+        self.is_kept = size_bytes <= budget.limit_bytes  # whether all chunks are kept until the server has them
         self._chunks: deque[_Chunk | None] = deque()
-        self._offset = 0  # offset of the next chunk in the value; only the copying thread uses this field
         self._arrived = asyncio.Event()
         self._is_dropped = False
-        # Only the I/O thread uses the fields below.
-        self._is_accepted = False
-        self._sent: list[_Chunk] = []  # all chunks sent before the server has accepted; then the chunk sent last
+        self._is_cut = False  # whether the user's thread must copy the upload anew
+        self._has_ended = threading.Event()
+        # Only the I/O thread uses the field below.
+        self._sent: list[_Chunk] = []  # all chunks sent, or if they are not kept the last one
 
     # ---- the thread that copies ----
 
-    def put(self, chunk: memoryview) -> None:
-        """Waits for room, then queues a copy of the chunk. Does nothing if the upload or connection has failed."""
-        if self._is_dropped or not self._budget.add(self, chunk.nbytes):
+    def fill(self, chunks: Sequence[memoryview]) -> None:
+        """Waits for room, and queues copies of the chunks. Stops if the upload or the session has ended."""
+        offset = 0
+        if self.is_kept and not self._budget.add(self, self._size_bytes):
             return
-        self._chunks.append(_Chunk(encode_chunk(self._offset, chunk), chunk.nbytes))
-        self._offset += chunk.nbytes
-        self._tell()
+        for chunk in chunks:
+            if self._is_dropped or not (self.is_kept or self._budget.add(self, chunk.nbytes)):
+                return
+            self._chunks.append(_Chunk(encode_chunk(offset, chunk), chunk.nbytes))
+            offset += chunk.nbytes
+            self._tell()
 
     def finish(self) -> None:
         """Ends the upload. If an exception has interrupted a call, another call is harmless."""
         self._chunks.append(None)
         self._tell()
+
+    def is_cut(self) -> bool:
+        """Waits until an upload that is not kept has ended. Returns whether it must be copied and sent anew."""
+        if not self.is_kept:
+            self._has_ended.wait()
+        return self._is_cut
 
     def _tell(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
@@ -109,9 +123,9 @@ class UploadQueue:
     async def next(self) -> bytes | None:
         """Returns the message of the next chunk, or None at the end.
 
-        A chunk counts as queued until the next call, and until the server has accepted the upload.
+        A chunk that is not kept counts as queued until the next call.
         """
-        if self._is_accepted:
+        if not self.is_kept:
             self._forget_sent()
         while not self._chunks:
             self._arrived.clear()
@@ -124,22 +138,23 @@ class UploadQueue:
         self._sent.append(chunk)
         return chunk.message
 
-    def accept(self) -> None:
-        """Forgets the chunks that were sent, because the server has accepted the upload."""
-        self._is_accepted = True
-        self._forget_sent()
-
     def send_again(self) -> None:
-        """Lets `next` begin with the first chunk again. The server must not have accepted the upload."""
+        """Lets `next` begin with the first chunk again. Does nothing if none was sent. Otherwise they must be kept."""
+        assert self.is_kept or not self._sent, "what was not kept cannot be sent again"
         self._chunks.extendleft(reversed(self._sent))
         self._sent.clear()
 
-    async def drain(self) -> None:
-        """Discards the chunks that are left until the upload ends, and gives back all its room."""
+    def end(self, *, is_cut: bool) -> None:
+        """Lets the user's thread go on. `is_cut`: it must copy the upload anew."""
         self._is_dropped = True
-        self.accept()
+        self._is_cut = is_cut
+        self._has_ended.set()
+
+    async def drain(self) -> None:
+        """Discards the chunks that are left until the user's thread queues no more, and gives back all its room."""
         while await self.next() is not None:
             pass
+        self._sent.clear()
         self._budget.drop(self)
 
     def _forget_sent(self) -> None:

@@ -62,7 +62,9 @@ class MemoryServer:
         self._credit = credit
         self._limits = limits
         self._applied = 0
+        self._epoch = 0
         self._sent = 0
+        self._unacknowledged: deque[tuple[int, list[wire.Result]]] = deque()  # by frame, answers that may be lost
         self._waiting: deque[Entry] = deque()  # entries in order; the first may wait for the bytes of a large upload
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
@@ -77,12 +79,14 @@ class MemoryServer:
         self.failing: dict[int, str] = {}  # base handle of a segment that must fail -> name of the error case
 
     def receive(self, raw: bytes) -> list[bytes]:
-        """Applies a frame of the client and returns the frames to be sent back."""
+        """Applies a frame of the client, unless it was applied before. Returns the frames to be sent back."""
         assert len(raw) <= self._limits.message_bytes, "the client sends no longer frame than the server takes"
         frame = wire.ClientFrame.FromString(raw)
+        while self._unacknowledged and self._unacknowledged[0][0] <= frame.acknowledged:
+            self._unacknowledged.popleft()
         if frame.HasField("hello"):
-            return [self._welcome().SerializeToString()]
-        if frame.number == 0:
+            return [each.SerializeToString() for each in self._greeting()]
+        if frame.number <= self._applied:
             return []
         assert frame.number == self._applied + 1, "the client leaves no gap"
         self._applied = frame.number
@@ -223,9 +227,14 @@ class MemoryServer:
         return wire.Failure(code=BY_NAME["unknown_handle"].code, text=f"handle {handle} names nothing")
 
     def _frame(self, results: list[wire.Result]) -> wire.ServerFrame:
-        self._sent += bool(results)
+        if results:
+            self._sent += 1
+            self._unacknowledged.append((self._sent, results))
+        return self._with(self._sent if results else 0, results)
+
+    def _with(self, number: int, results: list[wire.Result]) -> wire.ServerFrame:
         return wire.ServerFrame(
-            number=self._sent if results else 0,
+            number=number,
             acknowledged=self._applied,
             completed=wire.Completed(**self._completed._asdict()),
             results=results,
@@ -235,17 +244,25 @@ class MemoryServer:
         limits = self._limits
         return ProgramLimits(limits.program_ops, limits.program_operands, limits.program_bytes, limits.array_bytes)
 
+    def _greeting(self) -> list[wire.ServerFrame]:
+        """Returns the welcome to a connection, and if it resumes the session all that the last one may have lost."""
+        self._epoch += 1
+        if self._epoch == 1:
+            return [self._welcome()]
+        return [self._welcome(), *[self._with(*each) for each in self._unacknowledged], self._frame([])]
+
     def _welcome(self) -> wire.ServerFrame:
         return wire.ServerFrame(
+            acknowledged=self._applied,
             welcome=wire.Welcome(
                 version=frames.PROTOCOL_VERSION,
                 server_instance=b"i" * 16,
                 session_id=b"s" * 16,
-                epoch=1,
+                epoch=self._epoch,
                 credit=wire.Credit(**self._credit._asdict()),
                 limits=self._limits,
                 backend="memory",
-            )
+            ),
         )
 
 

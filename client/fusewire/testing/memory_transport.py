@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from fusewire._errors import FusewireError, SessionLost
-from fusewire._transport.interface import Peer
+from fusewire._transport.interface import ConnectionCut, Peer
 from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
-    """Exchanges frames in a thread of its own, or, if `is_manual` is true, when a test calls `run_once`."""
+    """Exchanges frames in a thread of its own, or, if `is_manual` is true, when a test calls `run_once`.
 
-    def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
+    `breaks` is asked about each frame, whichever way it goes, before it arrives. If it returns true the frame is lost,
+    and the connection is cut and made again.
+    """
+
+    def __init__(
+        self, server: MemoryServer, *, is_manual: bool = False, breaks: Callable[[], bool] = lambda: False
+    ) -> None:
         self._server = server
         self._is_manual = is_manual
+        self._breaks = breaks
+        self._is_cut = False
         self._exchanging = threading.RLock()
         self._awake = threading.Event()
         self._is_closed = False
@@ -23,7 +31,7 @@ class MemoryTransport:
 
     def open(self, peer: Peer) -> None:
         self._peer = peer
-        self._exchange(lambda: self._server.receive(peer.hello()))
+        self._send(peer.hello())
         if not self._is_manual:
             self._thread.start()
 
@@ -43,11 +51,24 @@ class MemoryTransport:
             pass
         return delay_s
 
+    def cut(self) -> None:
+        """Cuts the connection. Nothing travels until `reconnect`."""
+        with self._exchanging:
+            self._is_cut = True
+            if self._peer.on_cut(ConnectionCut("the connection in memory was cut")) is None:
+                raise SessionLost("the connection in memory was cut")
+
+    def reconnect(self) -> None:
+        """Makes the connection again, at once."""
+        with self._exchanging:
+            self._is_cut = False
+            self._send(self._peer.hello())
+
     def complete(self, segments: int | None = None) -> None:
         """Returns credit that the server holds, as `MemoryServer.complete` does."""
         self._exchange(lambda: self._server.complete(segments))
 
-    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+    def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         """Sends the entry that declares the upload, then the bytes.
 
         `MemoryServer` must know the entry before the bytes arrive. A real server would wait for the entry.
@@ -86,10 +107,26 @@ class MemoryTransport:
         with self._exchanging:
             frame = self._peer.next_frame()
             if frame is not None:
-                self._exchange(lambda: self._server.receive(frame))
+                self._send(frame)
             return frame is not None
 
+    def _send(self, frame: bytes) -> None:
+        if self._breaks():
+            self._cut_and_reconnect()
+        else:
+            self._exchange(lambda: self._server.receive(frame))
+
     def _exchange(self, ask: Callable[[], list[bytes]]) -> None:
+        """Has the server do something, and brings the peer what it answers, unless the connection is or gets cut."""
         with self._exchanging:
             for raw in ask():
+                if self._is_cut:
+                    return
+                if self._breaks():
+                    self._cut_and_reconnect()
+                    return
                 self._peer.on_frame(raw)
+
+    def _cut_and_reconnect(self) -> None:
+        self.cut()
+        self.reconnect()

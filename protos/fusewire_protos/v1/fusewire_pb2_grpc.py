@@ -64,7 +64,8 @@ class FusewireServicer(object):
     def Upload(self, request_iterator, context):
         """The bytes of one upload that the session's stream has declared. The call's metadata holds session and handle
         (`fusewire-session`, `fusewire-handle`). A server that holds the session answers at once with the same
-        `fusewire-session` in its initial metadata. A call that ends without this answer may be made again elsewhere.
+        `fusewire-session` in its initial metadata. A call that ends without this answer may be made again elsewhere. A call
+        that breaks off may be made again from the first byte; the server has it wait for the earlier one to end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,7 +73,8 @@ class FusewireServicer(object):
 
     def Download(self, request, context):
         """The bytes of one fetched value that is too large for a frame. If the server does not hold the session, the call's
-        details begin with `session_lost`, and the call may be made again elsewhere.
+        details begin with `session_lost`, and the call may be made again elsewhere. The server keeps the value, so that a
+        call that breaks off may be made again, until an entry of the stream abandons the fetch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -19,7 +19,7 @@ from fusewire_protos import frames
 from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError, ServerFault
 from fusewire_protos.reader import SHORT_ITEM_BYTES
-from fusewire_server.config.config import Config
+from fusewire_server.config.config import Config, Limits
 from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory import MemoryCount
@@ -75,7 +75,7 @@ class Engine:
         self._backlog = Backlog(self._apply, self.end)
         self._bulk_calls = BulkCalls()
         self.staging = Staging(device.info.memory_bytes, lambda: self._device_thread.values_bytes)
-        self._uploads = Uploads(limits.upload_stall_s, self.upload_failed)
+        self._uploads = Uploads(_upload_wait_s(limits), self.upload_failed)
         self.programs = program_table(config, lambda session: self._registry.sessions[session].tenant)
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
@@ -172,7 +172,7 @@ class Engine:
         """Takes over a configuration that differs only in settings that may change in service."""
         self.config = config
         self._registry.limits = config.limits
-        self._uploads.stall_s = config.limits.upload_stall_s
+        self._uploads.wait_s = _upload_wait_s(config.limits)
 
     # ---- sessions ----
 
@@ -193,6 +193,7 @@ class Engine:
         if self.is_draining and session_id not in self.sessions:
             raise CaseError("draining", "the server is shutting down")
         session = self._registry.resume(session_id, instance, tenant, acknowledged)
+        self._uploads.resume(session)
         self._reads.go_on(session)
         self.counters.sessions_resumed += 1
         return session
@@ -317,9 +318,9 @@ class Engine:
         session.answers.acknowledge(number)
         self._reads.go_on(session)
 
-    def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """Ends a call that carried an answer. `is_complete`: all bytes of the answer have been sent to the client."""
-        session.answers.end_download(fetch, beside, is_complete=is_complete)
+    def downloaded(self, session: Session, fetch: int, beside: Beside) -> None:
+        """Ends a call that carried an answer. The answer stays until its client says that it has it."""
+        session.answers.end_download(fetch, beside)
         if session.state is not SessionState.CLOSED:
             self._reads.go_on(session)
 
@@ -337,6 +338,11 @@ class Engine:
         """
         return self._uploads.give_up(session, handle, call)
 
+    def upload_broken_off(self, session: Session, value: Value, text: str) -> None:
+        """Lets an upload whose call has ended without all bytes wait for another; if none comes, it fails."""
+        if session.state is not SessionState.CLOSED and value.state is ValueState.AWAITED:
+            self._uploads.wait_for_call(session, value, text)
+
     def refuse_upload(self, session: Session, handle: int, error: CaseError) -> None:
         """Fails the upload of a refused call, now or when the stream declares it."""
         self._uploads.refuse(session, handle, error)
@@ -346,12 +352,14 @@ class Engine:
         if session.state is SessionState.CLOSED:
             self.staging.give_back(session, value.size_bytes)
             return
+        self._uploads.turn_away(session, value.handle)
         self._orders.add_write(orders.Write(session, value, data, NO_WORK))
         self._act(session, upload_effects.arrive(session, value))
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
-        """Fails an upload that stalled, had wrong bytes or found no memory. Only values that depend on it fail too."""
+        """Fails an upload that nobody brought, with wrong bytes or without memory, and the values that depend on it."""
         if session.state is not SessionState.CLOSED and value.state is ValueState.AWAITED:
+            self._uploads.turn_away(session, value.handle)
             self._act(session, upload_effects.fail(session, value, Failure(BY_NAME[case], text, 0, 0)))
 
     def _act(self, session: Session, effects: Effects) -> None:
@@ -365,7 +373,7 @@ class Engine:
         for value in effects.declared:
             self._uploads.declare(session, value)
         for handle in effects.refused_uploads:
-            self._uploads.refuse_declaration(session, handle)
+            self._uploads.turn_away(session, handle)
         for failure in effects.failures:
             self.counters.failed(failure.case)
         for entry in effects.to_plan:
@@ -475,6 +483,11 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
         self._act(session, upload_effects.end_writing(wrote.write, failure))
+
+
+def _upload_wait_s(limits: Limits) -> float:
+    """Returns how long an upload waits for a call: no shorter than its client may take to connect again."""
+    return max(limits.upload_stall_s, limits.resume_grace_s)
 
 
 def _find_none(sources: Sequence[KernelSource]) -> None:

@@ -1,19 +1,24 @@
 """Joins the two halves of an upload: the entry that declares it, and the call that brings its bytes.
 
-A declared upload fails if its call does not come in time, or if its call was refused. The loop thread owns this state.
+A declared upload fails if its call was refused, or if no call comes in time. A call may break off, because its
+connection broke: then the next call brings the bytes. That call may come first, because the client may notice first
+that the connection broke; so calls wait in line. While the session has no stream, no upload fails for want of a call.
+The loop thread owns this state.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.salted_table import SaltedTable
-from fusewire_server.sessions.session import Session, Value
+from fusewire_server.sessions.session import Session, SessionState, Value, ValueState
 
+_SETTINGS = "the larger of limits.upload_stall_s and limits.resume_grace_s"
 MOST_REFUSED = 512  # the most refused calls of a session that are remembered until their uploads are declared
 
 
@@ -23,30 +28,34 @@ class Fail(Protocol):
     def __call__(self, session: Session, value: Value, text: str, *, case: str) -> None: ...
 
 
+_Call = asyncio.Future[Value | None]
+
+
 class _Declared(NamedTuple):
-    """An upload that waits for its call, and the timer that ends the wait."""
+    """An upload that waits for its call, the timer that ends the wait, and the failure if it does."""
 
     value: Value
+    failure: Failure
     ends: asyncio.TimerHandle
 
 
 @dataclass(frozen=True)
 class _Uploads:
-    """The uploads of one session for which only one half has come, by handle."""
+    """The uploads of one session that wait for a call, the calls that wait for an upload, and refusals; by handle."""
 
     declared: SaltedTable[_Declared] = field(default_factory=SaltedTable)
-    called: SaltedTable[asyncio.Future[Value | None]] = field(default_factory=SaltedTable)
+    called: SaltedTable[list[_Call]] = field(default_factory=SaltedTable)  # in order
     refused: SaltedTable[Failure] = field(default_factory=SaltedTable)
 
 
 class Uploads:
-    """Joins the halves of uploads. `fail` is called for a declared upload if it stalls or if its call was refused.
+    """Joins the halves of uploads. `fail` is called for a declared upload that no call brings, or one that is refused.
 
-    `stall_s` may be replaced, for uploads that are declared later.
+    `wait_s` may be replaced, for uploads that are declared later.
     """
 
-    def __init__(self, stall_s: float, fail: Fail) -> None:
-        self.stall_s = stall_s
+    def __init__(self, wait_s: float, fail: Fail) -> None:
+        self.wait_s = wait_s
         self._fail = fail
         self._by_session: dict[bytes, _Uploads] = {}
 
@@ -57,23 +66,44 @@ class Uploads:
 
     def declare(self, session: Session, value: Value) -> None:
         """Notes that the stream has declared an upload. If the upload's call has come, the call gets the value."""
-        uploads = self._of(session)
-        call = uploads.called.pop(value.handle, None)
-        if call is not None and not call.done():
-            call.set_result(value)
-            return
-        refusal = uploads.refused.pop(value.handle, None)
-        stalled = Failure(BY_NAME["upload_failed"], f"nothing came for limits.upload_stall_s = {self.stall_s}", 0, 0)
-        delay_s, failure = (self.stall_s, stalled) if refusal is None else (0, refusal)
-        ends = asyncio.get_running_loop().call_later(delay_s, self._fail_declared, session, value, failure)
-        uploads.declared[value.handle] = _Declared(value, ends)
+        refusal = self._of(session).refused.pop(value.handle, None)
+        if refusal is None:
+            self.wait_for_call(session, value, f"no call brought it within {self.wait_s} s: {_SETTINGS}")
+        else:
+            self._wait(session, value, refusal, 0)
 
-    def refuse_declaration(self, session: Session, handle: int) -> None:
-        """Notes that the stream's declaration of an upload was refused. A call that has come gets no value."""
-        uploads = self._by_session.get(session.session_id)
-        call = None if uploads is None else uploads.called.pop(handle, None)
-        if call is not None and not call.done():
-            call.set_result(None)
+    def wait_for_call(self, session: Session, value: Value, text: str) -> None:
+        """Gives an upload whose bytes have not come to the call that waits, or lets it wait for one.
+
+        If none comes in time, the upload fails with `text`.
+        """
+        uploads = self._of(session)
+        calls = [each for each in uploads.called.pop(value.handle, ()) if not each.done()]
+        if not calls:
+            self._wait(session, value, Failure(BY_NAME["upload_failed"], text, 0, 0), self.wait_s)
+            return
+        first, *others = calls
+        first.set_result(value)
+        if others:
+            uploads.called[value.handle] = others
+
+    def _wait(self, session: Session, value: Value, failure: Failure, delay_s: float) -> None:
+        ends = asyncio.get_running_loop().call_later(delay_s, self._fail_declared, session, value, failure)
+        self._of(session).declared[value.handle] = _Declared(value, failure, ends)
+
+    def resume(self, session: Session) -> None:
+        """Gives the calls of a session that has a stream again their whole time."""
+        uploads = self._by_session.get(session.session_id, _Uploads())
+        for declared in [*uploads.declared.values()]:
+            declared.ends.cancel()
+            self._wait(session, declared.value, declared.failure, self.wait_s)
+
+    def turn_away(self, session: Session, handle: int) -> None:
+        """Gives no value to the calls that wait: its declaration was refused, or an earlier call has settled it."""
+        uploads = self._by_session.get(session.session_id, _Uploads())
+        for call in uploads.called.pop(handle, ()):
+            if not call.done():
+                call.set_result(None)
 
     def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
         """Returns a future of the value that an upload call will fill.
@@ -81,16 +111,17 @@ class Uploads:
         The future is done when the stream declares the value. Its result is None if this call may not fill the value.
         """
         uploads = self._of(session)
-        call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
+        call: _Call = asyncio.get_running_loop().create_future()
         uploads.refused.pop(handle, None)
         declared = uploads.declared.pop(handle, None)
+        value = session.values.get(handle)
         if declared is not None:
             declared.ends.cancel()
             call.set_result(declared.value)
-        elif session.knows(handle) or handle in uploads.called:
-            call.set_result(None)
+        elif handle not in session.failed and (value is None or value.state is ValueState.AWAITED):
+            uploads.called.setdefault(handle, []).append(call)
         else:
-            uploads.called[handle] = call
+            call.set_result(None)
         return call
 
     def refuse(self, session: Session, handle: int, error: CaseError) -> None:
@@ -104,13 +135,14 @@ class Uploads:
             uploads.refused[handle] = Failure.of(error)
 
     def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
-        """Ends a call's wait for the declaration of its value. A later call for the same handle may wait instead.
+        """Ends a call's wait for its value.
 
         Returns the value if it was declared in this same turn of the event loop: then no other call will fill it.
         """
-        uploads = self._by_session.get(session.session_id)
-        if uploads is not None and uploads.called.get(handle) is call:
-            del uploads.called[handle]
+        uploads = self._by_session.get(session.session_id, _Uploads())
+        calls = [each for each in uploads.called.pop(handle, ()) if each is not call]
+        if calls:
+            uploads.called[handle] = calls
         return call.result() if call.done() and not call.cancelled() else None
 
     def drop(self, session: Session) -> None:
@@ -118,7 +150,7 @@ class Uploads:
         uploads = self._by_session.pop(session.session_id, _Uploads())
         for declared in uploads.declared.values():
             declared.ends.cancel()
-        for call in uploads.called.values():
+        for call in chain.from_iterable(uploads.called.values()):
             if not call.done():
                 call.set_result(None)
 
@@ -126,5 +158,7 @@ class Uploads:
         return self._by_session.setdefault(session.session_id, _Uploads())
 
     def _fail_declared(self, session: Session, value: Value, failure: Failure) -> None:
+        if session.state is SessionState.DETACHED:
+            return  # until the session is resumed, or ends
         del self._by_session[session.session_id].declared[value.handle]
         self._fail(session, value, failure.text, case=failure.case.name)

@@ -40,7 +40,7 @@ class Beside:
     """A value on the host for Download calls. It is kept while the client or a Download call needs it."""
 
     data: memoryview
-    is_wanted: bool = True  # whether the client has neither taken nor abandoned it
+    is_wanted: bool = True  # whether the client has not yet said that it has it, or does not want it
     calls: int = 0  # number of downloads that carry it now
 
 
@@ -139,14 +139,12 @@ class Answers:
         beside.calls += 1
         return beside
 
-    def end_download(self, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """Ends a Download call. `is_complete`: whether the client has got all bytes.
+    def end_download(self, fetch: int, beside: Beside) -> None:
+        """Ends a Download call. Drops the bytes if the client wants them no more and no other call carries them.
 
-        Drops the bytes if the client does not want the value any more and no other call carries it.
+        That all bytes were sent does not tell that they have arrived: the connection may break.
         """
         beside.calls -= 1
-        if is_complete:
-            beside.is_wanted = False
         self._drop_unwanted(fetch, beside)
 
     def forget_beside(self, fetch: int) -> None:

@@ -101,13 +101,11 @@ class Bulk:
             await refuse(context, "session_lost", "the session has ended")
 
     async def _carry_down(self, session: Session, fetch: int, beside: Beside, context: Context) -> None:
-        is_complete = False
         try:
             with self._engine.carrying(session):
                 await self._send(session, beside, context)
-            is_complete = True
         finally:
-            self._engine.downloaded(session, fetch, beside, is_complete=is_complete)
+            self._engine.downloaded(session, fetch, beside)
 
     def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
         metadata = dict(context.invocation_metadata() or ())
@@ -139,7 +137,7 @@ class Bulk:
         except asyncio.CancelledError:
             value = self._engine.give_up_upload(session, handle, call)
             if value is not None:
-                self._engine.upload_failed(session, value, _BROKEN_OFF)
+                self._engine.upload_broken_off(session, value, _BROKEN_OFF)
             raise
 
     async def _fill(self, session: Session, value: Value, context: Context) -> None:
@@ -150,6 +148,9 @@ class Bulk:
             with self._clock.going():
                 staged = await self._gather(session, value, context)
             is_received = True
+        except _Incomplete as reason:
+            self._engine.upload_broken_off(session, value, str(reason))
+            await refuse(context, "upload_failed", str(reason))
         except OutOfMemory as error:
             await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
         except MemoryError:
@@ -157,7 +158,7 @@ class Bulk:
         except CaseError as error:
             await self._fail(session, value, error.case.name, error.text, context)
         except asyncio.CancelledError:
-            self._engine.upload_failed(session, value, _BROKEN_OFF)
+            self._engine.upload_broken_off(session, value, _BROKEN_OFF)
             raise
         except Exception as error:
             log.exception("the bytes of an upload could not be received")
@@ -176,7 +177,8 @@ class Bulk:
     async def _gather(self, session: Session, value: Value, context: Context) -> Staged:
         """Gathers an upload in one block of host memory.
 
-        Raises MemoryError if there is no host memory, and CaseError if the bytes are wrong, too few or too many.
+        Raises MemoryError if there is no host memory, CaseError if the bytes are wrong or too many, and _Incomplete if
+        they are too few or come too slowly, as when the connection breaks.
         """
         size_bytes = value.size_bytes
         staged = self._engine.device.stage(size_bytes)
@@ -190,12 +192,12 @@ class Bulk:
             np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
             filled += len(chunk)
         if filled != size_bytes:
-            raise CaseError("upload_failed", f"{filled} bytes came for an upload declared as {size_bytes}")
+            raise _Incomplete(f"{filled} bytes came for an upload declared as {size_bytes}")
         validate.check_uploaded(value.spec.dtype, staged.memory)
         return staged
 
     async def _data_of(self, context: Context) -> AsyncIterator[memoryview]:
-        """Yields the data of each chunk. Raises CaseError if a chunk is out of order or chunks come too slowly."""
+        """Yields the data of each chunk. Raises CaseError if a chunk is out of order, _Incomplete if they are slow."""
         stall_s = self._limits.upload_stall_s
         due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
         offset = 0
@@ -220,7 +222,7 @@ class Bulk:
                     return await asyncio.shield(reading)
         stall_s = self._limits.upload_stall_s
         text = f"neither the rest nor {_owed_bytes(stall_s)} bytes came within limits.upload_stall_s = {stall_s}"
-        raise CaseError("upload_failed", text)
+        raise _Incomplete(text)
 
     async def _send(self, session: Session, beside: Beside, context: Context) -> None:
         data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
@@ -242,6 +244,10 @@ def _note_error(reading: asyncio.Future[Any]) -> None:
     """Looks at the error of a read, which asyncio logs if nobody does, as when the call has ended meanwhile."""
     if not reading.cancelled():
         reading.exception()
+
+
+class _Incomplete(Exception):
+    """Raised when the call of an upload brings too few bytes."""
 
 
 class _Unread(Exception):

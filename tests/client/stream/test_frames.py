@@ -178,3 +178,35 @@ def test_a_frame_takes_no_more_tensors_than_a_server_accepts() -> None:
     upload = Upload(1, Spec(dtypes.uint8, (1,)), None)
     stream.post(*[Outgoing(upload, tensor=b"\1") for _ in range(MOST_TENSORS + 1)])
     assert [len(read(stream.next_frame()).tensors) for _ in range(2)] == [MOST_TENSORS, 1]
+
+
+def test_a_new_connection_carries_again_what_was_not_acknowledged_and_then_what_waits() -> None:
+    stream = begun()
+    sent = []
+    for handle in range(4):
+        stream.post(Outgoing(Free((handle,))))
+        sent.append(stream.next_frame())
+    stream.on_frame(wire.ServerFrame(number=1, acknowledged=1))
+    stream.is_connected = False
+    stream.post(Outgoing(Free((4,))))
+    assert stream.next_frame() is None
+    assert read(stream.hello()).acknowledged == 1
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, epoch=2), acknowledged=2)
+    assert [stream.next_frame(), stream.next_frame()] == sent[2:]
+    assert read(stream.next_frame()).number == 5
+    assert stream.next_frame() is None
+
+
+def test_a_hello_names_the_session_that_was_welcomed() -> None:
+    stream = ClientStream("test")
+    assert not read(stream.hello()).hello.session_id
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"s", server_instance=b"i", epoch=3))
+    hello = read(stream.hello()).hello
+    assert (hello.session_id, hello.server_instance, hello.epoch) == (b"s", b"i", 3)
+
+
+def test_a_welcome_to_another_session_breaks_the_protocol() -> None:
+    stream = ClientStream("test")
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"s"))
+    with pytest.raises(ProtocolError, match="another session"):
+        stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"t"))

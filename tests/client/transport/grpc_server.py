@@ -75,6 +75,7 @@ class Server:
                 if self.memory.awaited:
                     self._declared.set()
         self._owe([farewell.SerializeToString() for farewell in self.farewells])
+        self.farewells.clear()
         self._owed.put(None)
 
     def _upload(self, chunks: Iterator[bytes], context: Any) -> bytes:

@@ -147,13 +147,33 @@ def test_a_typed_farewell_is_what_the_user_is_told(server: Server) -> None:
             session.array(A).numpy(timeout=HANGS_S)
 
 
-def test_a_server_that_ends_the_stream_has_lost_the_session(server: Server) -> None:
+def test_a_server_that_ends_the_stream_has_lost_a_session_that_is_not_to_be_resumed(server: Server) -> None:
+    with fw.connect(server.target, reconnect_s=0) as session:
+        x = session.array(A)
+        x.numpy(timeout=HANGS_S)
+        server.farewells.append(wire.ServerFrame())
+        with pytest.raises(fw.SessionLost, match="ended the session"):
+            (x + 1).numpy(timeout=HANGS_S)
+
+
+def test_a_session_whose_stream_ends_without_a_word_is_resumed(server: Server) -> None:
     with fw.connect(server.target) as session:
         x = session.array(A)
         x.numpy(timeout=HANGS_S)
         server.farewells.append(wire.ServerFrame())
-        with pytest.raises(fw.FusewireError):
-            (x + 1).numpy(timeout=HANGS_S)
+        value = (x + 1).future()
+        np.testing.assert_array_equal(value.result(HANGS_S), A + 1)
+
+
+def test_each_connection_takes_the_token_that_there_is_then(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSEWIRE_TOKEN", "old")
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        x.numpy(timeout=HANGS_S)
+        monkeypatch.setenv("FUSEWIRE_TOKEN", "new")
+        server.farewells.append(wire.ServerFrame())
+        (x + 1).numpy(timeout=HANGS_S)
+    assert [call["authorization"] for call in server.metadata] == ["Bearer old", "Bearer new"]
 
 
 def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(

@@ -13,6 +13,7 @@ from grpc.aio import AioRpcError, Metadata
 
 from fusewire import QuotaExceeded, SessionLost
 from fusewire._transport import large_values
+from fusewire._transport.interface import ConnectionCut
 from fusewire._transport.large_values import LargeValues
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.chunks import encode_chunk
@@ -118,19 +119,32 @@ class Channel:
         self.is_closed = True
 
 
-async def upload(values: LargeValues, budget: ByteBudget | None = None) -> None:
-    """Uploads three chunks, and checks that all the room is given back."""
-    budget = budget or ByteBudget(100)
-    queue = UploadQueue(asyncio.get_running_loop(), budget)
+async def upload(values: LargeValues, budget: ByteBudget | None = None) -> list[bool]:
+    """Uploads three chunks as often as it takes, and checks that all the room is given back.
 
-    def copy() -> None:
-        for _ in range(3):
-            queue.put(memoryview(CHUNK))
-        queue.finish()
-
-    async with asyncio.timeout(10):
-        await asyncio.gather(asyncio.to_thread(copy), values.upload(queue, SESSION, 7))
+    Returns what each attempt said.
+    """
+    budget, said = budget or ByteBudget(100), list[bool]()
+    while not (said and said[-1]):
+        queue = UploadQueue(asyncio.get_running_loop(), budget, 3 * len(CHUNK))
+        async with asyncio.timeout(10):
+            copying = asyncio.to_thread(_copy, queue)
+            _, is_sent = await asyncio.gather(copying, _carry(values, queue))
+        said.append(is_sent)
     assert budget._queued_bytes.total() == 0
+    return said
+
+
+def _copy(queue: UploadQueue) -> None:
+    queue.fill([memoryview(CHUNK)] * 3)
+    queue.finish()
+
+
+async def _carry(values: LargeValues, queue: UploadQueue) -> bool:
+    is_sent = await values.upload(queue, SESSION, 7)
+    queue.end(is_cut=not is_sent)
+    await queue.drain()
+    return is_sent
 
 
 def test_an_upload_uses_the_second_connection_only() -> None:
@@ -158,10 +172,10 @@ def test_an_upload_that_another_server_refuses_is_sent_again_whole_over_the_conn
     asyncio.run(test())
 
 
-def test_an_upload_that_fills_the_room_before_it_is_refused_is_sent_again() -> None:
+def test_an_upload_that_is_not_kept_is_copied_anew_once_it_is_refused() -> None:
     async def test() -> None:
         stream, second = Channel(is_known=True), Channel(is_known=False, taken_chunks=1)
-        await upload(LargeValues(stream, lambda: second, ()), ByteBudget(10))
+        assert await upload(LargeValues(stream, lambda: second, ()), ByteBudget(10)) == [False, True]
         assert [call.messages for call in (*second.uploads, *stream.uploads)] == [CHUNKS[:1], CHUNKS]
 
     asyncio.run(test())
@@ -187,6 +201,42 @@ def test_a_download_that_another_server_refuses_comes_over_the_connection_of_the
         assert bytes(await values.download(SESSION, 1, 30)) == 3 * CHUNK
         assert bytes(await values.download(SESSION, 2, 30)) == 3 * CHUNK
         assert (len(second.downloads), len(stream.downloads)) == (1, 2)
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("is_stream_broken", [True, False])
+def test_a_download_whose_connection_breaks_comes_over_that_of_the_stream_if_it_can(
+    is_stream_broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_values, "_GOODBYE_S", 0.0)
+
+    async def test() -> None:
+        broken = refusal("Connection reset by peer")
+        stream = Channel(is_known=True, error=broken if is_stream_broken else None)
+        values = LargeValues(stream, lambda: Channel(is_known=True, error=broken), ())
+        if is_stream_broken:
+            with pytest.raises(SessionLost, match="while the value travelled"):
+                await values.download(SESSION, 1, 30)
+        else:
+            assert bytes(await values.download(SESSION, 1, 30)) == 3 * CHUNK
+        assert len(stream.downloads) == 1
+
+    asyncio.run(test())
+
+
+def test_what_is_carried_when_the_connection_ends_is_cut() -> None:
+    async def test() -> None:
+        call = EndlessDownload()
+        channel = SimpleNamespace(
+            unary_stream=lambda _method: lambda *_, **__: call, close=Channel(is_known=True).close
+        )
+        values = LargeValues(channel, lambda: channel, ())
+        carrying = asyncio.create_task(values.carrying(values.download(SESSION, 1, 30)))
+        await call.is_read.wait()
+        await values.close()
+        with pytest.raises(ConnectionCut):
+            await carrying
 
     asyncio.run(test())
 
@@ -230,7 +280,9 @@ def test_a_session_that_no_server_holds_loses_the_download_after_one_repetition(
     asyncio.run(test())
 
 
-def test_a_session_that_no_server_holds_leaves_no_upload_waiting() -> None:
+def test_a_session_that_no_server_holds_leaves_no_upload_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_values, "_GOODBYE_S", 0.0)
+
     async def test() -> None:
         stream, second = Channel(is_known=False), Channel(is_known=False)
         await upload(LargeValues(stream, lambda: second, ()), ByteBudget(10))

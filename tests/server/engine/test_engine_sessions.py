@@ -234,7 +234,9 @@ def test_large_answers_stay_on_the_device_until_the_client_has_taken_others() ->
             assert client.session.answers.unread_bytes == large.size_bytes
             beside = client.session.answers.begin_download(1)
             assert beside is not None
-            here.engine.downloaded(client.session, 1, beside, is_complete=True)
+            here.engine.downloaded(client.session, 1, beside)
+            assert client.session.answers.unread_bytes == large.size_bytes
+            client.send(Abandon(1))
             assert (await client.fetched(2)).beside_bytes == large.size_bytes
 
     run(test())
@@ -306,7 +308,7 @@ def test_a_new_stall_time_holds_for_the_uploads_that_follow() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            limits = replace(here.engine.config.limits, upload_stall_s=0.01)
+            limits = replace(here.engine.config.limits, upload_stall_s=0.01, resume_grace_s=0.01)
             here.engine.reconfigure(replace(here.engine.config, limits=limits))
             client.send(upload_beside(20), Fetch(1, 20))
             assert await client.failure(1) == "upload_failed"

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from fusewire_protos.errors import CaseError
+from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Fetch, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
@@ -16,7 +16,8 @@ from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.engine import uploads
 from fusewire_server.engine.engine import Engine
-from fusewire_server.sessions.session import Session
+from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.session import Session, ValueState
 from fusewire_server.transport.bulk_transfer import Bulk
 from tests.server.parts import segment, upload_beside
 from tests.server.wire import stream
@@ -37,15 +38,39 @@ def test_an_upload_may_come_before_its_declaration() -> None:
     run(test())
 
 
-def test_a_second_call_for_an_upload_is_refused() -> None:
+def test_calls_for_one_upload_wait_in_line_and_the_last_have_nothing_to_bring() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            first, second = (here.engine._uploads.claim(client.session, 20) for _ in range(2))
+            first, second, third = (here.engine._uploads.claim(client.session, 20) for _ in range(3))
             client.send(upload_beside(20))
-            assert await first is not None
-            assert await second is None
+            value = await first
+            assert value is not None
+            assert not second.done()
+            here.engine.upload_broken_off(client.session, value, "cut")
+            assert await second is value
+            here.engine.uploaded(client.session, value, staged(here.engine.device))
+            assert await third is None
             assert await here.engine._uploads.claim(client.session, 20) is None
+            await client.idle()
+
+    run(test())
+
+
+def test_an_upload_waits_for_a_call_while_its_session_has_no_stream_and_anew_from_then_on() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(upload_beside(20), Fetch(1, 20))
+            waiting = here.engine._uploads
+            here.engine.detach(client.session, 1)
+            waiting._fail_declared(
+                client.session, client.session.values[20], Failure(BY_NAME["upload_failed"], "late", 0, 0)
+            )
+            assert client.session.values[20].state is ValueState.AWAITED
+            waiting.wait_s = 0.01
+            here.engine.resume(client.session.session_id, here.engine.instance, client.session.tenant, 0)
+            assert await client.failure(1) == "upload_failed"
 
     run(test())
 
@@ -84,7 +109,7 @@ def test_a_bounded_number_of_refused_calls_is_remembered(monkeypatch: pytest.Mon
     monkeypatch.setattr(uploads, "MOST_REFUSED", 1)
 
     async def test() -> None:
-        async with world(upload_stall_s=0.01) as here:
+        async with world(upload_stall_s=0.01, resume_grace_s=0.01) as here:
             client = here.client()
             for handle in (20, 21):
                 here.engine._uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
@@ -148,6 +173,7 @@ def test_an_upload_whose_session_ends_before_the_call_waits_is_refused_at_once()
 def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() -> None:
     async def test() -> None:
         async with world() as here:
+            here.engine._uploads.wait_s = 0.01
             client = here.client(tenant=OPEN_TENANT)
             context: Any = Context(client.session, 20)
             call = asyncio.create_task(Bulk(here.engine, Access(None)).upload(stream([DATA]), context))
@@ -209,7 +235,7 @@ def test_a_call_whose_upload_the_stream_may_not_declare_gets_no_value() -> None:
 
 def test_an_upload_that_nobody_brings_fails_in_time() -> None:
     async def test() -> None:
-        async with world(upload_stall_s=0.01) as here:
+        async with world(upload_stall_s=0.01, resume_grace_s=0.01) as here:
             client = here.client()
             client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
             assert await client.failure(1) == "upload_failed"

@@ -154,7 +154,8 @@ def test_bytes_beside_the_stream_outlive_the_acknowledgement_of_their_frame() ->
 def download(one: Session, fetch: int) -> None:
     beside = one.answers.begin_download(fetch)
     assert beside is not None
-    one.answers.end_download(fetch, beside, is_complete=True)
+    one.answers.end_download(fetch, beside)
+    one.answers.forget_beside(fetch)
 
 
 def test_an_answer_beside_the_stream_holds_its_bytes_once_and_outside_the_frames() -> None:
@@ -181,7 +182,7 @@ def test_an_abandoned_answer_counts_while_a_call_carries_it() -> None:
     one.answers.forget_beside(7)
     assert one.answers.unread_bytes == LARGE_BYTES
     assert one.answers.begin_download(7) is None
-    one.answers.end_download(7, beside, is_complete=False)
+    one.answers.end_download(7, beside)
     assert (one.answers.beside, one.answers.unread_bytes) == (SaltedTable(), 0)
 
 
@@ -191,17 +192,17 @@ def test_a_number_may_be_used_again_while_a_call_still_carries_its_last_answer()
     assert first is not None
     one.answers.forget_beside(7)
     answer(one, 7, LARGE_BYTES)
-    one.answers.end_download(7, first, is_complete=True)
+    one.answers.end_download(7, first)
     assert (list(one.answers.beside), one.answers.unread_bytes) == ([7], LARGE_BYTES)
     download(one, 7)
     assert (one.answers.beside, one.answers.unread_bytes) == (SaltedTable(), 0)
 
 
-def test_a_download_that_broke_off_may_be_repeated() -> None:
+def test_a_download_may_be_repeated_until_the_client_says_that_it_has_the_value() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
     beside = one.answers.begin_download(7)
     assert beside is not None
-    one.answers.end_download(7, beside, is_complete=False)
+    one.answers.end_download(7, beside)
     download(one, 7)
     assert one.answers.beside == {}
 

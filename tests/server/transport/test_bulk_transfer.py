@@ -14,7 +14,7 @@ import pytest
 from fusewire_kernels.devices.base import Staged
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.frames import Fetch
+from fusewire_protos.frames import Abandon, Fetch
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import SESSION_HEADER
@@ -39,6 +39,8 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
             session = here.engine.sessions[peer.session_id]
             sent_bytes = session.bytes_out
             assert await peer.download(1) == LARGE_BYTES
+            assert await peer.download(1) == LARGE_BYTES  # as often as the client likes, until it says that it has it
+            await peer.send(Abandon(1))
             await until(lambda: not session.answers.beside)
             assert session.bytes_in > LARGE.size_bytes
             assert session.bytes_out >= sent_bytes + LARGE.size_bytes  # a frame counts once it is written
@@ -97,8 +99,8 @@ def test_a_session_of_another_server_is_refused_as_lost_both_ways() -> None:
     ("chunks", "text", "stall_s"),
     [
         (lambda: pieces(LARGE_BYTES + b"x"), "more than the", DEADLINE_S),
-        (lambda: pieces(LARGE_BYTES[:-1]), "bytes came for an upload declared as", DEADLINE_S),
-        (list, "0 bytes came", DEADLINE_S),
+        (lambda: pieces(LARGE_BYTES[:-1]), "bytes came for an upload declared as", 2.0),  # and no other call comes
+        (list, "0 bytes came", 2.0),
         (never, "limits.upload_stall_s = 2.0", 2.0),  # much more than the calls take to meet
     ],
 )
@@ -106,12 +108,13 @@ def test_an_upload_that_lies_or_stalls_fails_its_dependents_only(
     chunks: Callable[[], Any], text: str, stall_s: float
 ) -> None:
     async def test() -> None:
-        async with server(upload_stall_s=stall_s) as here:
+        async with server(upload_stall_s=stall_s, resume_grace_s=0.1) as here:
             peer = await here.peer()
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             status, details = await status_of(peer.upload(20, chunks()))
             assert (status, text in details) == (grpc.StatusCode.DATA_LOSS, True)
             assert await peer.failure(1) == "upload_failed"
+            assert text in peer.results[1].failure.text
             await peer.works(100)
 
     run(test())
@@ -184,16 +187,39 @@ def test_the_bytes_of_a_failed_upload_are_freed_when_its_call_ends() -> None:
         gc.enable()
 
 
-def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
+@pytest.mark.parametrize("is_noticed", [True, False], ids=["the server notices", "the client notices first"])
+def test_an_upload_whose_call_breaks_off_is_brought_by_the_next(is_noticed: bool) -> None:
     async def test() -> None:
         async with server() as here:
             peer = await here.peer()
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            broken = peer.upload(20, never())
+            session, uploads = here.engine.sessions[peer.session_id], here.engine._uploads
+            await until(lambda: session.uploading_bytes == LARGE.size_bytes)
+            if is_noticed:
+                broken.cancel()
+                await until(lambda: 20 in uploads._of(session).declared)
+            following = peer.upload(20, pieces(LARGE_BYTES))
+            await until(lambda: here.engine._bulk_calls.count(session) == 2 - is_noticed)
+            broken.cancel()
+            assert (await asyncio.wait_for(following, DEADLINE_S)).bytes == LARGE.size_bytes
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            await until(lambda: here.engine._bulk_calls.count(session) == 0 and not uploads._of(session).called)
+
+    run(test())
+
+
+def test_an_upload_whose_call_breaks_off_and_that_nobody_brings_again_fails() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=1.0, resume_grace_s=1.0) as here:  # much more than the call takes to meet
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             call = peer.upload(20, never())
             session = here.engine.sessions[peer.session_id]
-            await until(lambda: here.engine._bulk_calls.count(session) == 1 and 20 in session.values)
+            await until(lambda: session.uploading_bytes == LARGE.size_bytes)
             call.cancel()
             assert await peer.failure(1) == "upload_failed"
+            assert "was broken off" in peer.results[1].failure.text
 
     run(test())
 
@@ -207,7 +233,7 @@ async def drips() -> AsyncIterator[bytes]:
 
 def test_chunks_that_bring_nothing_do_not_keep_an_upload_alive() -> None:
     async def test() -> None:
-        async with server(upload_stall_s=0.1) as here:
+        async with server(upload_stall_s=0.1, resume_grace_s=0.1) as here:
             peer = await here.peer()
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             await status_of(peer.upload(20, drips()))  # gRPC tells the status or that the call broke while it wrote
@@ -260,16 +286,19 @@ def test_an_upload_that_finds_no_memory_fails_its_dependents_only_and_says_whose
     run(test())
 
 
-def test_a_second_call_for_an_upload_leaves_the_first_alone() -> None:
+def test_a_second_call_for_an_upload_waits_for_the_first_and_is_turned_away() -> None:
     async def test() -> None:
         async with server() as here:
             peer = await here.peer()
             session = here.engine.sessions[peer.session_id]
             first = peer.upload(20, pieces(LARGE_BYTES))
             await until(lambda: here.engine._bulk_calls.count(session) == 1)
-            assert (await status_of(peer.upload(20, never())))[0] is grpc.StatusCode.NOT_FOUND
+            second = peer.upload(20, never())
+            await until(lambda: here.engine._bulk_calls.count(session) == 2)
             await peer.send(upload_beside(20, LARGE))
             assert (await asyncio.wait_for(first, DEADLINE_S)).bytes == LARGE.size_bytes
+            assert (await status_of(second))[0] is grpc.StatusCode.NOT_FOUND
+            assert not here.engine._uploads._of(session).called
 
     run(test())
 
@@ -342,7 +371,7 @@ def test_the_bytes_of_an_upload_count_while_they_arrive_and_until_they_are_writt
 
 def test_an_upload_that_nobody_brings_fails() -> None:
     async def test() -> None:
-        async with server(upload_stall_s=0.05) as here:
+        async with server(upload_stall_s=0.05, resume_grace_s=0.05) as here:
             peer = await here.peer()
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             assert await peer.failure(1) == "upload_failed"
