@@ -396,6 +396,15 @@ _OTHER_KINDS = (
         lambda size, _turn: [drafted(Free(tuple(collisions.missing(_CHAINED, size))))],
         lambda _size: _chained(_CHAINED),
     ),
+    Kind(
+        "fetch: numbers in a chain",
+        64,
+        lambda size, _turn: [drafted(*[Fetch(number, _WAITED) for number in collisions.missing(_CHAINED, size)])],
+        lambda _size: [
+            *_SHORT(1),
+            drafted(*[Fetch(number, _WAITED) for number in collisions.chain(_CHAINED)]),
+        ],
+    ),
     Kind("upload: tiny", 4096, _uploads(lambda handle: Upload(handle, _VECTOR, 0)), _SHORT),
     Kind(
         "upload: declared large and never sent",
