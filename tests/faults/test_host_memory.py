@@ -23,7 +23,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from tests.faults.server import Inspector, serving
 from tests.server.parts import chain, new, segment, upload_beside
-from tests.server.wire import Peer
+from tests.server.wire import Peer, case_of
 from tests.server.world import NEGATE
 
 pytestmark = pytest.mark.faults
@@ -152,7 +152,7 @@ def test_live_handles_stay_within_the_limit_of_their_tenant(attacking: str, insp
                 for peer in opened:
                     await asyncio.wait_for(fill(peer, 40), DEADLINE_S)
             last = opened[-1].results[40]
-            assert last.failure.code == 38, last
+            assert case_of(last.failure.code) == "quota_host_bytes", last
             assert f"limits.tenant_host_bytes = {HOST_BYTES}" in last.failure.text
         return 0
 

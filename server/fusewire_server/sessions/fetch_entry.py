@@ -11,7 +11,7 @@ from fusewire_server.sessions.segment_entry import failure_of_unknown
 from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
 from fusewire_server.sessions.values import end_reading
 
-COUNTED_FETCHES = 256
+COUNTED_FETCHES = 256  # so many fetches are counted at once, because counting each would slow every read
 
 
 def take_fetch(frame: Frame, fetch: Fetch) -> None:
