@@ -207,7 +207,8 @@ class _WorkerSessions:
 
     def _connect(self) -> fw.Session:
         assert self._assignment.access is not None
-        return fw.connect(**self._assignment.access._asdict())
+        # A pause would be in the times that are measured, so a lost connection ends the session, and is reported.
+        return fw.connect(**self._assignment.access._asdict(), reconnect_s=0)
 
 
 def _read_before(xp: Library, seed: int, session: int) -> None:
