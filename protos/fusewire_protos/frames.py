@@ -28,7 +28,7 @@ from fusewire_protos.errors import CaseError, DtypeError, ShapeError
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.dtypes import from_code
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.programs.limits import ProgramLimits
+from fusewire_protos.programs.limits import MOST_LEAVES, ProgramLimits
 from fusewire_protos.reader import Reader
 from fusewire_protos.unpacking import unpack
 
@@ -306,6 +306,9 @@ def _entry(item: Any) -> Entry:
 
 def _decode_segment(item: tuple[Any, ...]) -> Segment:
     _, program, base, inputs, scalars, starts, dying = item
+    _check_length(inputs, MOST_LEAVES, "inputs")
+    _check_length(scalars, MOST_LEAVES, "scalars")
+    _check_length(dying, MOST_LEAVES + MAX_STEPPED, "dying inputs")
     _handles(inputs)
     _check_scalars(scalars)
     return Segment(
@@ -328,9 +331,8 @@ def _decode_loop(item: tuple[Any, ...]) -> Loop:
 
 def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:
     """Returns the stepped bindings of a flat list, which has the form that `_flat_steps` returns."""
+    _check_length(flat, MAX_STEPPED, f"numbers of stepped {what}")
     _check_scalars(flat)
-    if len(flat) > MAX_STEPPED:
-        raise CaseError("oversized_frame", f"{len(flat)} numbers of stepped {what}; the most is {MAX_STEPPED}")
     found: list[tuple[int, Steps]] = []
     position = 0
     while position < len(flat):
@@ -399,6 +401,12 @@ def _new_program(item: Any) -> NewProgram:
     if type(is_fragment) is not bool or type(raw) is not bytes:
         raise CaseError("undecodable_frame", "a new program is a list of number, flag and bytes")
     return NewProgram(_number(number), is_fragment, raw)
+
+
+def _check_length(values: Any, most: int, what: str) -> None:
+    """Raises CaseError if a list is too long, before anybody looks at its items."""
+    if type(values) is tuple and len(values) > most:
+        raise CaseError("oversized_frame", f"{len(values)} {what}; the most is {most}")
 
 
 def _number(value: Any) -> int:

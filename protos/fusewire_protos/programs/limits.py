@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Inputs and scalars of a program. The server looks at all of them in one step, for each segment.
+# Inputs and scalars of a program, and operands of one op. The server looks at all of them in one step.
 MOST_LEAVES = 1 << 12
 
 

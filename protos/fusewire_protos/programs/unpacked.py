@@ -12,6 +12,7 @@ import msgpack
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.in_steps import InSteps
+from fusewire_protos.programs.limits import MOST_LEAVES
 from fusewire_protos.reader import Reader, head_of, skipper
 from fusewire_protos.unpacking import unpack
 
@@ -70,7 +71,7 @@ def _ends_of_fields(raw: bytes, count: int) -> list[int]:
 
 def _listed(field: bytes) -> InSteps[_Listed]:
     """Returns the items of a list, each of which is a list too. Raises CaseError."""
-    reader = Reader(field, _as_it_is, most_listed=len(field))
+    reader = Reader(field, _as_it_is, most_listed=MOST_LEAVES)
     packer, items, seen = msgpack.Packer(), [], set()
     head: bytes = packer.pack_array_header(len(reader))
     is_canonical, position, step_ends = field.startswith(head), len(head), _STEP_BYTES

@@ -76,7 +76,7 @@ def test_a_value_that_there_is_no_room_for_here_is_an_error_and_the_server_drops
             x.numpy(timeout=HANGS_S)
         monkeypatch.undo()
         np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), LARGE)
-    assert [type(entry) for entry in server.memory.entries] == [Upload, Fetch, Abandon, Fetch]
+    assert [type(entry) for entry in server.memory.entries][:4] == [Upload, Fetch, Abandon, Fetch]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class Line:
 
     async def write(self, frame: pb.ServerFrame) -> None:
         self.received.put(frame.SerializeToString())
+        await asyncio.sleep(0)  # others have a turn meanwhile, as they have with gRPC
 
     def set_code(self, _code: object) -> None:
         pass
