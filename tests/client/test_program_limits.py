@@ -7,7 +7,7 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
-from fusewire_protos.programs.limits import MOST_LEAVES
+from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE
 from fusewire_protos.programs.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect
@@ -107,3 +107,14 @@ def test_a_body_of_more_inputs_than_a_program_has_is_refused() -> None:
 
     with pytest.raises(fw.QuotaExceeded, match=r"a body of 4\d\d\d inputs; the most is 4096"):
         fw.fori_loop(2, body, peer.session.array(PART))
+
+
+def test_a_body_of_more_results_than_a_program_has_is_refused() -> None:
+    peer = connect()
+
+    @fw.function
+    def body(value: fw.Array) -> list[fw.Array]:
+        return [value + 1 for _ in range(MOST_LIVE + 1)]
+
+    with pytest.raises(fw.QuotaExceeded, match=r"a body of 2049 results; the most is 2048"):
+        body(peer.session.array(PART))

@@ -46,7 +46,7 @@ from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
-from fusewire_protos.programs.limits import MOST_LEAVES
+from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
@@ -300,6 +300,8 @@ class Recorder(ThreadTape):
             raise QuotaExceeded(f"a body of {len(structure.inputs)} inputs; the most is {MOST_LEAVES}")
         liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
         live = tuple(sorted({handle - first for handle in results}))
+        if len(live) > MOST_LIVE:
+            raise QuotaExceeded(f"a body of {len(live)} results; the most is {MOST_LIVE}")
         self._unknown_to_server.update([first + index for index in liveness.live if index not in live])
         values = self.values_of(unsent)
         return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)

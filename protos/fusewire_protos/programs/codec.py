@@ -20,7 +20,7 @@ from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import catalogue, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
-from fusewire_protos.programs.limits import MOST_LEAVES, ProgramLimits
+from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE, MOST_STARTS, ProgramLimits
 from fusewire_protos.programs.parts import Arrays, Parts, arrays_of, carried_pairs, pack, parts_of
 from fusewire_protos.programs.program import OPS_A_STEP, Carried, Integers, Program, check_carried
 from fusewire_protos.programs.reading import SPECS_A_STEP, op_of, read, spec_of
@@ -87,7 +87,9 @@ def decode_in_steps(raw: bytes, limits: ProgramLimits) -> InSteps[Program]:
 
 
 def check_sizes(program: Program, limits: ProgramLimits) -> None:
-    """Raises CaseError if an input or result is larger than an array may be."""
+    """Raises CaseError if an input or result is larger than an array may be, or if there are too many slices."""
+    if program.starts > MOST_STARTS:
+        raise CaseError("quota_program", f"{program.starts} starts of slices; the most is {MOST_STARTS}")
     largest_bytes = max(map(_size_of, chain(program.inputs, program.distinct)))
     if largest_bytes > limits.array_bytes:
         raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
@@ -117,6 +119,8 @@ def _check_counts(parts: Arrays, limits: ProgramLimits) -> None:
     if len(parts.live) > ops or len(parts.carried) > 2 * inputs:
         text = f"{len(parts.live)} live results of {ops} ops, {len(parts.carried)} numbers for {inputs} inputs"
         raise CaseError("bad_operand", text)
+    if len(parts.live) > MOST_LIVE:
+        raise CaseError("quota_program", f"{len(parts.live)} live results; the most is {MOST_LIVE}")
     if len(parts.specs) > inputs + scalars + operands or len(parts.signatures) > ops:
         text = f"{len(parts.specs)} specs and {len(parts.signatures)} signatures are more than the program can mention"
         raise CaseError("undecodable_frame", text)

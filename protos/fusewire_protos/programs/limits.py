@@ -1,11 +1,14 @@
-"""Limits of a program, which every decoder checks: those that the server sets, and one that is fixed."""
+"""Limits of a program, which every decoder checks: those that the server sets, and fixed ones."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Inputs and scalars of a program, and operands of one op. The server looks at all of them in one step.
-MOST_LEAVES = 1 << 12
+# The server looks at all of these in one step. A recorder cuts fragments and loops of at most 1,024 ops, so that only a
+# body that a user has recorded could have more.
+MOST_LEAVES = 1 << 12  # inputs and scalars of a program, and operands of one op
+MOST_LIVE = 1 << 11  # live results of a program
+MOST_STARTS = 1 << 13  # starts of slices of a program
 
 
 class ProgramLimits(NamedTuple):

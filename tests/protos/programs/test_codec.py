@@ -17,7 +17,7 @@ from fusewire_protos.in_steps import finished
 from fusewire_protos.ops import catalogue, dtypes, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs import codec, reading
-from fusewire_protos.programs.limits import MOST_LEAVES, ProgramLimits
+from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE, MOST_STARTS, ProgramLimits
 from fusewire_protos.programs.parts import arrays_of, pack, parts_of
 from fusewire_protos.programs.program import Integers, Program, ProgramOp, build
 from fusewire_protos.unpacking import unpack
@@ -550,3 +550,23 @@ def test_the_largest_programs_are_read_in_bounded_time(raw: bytes) -> None:
     except CaseError as error:
         assert error.case.name in {"quota_program", "bad_shape", "bad_arity", "undecodable_frame", "oversized_frame"}  # noqa: PT017 - either outcome is right
     assert time.process_time() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (program_bytes([[F32]] * (MOST_LEAVES + 1), [], ONE_OP, [0]), "4097 inputs and 0 scalars; the most is 4096"),
+        (
+            program_bytes(ONE_INPUT, [], [[NEGATIVE, [0]]] * (MOST_LIVE + 1), range(MOST_LIVE + 1)),
+            "2049 live results; the most is 2048",
+        ),
+        (
+            program_bytes(ONE_INPUT, [], [[SLICE, [0], [0], [1], [1], [0]]] * (MOST_STARTS + 1), [0]),
+            "8193 starts of slices; the most is 8192",
+        ),
+    ],
+    ids=["inputs", "live results", "starts"],
+)
+def test_what_no_step_could_look_at_is_refused(raw: bytes, text: str) -> None:
+    with pytest.raises(CaseError, match=f"^quota_program.*{text}$"):
+        codec.decode(raw, LIMITS._replace(program_ops=MOST_STARTS + 1))

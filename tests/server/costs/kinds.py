@@ -30,7 +30,8 @@ from fusewire_protos.frames import (
     Upload,
 )
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.shapes import MAX_RANK, Spec
+from fusewire_protos.programs.limits import MOST_LIVE, MOST_STARTS
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from tests.server.costs import collisions, costly_programs
 from tests.server.costs.draft import Draft, drafted, listed
@@ -42,7 +43,7 @@ _ROOM = 1 << 17  # handles between two rounds: more than a round takes
 _HELD, _WAITED = FIRST_UPLOAD, FIRST_UPLOAD + 1  # handles of a value that is there, and of one that never comes
 _UNKNOWN, _FAILED = FIRST_UPLOAD + 2, FIRST_UPLOAD + 3
 _VECTOR, _BYTES = Spec(dtypes.float32, (4,)), bytes(16)
-_ROWS_IN_FLIGHT = 8  # of _OPS ops, for which there is credit
+_ROWS_IN_FLIGHT = 32  # of MOST_LIVE ops, for which there is credit
 _GOOD, _OTHER = 0, 1  # numbers of programs
 
 Sent = Callable[[int, int], Sequence[Draft]]
@@ -168,7 +169,7 @@ def _freeing(size: int, base: int) -> Free:
 
 def _held_back(size: int, base: int) -> Sequence[Entry]:
     """Rows that wait for a value that never comes, and are given up."""
-    rows = [_use(base + index * _OPS, _WAITED) for index in range(_ROWS_IN_FLIGHT)]
+    rows = [_use(base + index * MOST_LIVE, _WAITED) for index in range(_ROWS_IN_FLIGHT)]
     return *rows, Cancel(), *[_freeing(size, row.base) for row in rows]
 
 
@@ -188,19 +189,21 @@ _SEGMENT_KINDS = (
     _segments("unknown handle, last of many ops", _OPS, _last_live, lambda _, base: [_use(base, _UNKNOWN)]),
     _segments(
         "unknown handle, all of many results",
-        _OPS,
+        MOST_LIVE,
         _all_live,
         lambda size, base: [_use(base, _UNKNOWN), _freeing(size, base)],
     ),
-    _segments("no input, all of many results", _OPS, _all_live, lambda size, base: [_use(base), _freeing(size, base)]),
+    _segments(
+        "no input, all of many results", MOST_LIVE, _all_live, lambda size, base: [_use(base), _freeing(size, base)]
+    ),
     _segments(
         "failed input, all of many results",
-        _OPS,
+        MOST_LIVE,
         _all_live,
         lambda size, base: [_use(base, _FAILED), _freeing(size, base)],
     ),
-    _segments("many kept results", _OPS, _all_live, lambda size, base: [_use(base, _HELD), _freeing(size, base)]),
-    _segments("rows held back, then cancelled", _OPS, _all_live, _held_back),
+    _segments("many kept results", MOST_LIVE, _all_live, lambda size, base: [_use(base, _HELD), _freeing(size, base)]),
+    _segments("rows held back, then cancelled", MOST_LIVE, _all_live, _held_back),
     _segments(
         "program refused, many results",
         _OPS,
@@ -233,7 +236,7 @@ _SEGMENT_KINDS = (
     ),
     _segments(
         "many starts from one, out of range",
-        _OPS,
+        MOST_STARTS // MAX_RANK,
         costly_programs.many_starts,
         lambda _, base: [_use(base, _HELD, starts=(0,)), Free((base,))],
     ),
