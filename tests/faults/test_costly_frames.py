@@ -195,7 +195,6 @@ def test_the_server_ends_in_time(outcome: Outcome) -> None:
     assert outcome.end_s <= _WITHIN_S
 
 
-@pytest.mark.xfail(strict=False, reason="some steps of the loop thread take long: see tests/server/costs/test_costs.py")
 @pytest.mark.parametrize("tenant", [_OTHER, _SAME])
 def test_a_quiet_client_waits_little_longer_than_beside_honest_clients(outcome: Outcome, tenant: str) -> None:
     assert [seen.row for seen in outcome.seen if seen.case.tenant == tenant and seen.is_beyond_limit] == []
