@@ -2,9 +2,8 @@
 
 The bytes of an upload are in host memory until they are on the device. All values on the device and all bytes on their
 way to it fit in the device's memory, and those of a tenant in the host memory that it may hold, but for one upload of
-each tenant: so an upload never waits for other tenants, and
-whether there is room for it on a full device is decided when its bytes are there. An upload that may not begin yet
-waits for others of its tenant to end.
+each tenant. So an upload never waits for other tenants, and whether there is room for it on a full device is decided
+when its bytes are there. An upload that may not begin yet waits for others of its tenant to end.
 """
 
 from __future__ import annotations

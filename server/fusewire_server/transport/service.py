@@ -44,7 +44,7 @@ class FusewireService:
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`.
 
-        Frames and chunks come and go as bytes; chunks and frames of clients are parsed here.
+        Clients' frames and chunks come as bytes, because gRPC would parse them without looking at their length.
         """
         session_refused = partial(self._note_refusal, SESSION_DOOR, "a session was refused: %s")
         transfer_refused = partial(self._note_refusal, TRANSFER_DOOR, "an upload or a download was refused: %s")
