@@ -20,8 +20,8 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.cuda.geometry import entries, layout_of
+from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
@@ -33,6 +33,7 @@ from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand, with_stores_beside_reads
 from fusewire_kernels.graph.narrowing import narrowed
+from fusewire_kernels.ir.kernel import Kernel
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
@@ -89,19 +90,20 @@ class Design(NamedTuple):
 
 
 def build_plan(program: Program, dialect: str, most_rows: int = ROWS_THAT_CHOOSE) -> Plan:
-    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda".
+    """Returns the fused plan of a program, with kernels in the dialect of this name.
 
     It is for launches of one to `most_rows` rows. With `ROWS_THAT_CHOOSE` it is for launches of any number of rows.
     """
-    return written_in(dialect, design(program, for_gpu=dialect == "cuda"), most_rows)
+    return written_in(dialect, design(program, for_gpu=dialect_of(dialect).for_gpu), most_rows)
 
 
 def written_in(dialect: str, plan: Design, most_rows: int) -> Plan:
-    """Returns the plan of a design, as `build_plan` does. Only CUDA has persistent kernels."""
+    """Returns the plan of a design, as `build_plan` does."""
+    known = dialect_of(dialect)
     sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}
-    if dialect != "cuda":
-        return write(plan, tuple(sources.values()))
-    return _with_persistent(plan, write(plan, _launched(plan, sources, most_rows)))
+    launched = _launched(plan, sources, most_rows) if known.has_sources_by_size else tuple(sources.values())
+    written = write(plan, launched)
+    return _with_persistent(plan, written) if known.runs_loops else written
 
 
 def design(program: Program, *, for_gpu: bool) -> Design:

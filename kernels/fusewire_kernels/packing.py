@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fusewire_kernels.build import design
+from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile.c_compiler import compile_kernels, compile_library, find_compiler
 from fusewire_kernels.compile.kernel_pack import find_pack, write_pack
@@ -26,19 +27,17 @@ Progress = Callable[[int, int], None]  # takes the number of kernels that are co
 
 _Compile = Callable[[Sequence[KernelSource]], Sequence[str]]
 
-# The kernels of a file are loaded together. On CUDA eight files are compiled side by side.
-_KERNELS_AT_ONCE = {"c": 64, "cuda": 256}
-
 
 def kernels_of_all_calls(dialect: str) -> tuple[KernelSource, ...]:
     """Returns the sources of the kernels of single ops, once each.
 
     In CUDA a kernel has a source for each class of sizes. All of them are here, whatever the sizes of the calls.
     """
+    for_gpu = dialect_of(dialect).for_gpu
     kernels = {
         kernel.key: kernel
         for call in all_calls()
-        for kernel in design(call.program(), for_gpu=dialect == "cuda").kernels.values()
+        for kernel in design(call.program(), for_gpu=for_gpu).kernels.values()
     }
     return tuple([source for kernel in kernels.values() for source in generate(kernel, dialect)])
 
@@ -91,7 +90,7 @@ def _made(
     if there is not None and there.find([*known, *sources]) is not None:
         return None
     compiled = dict(known)
-    at_once = _KERNELS_AT_ONCE[dialect]
+    at_once = dialect_of(dialect).kernels_a_file
     for first in range(0, len(sources), at_once):
         some = sources[first : first + at_once]
         compiled.update(zip(some, compile_some(some), strict=True))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from loadtests.microbenchmarks.client.loop_programs import LOOP_PROGRAMS
 from loadtests.microbenchmarks.client.recording import RECORDING_COMPILED, RECORDING_PYTHON
 from loadtests.microbenchmarks.client.wire import WIRE
+from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS
 from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.device.many_programs import MANY_PROGRAMS
 from loadtests.microbenchmarks.loops.fori import POINTWISE_FORI, STAGED_FORI
@@ -50,7 +51,7 @@ _ON_THE_HOST = (PLANNING, SCRAPING, ENGINE_FRAMES)
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {
     "cpu": (RNN_SMALL, *_ON_EVERY_BACKEND, *_ON_THE_HOST, *LOADS),
     # What matters most comes first, in case the bench is cut off.
-    "cuda": (RNN, DEVICE_CELLS, RL_CLIENTS, *_ON_EVERY_BACKEND, RNN_CLIENTS),
+    "cuda": (RNN, DEVICE_CELLS, ARRAY_FUNCTIONS, RL_CLIENTS, *_ON_EVERY_BACKEND, RNN_CLIENTS),
 }
 
 

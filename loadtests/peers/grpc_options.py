@@ -14,8 +14,8 @@ CLIENT_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.http2.ping_timeout_ms", 14_000),
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.enable_http_proxy", 0),
     *_KEEPALIVE,
 )

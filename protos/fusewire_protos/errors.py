@@ -3,6 +3,7 @@
     FusewireError
     ├── RequestError            the caller's fault; the session goes on
     │   ├── ShapeError          (ValueError)
+    │   │   └── AxisError       (np.exceptions.AxisError, an IndexError too; in `ops.axis_error`)
     │   ├── DtypeError          (TypeError)
     │   ├── ArgumentError       (ValueError)
     │   ├── UnknownHandle       (ValueError)   the handle is unknown, freed or of another session

@@ -144,13 +144,15 @@ class _Process:
     async def _keep_house(self, engine: Engine) -> None:
         while True:
             engine.break_if_device_stalls(time.monotonic_ns())
+            if self._authenticator is not None:
+                self._authenticator.look()
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
 
     async def _pack_when_idle(self, engine: Engine) -> None:
         """Has the kernels of single ops compiled for a GPU. Those for a processor come with the package."""
         info = engine.device.info
-        if info.dialect == "cuda" and pack_of(engine.device) is None:
+        if info.is_gpu and pack_of(engine.device) is None:
             await pack_when_idle(command_for(info.architecture), lambda: not engine.sessions)
 
     async def _watch_open_files(self) -> None:

@@ -14,7 +14,7 @@ from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.config.config import Device as DeviceConfig
 from fusewire_server.config.config import Planner as PlannerConfig
-from fusewire_server.device.one_ops import FindKernels
+from fusewire_server.device.unfused.one_ops import FindKernels
 from fusewire_server.planning.planner import PlannerSettings
 
 log = logging.getLogger("fusewire.backends")

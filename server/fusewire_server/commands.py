@@ -193,7 +193,7 @@ def _architectures_here(parsed: argparse.Namespace) -> list[str]:
 
     device = choose_device(_loaded(parsed).config.device)
     try:
-        return [device.info.architecture] if device.info.dialect == "cuda" else []
+        return [device.info.architecture] if device.info.is_gpu else []
     finally:
         device.close()
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program
+from tests.starts import starts_between
 from tests.strategies import Scalar, Work, random_array
 
 _SPECIAL_SHARE = 0.05
@@ -49,12 +49,7 @@ def _scalar(random: np.random.Generator, dtype: DType) -> Scalar:
 
 
 def _starts(random: np.random.Generator, program: Program) -> Iterator[int]:
-    """Starts at which each region lies inside the array that it is a region of."""
+    """Starts at which each part lies inside the array that it is a part of."""
     for op in program.ops:
-        if not op.op.has_region:
-            continue
-        region = catalogue.region_of(op.attributes)
-        shape = program.specs[op.operands[0]].shape
-        for axis, length, step in zip(region.axes, region.lengths, region.steps, strict=True):
-            extent = (length - 1) * step
-            yield int(random.integers(max(0, -extent), shape[axis] - max(0, extent))) if length else 0
+        for least, most in starts_between(program, op):
+            yield int(random.integers(least, most + 1))

@@ -1,4 +1,7 @@
-"""A new op is an entry of the catalogue, a body and a twin, whether it has attributes or not, and users have it."""
+"""A new op is an entry of the catalogue, a body and a twin, whether it has attributes or not, and users have it.
+
+The entry of a reduction is its body too.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 _SOURCE_ROOTS = ("protos", "kernels", "server", "client")
 _TESTS = (
     "tests/contract/test_every_op.py",
-    "tests/kernels/codegen/test_bodies.py",
+    "tests/kernels/codegen/test_expressions.py",
     "tests/kernels/ops/test_reference.py",
     "tests/kernels/unfused/test_steps.py",
     "tests/protos/ops/test_catalogue.py",
@@ -24,7 +27,7 @@ _TESTS = (
 )
 
 _CATALOGUE = "protos/fusewire_protos/ops/catalogue.py"
-_BODIES = "kernels/fusewire_kernels/codegen/bodies.py"
+_BODIES = "kernels/fusewire_kernels/ops/bodies.py"
 _EXPAND = "kernels/fusewire_kernels/ops/composites.py"
 _VIEWS = "kernels/fusewire_kernels/graph/views.py"
 _TWINS = "kernels/fusewire_kernels/ops/reference.py"
@@ -68,6 +71,37 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
     "add_scaled": _Computed(lambda library, a, b, times: a + b * times),
 """,
     ),
+    # ---- reductions: by integers, by rounded floats, and to an element that is in no other array ----
+    (
+        _CATALOGUE,
+        "    _reduction(ARGMIN, ",
+        """\
+    _reduction(Reduction("join_bits", 0, "bitwise_or"), 194, _bitwise, "The bits of any element.", exact=True),
+    _reduction(Reduction("collect", 0, "add"), 193, _floating, "The elements, one added to another.", exact=False),
+    _reduction(Reduction("peak", Extreme.LEAST, "maximum"), 192, _numeric, "The highest element.", exact=False),
+""",
+    ),
+    (
+        _CATALOGUE,
+        "from fusewire_protos.ops.shapes import Region",
+        "from fusewire_protos.ops.reductions import Extreme\n",
+    ),
+    (
+        _TWINS,
+        '    "any": _reducing',
+        """\
+    "join_bits": _reducing(lambda library, rows: library.bitwise_or.reduce(rows, axis=1)),
+    "collect": _accumulating(_row_reduction("sum")),
+    "peak": _reducing(_row_reduction("max")),
+""",
+    ),
+    # ---- a scan ----
+    (
+        _CATALOGUE,
+        '    _scan("cumulative_max", ',
+        '    _scan("so_far", 191, ANY, _logical, "Whether any element up to here is true.", exact=True),\n',
+    ),
+    (_TWINS, '    "cumulative_max": ', '    "so_far": _running(lambda library, a, b: library.logical_or(a, b)),\n'),
     # ---- a composite with axes and a float ----
     (
         _CATALOGUE,
@@ -136,7 +170,7 @@ def _repeated(library, operands, attributes, starts):
     ),
     (_TWINS, '    "transpose": ', '    "repeated": _repeated,\n'),
 )
-_NAMES = ("mix", "leaky_relu", "add_scaled", "rms_norm", "repeated")
+_NAMES = ("mix", "leaky_relu", "add_scaled", "join_bits", "collect", "peak", "so_far", "rms_norm", "repeated")
 
 # Run by a Python that finds the copy: uses the ops by their names, alone and between others, in a loop and op by op.
 _USER = """
@@ -154,6 +188,7 @@ DECLARED = (
     "add_scaled(x1: Any, x2: Any, /, times: int)",
     "rms_norm(x: Any, /, axis: Axis = -1, epsilon: float = 1e-06)",
     "repeated(x: Any, /, count: int)",
+    "join_bits(x: Any, /, axis: Axis = None, *, keepdims: bool = False)",
 )
 stub = _stub.stub_of(functions_of(OPS))
 assert [line for line in DECLARED if f"def {line} -> Array:" not in stub] == []
@@ -184,6 +219,15 @@ with serve_subprocess("cpu") as server, fw.connect(server.grpc) as session:
     np.testing.assert_array_equal(fw.add_scaled(x, 3, 5).numpy(), expected("add_scaled", [a, np.float32(3)], (5,)))
     np.testing.assert_allclose(fw.rms_norm(x).numpy(), expected("rms_norm", [a], ((0,), 1e-6)), rtol=1e-5)
     np.testing.assert_array_equal((fw.repeated(x, 3) + y).numpy(), expected("repeated", [a], (3,)) + b)
+    bits = np.arange(300, dtype=np.int16).reshape(3, 100)
+    for axes, shape in (((0,), (100,)), ((1,), (3, 1)), ((0, 1), ())):
+        joined = fw.join_bits(fw.abs(session.array(-bits)), axis=axes, keepdims=bool(shape) and axes == (1,)).numpy()
+        np.testing.assert_array_equal(joined, expected("join_bits", [bits], (axes, False)).reshape(shape))
+    assert fw.join_bits(session.array(bits[:0]), axis=0).numpy().tolist() == [0] * 100
+    many = np.linspace(-1, 2, 70_001, dtype=np.float32)  # in two steps
+    np.testing.assert_allclose(fw.collect(session.array(many) * 2.0).numpy(), 2 * many.sum(dtype=float), rtol=1e-5)
+    assert float(fw.peak(session.array(many))) == 2.0
+    assert "no identity" in refused(fw.ShapeError, fw.peak, session.array(many[:0]))
     assert refused(TypeError, fw.leaky_relu, x, "0.1") == "leaky_relu: slope: a number is required, not str"
     assert "leaky_relu: slope = nan is not a finite number" in refused(fw.ArgumentError, fw.leaky_relu, x, np.nan)
     assert "times" in refused(TypeError, fw.add_scaled, x, y)
@@ -228,6 +272,13 @@ for dtype in dtypes.ALL:
         assert plans[0].kernels == plans[1].kernels == plans[2].kernels
         assert plans[0].columns != plans[1].columns != plans[2].columns
         texts += plans[0].kernels
+for name, dtype in (("join_bits", dtypes.uint16), ("collect", dtypes.bfloat16), ("peak", dtypes.float64)):
+    for axis in (0, 1):
+        ops = [ProgramOp(BY_NAME["square"], (0,), ()), ProgramOp(BY_NAME[name], (1,), ((axis,), False))]
+        plan = build_plan(build([Spec(dtype, (1500, 1500))], (), ops, [1]), "cuda")
+        assert len(plan.launches) == 1, "the reduction is fused with what it reduces"
+        assert all(f"fw_take_{name}_" in kernel.text for kernel in plan.kernels)
+        texts += plan.kernels
 program = program_of(0.1, 2, dtypes.float32)
 assert encode(decode(encode(program), ProgramLimits())) == encode(program) != encode(program_of(0.3, 2, dtypes.float32))
 for architecture in ("sm_75", "sm_80", "sm_90"):

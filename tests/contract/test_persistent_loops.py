@@ -19,8 +19,10 @@ import fusewire as fw
 from tests.contract.service import Service
 from tests.patience import HANGS_S
 
-COUNTS = (1, 2, 3, 17, 1000)
 STEPS = 1000
+# A processor has no kernel of many iterations, and takes long for them one by one.
+COUNTS = {"cpu": (1, 2, 3, 17, 40), "cuda": (1, 2, 3, 17, STEPS)}
+COUNTS_OF_COMPANY = {"cpu": (50, 7, 25, 1, 11, 50, 4), "cuda": (300, 7, 150, 1, 64, 300, 23)}
 _WITHIN_S = HANGS_S
 
 State = tuple[fw.Array, ...]
@@ -219,15 +221,16 @@ def inline(body: Callable[..., State], data: Data, count: int, *, every: int = S
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("body", BODIES)
 def test_a_loop_gives_the_bits_of_its_iterations_one_by_one(
-    service: Service, hasty: Service, body: Callable[..., State], shape: tuple[int, int]
+    service: Service, hasty: Service, backend: str, body: Callable[..., State], shape: tuple[int, int]
 ) -> None:
+    counts = COUNTS[backend]
     with service.connect() as session:
-        states = one_by_one(body, data_of(session, *shape, seed=1), max(COUNTS))
-        expected = {count: bytes_of(states[count - 1]) for count in COUNTS}
+        states = one_by_one(body, data_of(session, *shape, seed=1), max(counts))
+        expected = {count: bytes_of(states[count - 1]) for count in counts}
     for server in (service, hasty):
         with server.connect() as session:
             data = data_of(session, *shape, seed=1)
-            for count in COUNTS:
+            for count in counts:
                 for _ in range(2):  # op by op perhaps, and then by its plan
                     assert bytes_of(inline(body, data, count)[-1]) == expected[count]
                     server.wait_until_planned()
@@ -235,7 +238,7 @@ def test_a_loop_gives_the_bits_of_its_iterations_one_by_one(
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_loop_that_takes_rows_by_its_counter_gives_the_bits_of_its_iterations_one_by_one(
-    service: Service, hasty: Service, shape: tuple[int, int]
+    service: Service, hasty: Service, backend: str, shape: tuple[int, int]
 ) -> None:
     rows, width = shape
 
@@ -250,7 +253,7 @@ def test_a_loop_that_takes_rows_by_its_counter_gives_the_bits_of_its_iterations_
         with server.connect() as session:
             data = data_of(session, *shape, seed=1)
             noise, given = data.noise * 1.0, data.noise.reshape(STEPS, rows, width)[:, :, : width // 2] * 1.0
-            for count in (1, 3, 17, 300):
+            for count in (1, 3, 17, min(COUNTS[backend][-1], 300)):
                 state: State = (data.start, data.rest)
                 for step in range(count):
                     state = send_alone(body(data, step, state))
@@ -337,14 +340,14 @@ def to_keep(session: fw.Session, data: Data, most: int) -> State:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("body", KEEPING)
 def test_a_loop_that_keeps_a_row_of_each_iteration_gives_the_bits_of_its_iterations_one_by_one(
-    service: Service, hasty: Service, body: Keeping, shape: tuple[int, int]
+    service: Service, hasty: Service, backend: str, body: Keeping, shape: tuple[int, int]
 ) -> None:
     for server in (service, hasty):
         with server.connect() as session:
             data = data_of(session, *shape, seed=1)
             start = to_keep(session, data, 102)
             before = bytes_of(start)
-            for count in (1, 3, 17, 100):
+            for count in (1, 3, 17, min(COUNTS[backend][-1], 100)):
                 expected = kept_one_by_one(body, data, start, count)
                 for _ in range(3):  # op by op perhaps, then by its plan
                     looped = fw.fori_loop(count, partial(body, data, 101), start)
@@ -354,8 +357,8 @@ def test_a_loop_that_keeps_a_row_of_each_iteration_gives_the_bits_of_its_iterati
 
 
 @pytest.mark.parametrize("body", [keeping, along_rows])
-def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Service, body: Keeping) -> None:
-    counts = (300, 7, 150, 1, 64, 300, 23)
+def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Service, backend: str, body: Keeping) -> None:
+    counts = COUNTS_OF_COMPANY[backend]
     together = Barrier(len(counts))
 
     def run(seed: int, count: int) -> tuple[list[bytes], list[list[bytes]]]:
@@ -372,16 +375,17 @@ def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Servic
     assert all(each == alone for alone, looped in results for each in looped)
 
 
-@pytest.mark.parametrize("every", [1, 3, 50])
+@pytest.mark.parametrize("every", [1, 3, 30])
 @pytest.mark.parametrize("body", BODIES)
 def test_states_that_are_kept_are_those_of_their_iterations(
-    hasty: Service, body: Callable[..., State], every: int
+    hasty: Service, backend: str, body: Callable[..., State], every: int
 ) -> None:
+    count = min(COUNTS[backend][-1], 120)
     with hasty.connect() as session:
         data = data_of(session, 3, 100, seed=2)
-        expected = one_by_one(body, data, 120)
+        expected = one_by_one(body, data, count)
         for _ in range(2):
-            kept = inline(body, data, 120, every=every)
+            kept = inline(body, data, count, every=every)
             assert [*map(bytes_of, kept)] == [*map(bytes_of, [*expected[::every], expected[-1]])]
             hasty.wait_until_planned()
 
@@ -405,9 +409,9 @@ def test_states_that_are_kept_are_those_of_their_iterations(
     ],
 )
 def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
-    hasty: Service, body: Callable[..., State]
+    hasty: Service, backend: str, body: Callable[..., State]
 ) -> None:
-    counts = (300, 7, 150, 1, 64, 300, 23)
+    counts = COUNTS_OF_COMPANY[backend]
     together = Barrier(len(counts))
 
     def run(seed: int, count: int) -> tuple[Any, Any]:

@@ -69,6 +69,12 @@ def changed_twice(i: Any, state: State) -> State:
     return h + kept[i], kept
 
 
+def of_a_diagonal(i: Any, state: State) -> State:
+    h, kept = state
+    fw.fill_diagonal(kept, h * 0.5)
+    return h + kept.diagonal(1)[:1] + kept[i], kept
+
+
 def carried_by_both(i: Any, state: State) -> State:
     a, b = state
     changed = a.copy()
@@ -85,7 +91,7 @@ def exchanged(i: Any, state: State) -> State:
 
 OF_A_ROW = (
     *(keeping, from_the_back, from_the_row_before, read_as_a_whole_before, read_as_a_whole_after),
-    *(the_old_one_read_after_the_change, changed_twice),
+    *(the_old_one_read_after_the_change, changed_twice, of_a_diagonal),
 )
 OF_TWO = (carried_by_both, exchanged)
 

@@ -17,6 +17,7 @@ import psutil
 
 import fusewire as fw
 from fusewire.testing import ServerProcess
+from tests.bounds import Bounded
 
 _ATTACK_S = 5.0
 _PAUSE_S = 0.05
@@ -25,6 +26,10 @@ _DEADLINE_S = 30.0
 _SETTLED_S = 2.0
 
 STRANGERS_GROWTH_BYTES = 170 << 20
+LEFT_BYTES = 80 << 20  # the allocator keeps freed memory for later; floods of messages leave 45 MiB of it
+STEP_S = 2.0
+NEWCOMER_S = 2.0
+HEALTH_S = 1.0
 
 Attack = Callable[[str, str], None]
 
@@ -42,18 +47,28 @@ class Observed:
     steps: int = 0  # of the quiet client
     failures: list[str] = field(default_factory=list)
 
-    def faults(self, growth_bytes: int = STRANGERS_GROWTH_BYTES) -> list[str]:
-        """Returns the failures, and the name of each number that exceeds its bound. `growth_bytes` is such a bound."""
-        bounds = {"growth_bytes": growth_bytes, **_BOUNDS}
-        return self.failures + [name for name, bound in bounds.items() if getattr(self, name) > bound]
+    def check(self, bounded: Bounded, growth_bytes: int = STRANGERS_GROWTH_BYTES) -> None:
+        """Fails if something has failed, or if a number that was measured exceeds its limit."""
+        assert self.failures == []
+        for name, (what, limit, unit) in _limits(growth_bytes).items():
+            if getattr(self, name) > 0:
+                bounded(what, getattr(self, name), limit, unit)
+
+    def faults(self) -> list[str]:
+        """Returns the failures, and the name of each number that exceeds its limit."""
+        limits = _limits(STRANGERS_GROWTH_BYTES)
+        return self.failures + [name for name, (_, limit, _) in limits.items() if getattr(self, name) > limit]
 
 
-_BOUNDS = {
-    "left_bytes": 80 << 20,  # the allocator keeps freed memory for later; floods of messages leave 45 MiB of it
-    "worst_step_s": 2.0,
-    "worst_newcomer_s": 2.0,
-    "worst_health_s": 1.0,
-}
+def _limits(growth_bytes: int) -> dict[str, tuple[str, float, str]]:
+    """What each number is, its limit, and its unit."""
+    return {
+        "growth_bytes": ("growth of the server's memory", growth_bytes, "B"),
+        "left_bytes": ("growth that is left", LEFT_BYTES, "B"),
+        "worst_step_s": ("longest step of a quiet client", STEP_S, "s"),
+        "worst_newcomer_s": ("longest time until a newcomer has a result", NEWCOMER_S, "s"),
+        "worst_health_s": ("longest answer to a health check", HEALTH_S, "s"),
+    }
 
 
 def observe(server: ServerProcess, token: str, attack: Attack, target: str, attackers_token: str = "") -> Observed:

@@ -33,6 +33,7 @@ class Cut(NamedTuple):
     is_upwards: bool  # whether bytes to the server are counted, or bytes to the client
     is_at_boundary: bool  # whether it waits for the end of the HTTP/2 frame
     stalls_s: float = 0.0  # how long nothing passes before the reset
+    is_half_open: bool = False  # whether the server is told nothing, as by a router that forgets the connection
 
 
 class Boundaries:
@@ -66,11 +67,12 @@ class _Connection:
     """Both ends of one connection."""
 
     cut: Cut | None
-    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)  # to the client, and to the server
     is_silent: bool = False
 
-    def reset(self) -> None:
-        for writer in self.writers:
+    def reset(self, most: int = 2) -> None:
+        """Resets both ends, or only the client's if `most` is 1."""
+        for writer in self.writers[:most]:
             own = writer.get_extra_info("socket")
             with suppress(OSError):
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
@@ -85,7 +87,7 @@ class CuttingProxy:
         self._next_cut = next_cut
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
-        self._connections: set[_Connection] = set()  # only the thread uses it
+        self._connections: dict[_Connection, None] = {}  # in the order of their beginning; only the thread uses it
         self._tasks: set[asyncio.Task[None]] = set()
         self.cuts = 0
         self.accepts = True  # whether new connections pass, or are reset at once
@@ -99,7 +101,15 @@ class CuttingProxy:
 
     def silence_all(self) -> None:
         """Lets nothing pass any more, and says nothing of it, on all connections that there are."""
-        self._ask(self._silence_all()).result(HANGS_S)
+        self._ask(self._silence(slice(None))).result(HANGS_S)
+
+    def silence_stream(self) -> None:
+        """Does so on the connection of a client's stream, which is its oldest."""
+        self._ask(self._silence(slice(1))).result(HANGS_S)
+
+    def silence_large_values(self) -> None:
+        """Does so on the connection of a client's large values, which is its newest."""
+        self._ask(self._silence(slice(-1, None))).result(HANGS_S)
 
     def lead_to(self, server: str) -> None:
         """Leads new connections to another server."""
@@ -119,8 +129,8 @@ class CuttingProxy:
             self.cuts += 1
             connection.reset()
 
-    async def _silence_all(self) -> None:
-        for connection in self._connections:
+    async def _silence(self, which: slice) -> None:
+        for connection in [*self._connections][which]:
             connection.is_silent = True
 
     async def _close(self) -> None:
@@ -136,7 +146,7 @@ class CuttingProxy:
         assert task is not None
         self._tasks.add(task)
         connection = _Connection(self._next_cut(), [writer])
-        self._connections.add(connection)
+        self._connections[connection] = None
         try:
             if self.accepts:
                 await self._serve(connection, reader)
@@ -144,7 +154,7 @@ class CuttingProxy:
             pass
         finally:
             connection.reset()
-            self._connections.discard(connection)
+            self._connections.pop(connection, None)
             self._tasks.discard(task)
 
     async def _serve(self, connection: _Connection, from_client: asyncio.StreamReader) -> None:
@@ -157,6 +167,8 @@ class CuttingProxy:
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            if connection.is_silent:  # neither end is told that the other has closed
+                await asyncio.Event().wait()
         finally:
             for way in ways:
                 way.cancel()
@@ -188,12 +200,16 @@ class CuttingProxy:
             await writer.drain()
 
     async def _cut(self, connection: _Connection, cut: Cut, writer: asyncio.StreamWriter, last: bytes) -> None:
-        """Passes the last bytes, and resets the connection."""
+        """Passes the last bytes, and resets the connection, or only the client's end of it."""
         writer.write(last)
         await writer.drain()
         self.cuts += 1
         await asyncio.sleep(cut.stalls_s)
-        connection.reset()
+        if cut.is_half_open:
+            connection.is_silent = True
+            connection.reset(most=1)
+        else:
+            connection.reset()
 
 
 def _never() -> None:

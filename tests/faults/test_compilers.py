@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 import fusewire as fw
 from fusewire.testing import ServerProcess
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
-from tests.faults.busy_machine import busy_processes
-from tests.faults.server import DEADLINE_S, Inspector, serving, until
+from tests.bounds import Bounded
+from tests.faults.busy_machine import busy_processes, idle_s
+from tests.faults.server import DEADLINE_S, PLANNED_WITHIN_S, Inspector, serving, until
 from tests.shell_programs import shell_program
 
 pytestmark = pytest.mark.faults
 
-_PLANNED_WITHIN_S = 60.0  # after the trouble has ended
 _READ_WITHIN_S = 120.0  # bounds a wait that takes much less on a quiet machine
 _OFTEN = 10  # uses of a program
 
@@ -113,7 +112,7 @@ def connected(server: ServerProcess, token: str) -> Iterator[fw.Session]:
         yield session
 
 
-def _wait_for_plans(session: fw.Session, program: Program, inspector: Inspector) -> None:
+def _wait_for_plans(session: fw.Session, program: Program, inspector: Inspector, bounded: Bounded) -> None:
     """Runs a program until all that is used again and again runs by plans.
 
     On a busy machine the client cuts its ops at other places now and then, which makes programs of few uses. Plans may
@@ -125,15 +124,9 @@ def _wait_for_plans(session: fw.Session, program: Program, inspector: Inspector)
         used = [each for each in _programs(inspector) if each["rows"] >= _OFTEN]
         return bool(used) and all(each["tier"] >= 1 for each in used)
 
-    ends_at_s = _idle_s() + _PLANNED_WITHIN_S
-    until(lambda: has_plans() or _idle_s() > ends_at_s, _READ_WITHIN_S)
-    assert has_plans()
-
-
-def _idle_s() -> float:
-    """Returns for how long the processors of this machine have had nothing to do, on average."""
-    idle_s: float = psutil.cpu_times().idle / (os.cpu_count() or 1)
-    return idle_s
+    began_s = idle_s()
+    until(lambda: has_plans() or idle_s() - began_s > PLANNED_WITHIN_S, _READ_WITHIN_S)
+    bounded("idle time until programs have plans", idle_s() - began_s, PLANNED_WITHIN_S, "s")
 
 
 def _programs(inspector: Inspector) -> list[dict[str, Any]]:
@@ -159,7 +152,7 @@ def test_a_server_starts_whose_compiler_does_not_work(
 
 @pytest.mark.parametrize("trouble", [*_TROUBLES, _VANISHES])
 def test_a_compiler_that_breaks_after_the_start_fails_no_program(
-    trouble: str, token: str, inspecting: str, token_file: Path, compiler: Compiler
+    trouble: str, token: str, inspecting: str, token_file: Path, compiler: Compiler, bounded: Bounded
 ) -> None:
     """Until it works again, programs run by the kernels that there are, or wait."""
     with (
@@ -174,17 +167,17 @@ def test_a_compiler_that_breaks_after_the_start_fails_no_program(
             until(lambda: bool(_trouble(inspector)) or running.done(), DEADLINE_S)
         finally:
             compiler.be(_WORKS)
-        running.result(_PLANNED_WITHIN_S)
-        _wait_for_plans(session, program, inspector)
+        running.result(PLANNED_WITHIN_S)
+        _wait_for_plans(session, program, inspector, bounded)
         until(lambda: _trouble(inspector) == "", DEADLINE_S)
 
 
 @pytest.mark.parametrize("planted", ["", "low_priority"], ids=["of the server's priority", "of a higher priority"])
 def test_a_busy_machine_makes_plans_late_and_fails_no_program(
-    planted: str, token: str, inspecting: str, token_file: Path, compiler: Compiler
+    planted: str, token: str, inspecting: str, token_file: Path, compiler: Compiler, bounded: Bounded
 ) -> None:
     with serving(token_file, planted, compiler.environment) as server, connected(server, token) as session:
         program = Program()
         with busy_processes():
             program.run(session)
-        _wait_for_plans(session, program, Inspector(server, inspecting))
+        _wait_for_plans(session, program, Inspector(server, inspecting), bounded)

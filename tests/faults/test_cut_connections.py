@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +15,26 @@ from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire._stream import resumption
-from fusewire._transport import grpc_transport
-from fusewire._transport.grpc_transport import _CLEAR_CHANNEL_OPTIONS
 from fusewire.examples.training import train_once
 from fusewire.testing import ServerProcess, serve_subprocess
+from fusewire_protos.frames import INLINE_BYTES
+from fusewire_server.access.tokens import revoke
+from tests.bounds import Bounded
 from tests.drawn_loops import Drawn, Way, data, drawn_loops, run
-from tests.faults.cutting_proxy import Cut, proxy_to
+from tests.drawn_nests import Nest, drawn_nests, run_nest
+from tests.effort import of_a_hundred
+from tests.faults.cuts import SETTLED_S, connected, cuts
+from tests.faults.cutting_proxy import CuttingProxy, proxy_to
 from tests.faults.server import Inspector, serving, until
 from tests.patience import HANGS_S
 
 pytestmark = pytest.mark.faults
 
 _CUTS = 500
-_NOTICED_WITHIN_S = 16.0
+NOTICED_WITHIN_S = 16.0
+PARTED_WITHIN_S = 5.0  # a server would keep the session for limits.resume_grace_s = 30
+_DRAINED_WITHIN_S = 12.0
+_HALF_OPEN = 0.2  # of the cuts
 _RATE = 0.3
 _EPOCHS = 2
 
@@ -43,51 +48,10 @@ def server(token_file: Path, token: str, inspecting: str) -> Iterator[ServerProc
         yield started
 
 
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connects again almost at once, so that many cuts take little time."""
-    monkeypatch.setattr(resumption, "_FIRST_DELAY_S", 0.005)
-    monkeypatch.setattr(resumption, "_LONGEST_DELAY_S", 0.05)
-    # gRPC may fail to notice a reset until it sends something.
-    options = [(name, 1000 if name == "grpc.keepalive_time_ms" else value) for name, value in _CLEAR_CHANNEL_OPTIONS]
-    monkeypatch.setattr(grpc_transport, "_CLEAR_CHANNEL_OPTIONS", options)
-
-
-def cuts(seed: int, most_bytes: int) -> Callable[[], Cut]:
-    """Draws when connections break: as often after tens of bytes as after hundreds of them, and so on."""
-    drawn = random.Random(seed)
-
-    def next_cut() -> Cut:
-        after_bytes = round(10 ** drawn.uniform(2, np.log10(most_bytes)))
-        stalls_s = drawn.choice([0.0, 0.0, 0.0, 0.02])
-        return Cut(after_bytes, drawn.random() < 0.5, drawn.random() < 0.5, stalls_s)
-
-    return next_cut
-
-
-@contextmanager
-def connected(target: str, token: str, **options: Any) -> Iterator[fw.Session]:
-    """A session that is opened though the first connections may be cut."""
-    while True:
-        try:
-            session = fw.connect(target, token=token, **options)
-        except fw.SessionLost:
-            continue
-        break
-    with session:
-        yield session
-
-
 def trained(target: str, token: str) -> tuple[Any, ...]:
     with connected(target, token):
         run = train_once(fw, _RATE, _EPOCHS, lambda: None)
     return run.losses, run.accuracy
-
-
-def held(inspector: Inspector) -> tuple[int, int]:
-    """The sessions of a server, and the bytes of the device that values take."""
-    stats = inspector.ask("/v1/stats")
-    return len(inspector.ask("/v1/sessions")["sessions"]), stats["memory"]["live_bytes"]
 
 
 @pytest.mark.usefixtures("hasty")
@@ -96,13 +60,13 @@ def test_the_demo_trains_to_the_same_bytes_over_connections_that_are_cut(
 ) -> None:
     inspector = Inspector(server, inspecting)
     wanted = trained(server.grpc, token)
-    until(lambda: held(inspector)[0] == 0)
-    before = held(inspector)
+    until(lambda: inspector.held()[0] == 0)
+    before = inspector.held()
     with proxy_to(server.grpc, cuts(seed=1, most_bytes=3_000_000)) as proxy:
         while proxy.cuts < _CUTS:
             assert trained(proxy.target, token) == wanted
-    until(lambda: held(inspector)[0] == 0, within_s=60)
-    assert held(inspector) == before
+    until(lambda: inspector.held()[0] == 0, SETTLED_S)
+    assert inspector.held() == before
     assert inspector.ask("/v1/stats")["totals"]["sessions"]["resumed"] > _CUTS // 4
 
 
@@ -134,6 +98,27 @@ def run_drawn(loop: Drawn, session: fw.Session) -> list[bytes]:
     return [array.numpy(timeout=HANGS_S).tobytes() for array in run(loop, way, rows, states)]
 
 
+@pytest.mark.usefixtures("hasty")
+@settings(of_a_hundred(15), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(nest=drawn_nests(most_iterations=40), seed=st.integers(0, 2**32))
+def test_a_body_that_is_recorded_once_gives_the_same_bytes_over_connections_that_are_cut(
+    open_server: ServerProcess, nest: Nest, seed: int
+) -> None:
+    with connected(open_server.grpc, "") as session:
+        wanted = run_drawn_nest(nest, session)
+    with (
+        proxy_to(open_server.grpc, cuts(seed, most_bytes=5_000, half_open=_HALF_OPEN)) as proxy,
+        connected(proxy.target, "") as session,
+    ):
+        assert run_drawn_nest(nest, session) == wanted
+
+
+def run_drawn_nest(nest: Nest, session: fw.Session) -> list[bytes]:
+    arrays = [*map(session.array, data(np.float32))]
+    states = run_nest(nest, fw, fw.fori_loop, arrays, read=lambda state: state.numpy(timeout=HANGS_S))
+    return [state.numpy(timeout=HANGS_S).tobytes() for state in states]
+
+
 def large_work(session: fw.Session) -> list[bytes]:
     """Uploads and downloads values that travel in calls of their own; one is larger than what a client keeps."""
     sources = [np.arange(count, dtype=np.float32) for count in (100_000, 300_000, 5_000_000)]
@@ -150,21 +135,21 @@ def test_large_values_come_whole_over_connections_that_are_cut(
     inspector = Inspector(server, inspecting)
     with connected(server.grpc, token) as session:
         wanted = large_work(session)
-    until(lambda: held(inspector)[0] == 0)
-    before = held(inspector)
+    until(lambda: inspector.held()[0] == 0)
+    before = inspector.held()
     with (
         proxy_to(server.grpc, cuts(seed=2, most_bytes=100_000_000)) as proxy,
         connected(proxy.target, token) as session,
     ):
         while proxy.cuts < _CUTS // 5:
             assert large_work(session) == wanted
-    until(lambda: held(inspector)[0] == 0, within_s=60)
-    assert held(inspector) == before
+    until(lambda: inspector.held()[0] == 0, SETTLED_S)
+    assert inspector.held() == before
 
 
 @pytest.mark.parametrize("is_busy", [True, False], ids=["busy", "idle"])
 def test_silence_is_noticed_on_both_sides_and_the_session_goes_on(
-    server: ServerProcess, token: str, inspecting: str, is_busy: bool
+    server: ServerProcess, token: str, inspecting: str, is_busy: bool, bounded: Bounded
 ) -> None:
     inspector = Inspector(server, inspecting)
     with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
@@ -173,8 +158,10 @@ def test_silence_is_noticed_on_both_sides_and_the_session_goes_on(
         proxy.accepts = False
         proxy.silence_all()
         value = (x + 1).sum().future() if is_busy else None
-        until(lambda: inspector.sessions("quiet") == ["detached"], _NOTICED_WITHIN_S)
-        until(lambda: "resuming" in repr(session), _NOTICED_WITHIN_S)
+        by_server_s = until(lambda: inspector.sessions("quiet") == ["detached"], NOTICED_WITHIN_S)
+        by_client_s = by_server_s + until(lambda: "resuming" in repr(session), NOTICED_WITHIN_S)
+        bounded("time until the server notices", by_server_s, NOTICED_WITHIN_S, "s")
+        bounded("time until the client notices", by_client_s, NOTICED_WITHIN_S, "s")
         proxy.accepts = True
         assert float((x + 1).sum()) == 5050
         assert value is None or float(value.result(HANGS_S)) == 5050
@@ -192,8 +179,8 @@ def test_who_is_cut_off_while_results_pour_in_is_not_taken_for_a_slow_reader(
         futures = [x.future() for _ in range(200)]
         futures[0].result(HANGS_S)
         proxy.silence_all()
-        until(lambda: inspector.sessions("quiet") == ["detached"], _NOTICED_WITHIN_S)
-        until(lambda: "resuming" in repr(session), _NOTICED_WITHIN_S)
+        until(lambda: inspector.sessions("quiet") == ["detached"], NOTICED_WITHIN_S)
+        until(lambda: "resuming" in repr(session), NOTICED_WITHIN_S)
         proxy.accepts = True
         assert {future.result(HANGS_S).tobytes() for future in futures} == {wanted}
 
@@ -234,7 +221,76 @@ def test_a_revoked_token_ends_the_attempts(server: ServerProcess, token: str, to
     with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
         x = session.array(np.arange(100.0))
         assert float(x.sum()) == 4950
-        token_file.write_text("")
+        revoke(token_file, token.partition(".")[0])
         proxy.cut_all()
         with pytest.raises(fw.Unauthenticated):
+            (x + 1).numpy(timeout=HANGS_S)
+
+
+@pytest.mark.parametrize("silence", [CuttingProxy.silence_stream, CuttingProxy.silence_large_values])
+def test_large_values_outlast_the_silence_of_one_connection_alone(
+    server: ServerProcess, token: str, silence: Callable[[CuttingProxy], None]
+) -> None:
+    """Large values travel over another connection, whose calls need what the stream declares."""
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+        source = np.arange(INLINE_BYTES, dtype=np.float32)
+        assert session.array(source).numpy(timeout=HANGS_S).tobytes() == source.tobytes()
+        product = session.array(source) * 2
+        assert float(product[1]) == 2
+        silence(proxy)
+        wanted, sent = product.future(), session.array(source) + 1
+        assert sent.numpy(timeout=HANGS_S).tobytes() == (source + 1).tobytes()
+        assert wanted.result(HANGS_S).tobytes() == (source * 2).tobytes()
+
+
+@pytest.mark.parametrize("is_noticed", [True, False], ids=["noticed", "not noticed"])
+def test_a_session_that_is_closed_without_a_connection_leaves_nothing_on_the_server(
+    server: ServerProcess,
+    token: str,
+    inspecting: str,
+    monkeypatch: pytest.MonkeyPatch,
+    is_noticed: bool,
+    bounded: Bounded,
+) -> None:
+    monkeypatch.setattr(resumption, "_FIRST_DELAY_S", HANGS_S)
+    monkeypatch.setattr(resumption, "_LONGEST_DELAY_S", HANGS_S)
+    inspector = Inspector(server, inspecting)
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+        x = session.array(np.arange(100.0))
+        assert float(x.sum()) == 4950
+        proxy.cut_all()
+        if is_noticed:
+            until(lambda: "resuming" in repr(session), NOTICED_WITHIN_S)
+        session.close()
+        ended_s = until(lambda: inspector.sessions("quiet") == [], PARTED_WITHIN_S)
+        bounded("time until the server has ended the session", ended_s, PARTED_WITHIN_S, "s")
+
+
+def test_a_client_that_is_back_before_a_draining_server_ends_gets_its_answers(
+    server: ServerProcess, token: str, inspecting: str
+) -> None:
+    inspector = Inspector(server, inspecting)
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+        future = (session.array(np.arange(100.0)) + 1).sum().future()
+        until(lambda: inspector.ask("/v1/stats")["totals"]["ops"] > 0)
+        proxy.accepts = False
+        proxy.cut_all()
+        until(lambda: inspector.sessions("quiet") == ["detached"], NOTICED_WITHIN_S)
+        psutil.Process(server.pid).terminate()
+        proxy.accepts = True
+        assert float(future.result(HANGS_S)) == 5050
+
+
+def test_a_client_that_comes_back_when_a_server_has_drained_is_told_so(server: ServerProcess, token: str) -> None:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, reconnect_s=1.0) as session:
+        x = session.array(np.arange(100.0))
+        assert float(x.sum()) == 4950
+        proxy.accepts = False
+        proxy.cut_all()
+        until(lambda: "resuming" in repr(session), NOTICED_WITHIN_S)
+        process = psutil.Process(server.pid)
+        process.terminate()
+        assert process.wait(_DRAINED_WITHIN_S) == 0
+        proxy.accepts = True
+        with pytest.raises(fw.SessionLost, match="all values of the session are gone"):
             (x + 1).numpy(timeout=HANGS_S)

@@ -21,6 +21,7 @@ from fusewire_protos.ops.catalogue import OPS, Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from tests.attributes import sample_attributes
+from tests.bounds import Bounded
 from tests.contract.recorded import record_loop
 from tests.contract.rows import random_row
 from tests.faults.busy_machine import busy_processes
@@ -34,7 +35,7 @@ _WARM_READS = 7
 _MOST_WARM_READS = 3
 _MOST_MORE_S = 0.005
 _MOST_A_STEP_S = 0.001  # its plan is made, and its kernel loaded
-_MOST_BESIDE_BUSY_PROCESSES_S = 2.0
+MOST_BESIDE_BUSY_PROCESSES_S = 2.0
 _VIEW = "transpose"  # the kernel of another view copies for it
 _SERVERS = 8  # an op is slow if it is slow on each of them, because now and then another process takes the time
 
@@ -46,9 +47,10 @@ class FirstRead(NamedTuple):
     steps: int
 
     @property
-    def is_slow(self) -> bool:
+    def share(self) -> float:
+        """How much of the time that it may take it takes."""
         more_s = _MOST_MORE_S + _MOST_A_STEP_S * (self.steps - 1)
-        return self.first_s > _MOST_WARM_READS * self.warm_s + more_s
+        return self.first_s / (_MOST_WARM_READS * self.warm_s + more_s)
 
 
 def first_reads(session: fw.Session) -> Iterator[FirstRead]:
@@ -95,18 +97,21 @@ def test_there_is_a_call_of_each_op() -> None:
     assert {*_calls()} == {op.name for op in OPS} - {_VIEW}
 
 
-def test_a_first_read_takes_little_longer_than_a_warm_one(token: str, token_file: Path, tmp_path: Path) -> None:
-    slow = {*_calls()}
+def test_a_first_read_takes_little_longer_than_a_warm_one(
+    token: str, token_file: Path, tmp_path: Path, bounded: Bounded
+) -> None:
+    shares = dict.fromkeys(_calls(), float("inf"))
     for number in range(_SERVERS):
-        if slow:
+        if max(shares.values()) > 1:
             with fresh_session(token, token_file, tmp_path / str(number)) as session:
-                slow &= {read.op for read in first_reads(session) if read.is_slow}
-    assert slow == set()
+                shares |= {read.op: min(shares[read.op], read.share) for read in first_reads(session)}
+    slowest = max(shares, key=lambda op: shares[op])
+    bounded(f"first read of the slowest op ({slowest}) / what it may take", shares[slowest], 1.0, "×")
 
 
 def test_a_first_read_beside_busy_processes_takes_at_most_two_seconds(
-    token: str, token_file: Path, tmp_path: Path
+    token: str, token_file: Path, tmp_path: Path, bounded: Bounded
 ) -> None:
     with fresh_session(token, token_file, tmp_path / "cache") as session, busy_processes():
-        late = [read for read in first_reads(session) if read.first_s > _MOST_BESIDE_BUSY_PROCESSES_S]
-    assert late == []
+        first_s = max(read.first_s for read in first_reads(session))
+    bounded("longest first read beside busy processes", first_s, MOST_BESIDE_BUSY_PROCESSES_S, "s")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from tests.bounds import Bounded
 from tests.faults.bystander import running, watching
 from tests.faults.server import Inspector, serving, until
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.faults
 _ROWS = 8192  # of both matrices: their product takes half a minute and more
 _STEPS_BESIDE = 50  # of the quiet client
 _WITHIN_S = 60.0
-_MOST_STEP_S = 1.0  # a piece takes 0.2 s
+MOST_STEP_S = 1.0  # a piece takes 0.2 s
 
 
 def multiply_large_matrices(target: str, token: str) -> None:
@@ -29,7 +30,7 @@ def multiply_large_matrices(target: str, token: str) -> None:
 
 
 def test_a_large_product_makes_nobody_wait_for_its_end(
-    token: str, attacking: str, inspecting: str, token_file: Path
+    token: str, attacking: str, inspecting: str, token_file: Path, bounded: Bounded
 ) -> None:
     with (
         serving(token_file) as server,
@@ -41,4 +42,4 @@ def test_a_large_product_makes_nobody_wait_for_its_end(
         observed.steps, observed.worst_step_s = 0, 0.0
         until(lambda: observed.steps > _STEPS_BESIDE, _WITHIN_S)
     assert observed.failures == []
-    assert observed.worst_step_s <= _MOST_STEP_S
+    bounded("longest step of a quiet client", observed.worst_step_s, MOST_STEP_S, "s")

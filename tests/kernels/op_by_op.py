@@ -14,6 +14,7 @@ from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import steps_of
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
@@ -48,15 +49,22 @@ def run_op_by_op(
 
 
 def in_steps(run_call: RunCall) -> RunOp:
-    """Returns what runs an op in the steps that tier 0 runs. `run_call` computes a step."""
+    """Returns what runs an op in the steps that tier 0 runs. `run_call` computes a step.
+
+    A step takes the bits of its operands as values of the dtypes that its call names.
+    """
 
     def run_op(signature: Signature, operands: Sequence[Array], starts: Sequence[int]) -> Array:
         constants, steps = steps_of(signature)
         values = [*operands, *[scalar(np, each.value, each.dtype) for each in constants]]
         for step in steps:
-            of_step = starts if step.call.op.has_region else ()
-            values.append(run_call(step.call, [values[number] for number in step.operands], of_step))
-        result: Array = values[-1]
+            of_step = starts if step.call.op.takes_starts else ()
+            given = [values[number] for number in step.operands]
+            seen = [
+                each.view(dtypes.to_numpy(spec.dtype)) for each, spec in zip(given, step.call.operands, strict=True)
+            ]
+            values.append(run_call(step.call, seen, of_step))
+        result: Array = values[-1].view(dtypes.to_numpy(signature.result.dtype))
         return result
 
     return run_op

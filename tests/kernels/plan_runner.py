@@ -13,8 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import Design, design, write
-from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Stride
+from fusewire_kernels.ir.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LineKernel,
+    LoopKernel,
+    Node,
+    ProductKernel,
+    Stride,
+)
 from fusewire_kernels.ops.conversions import cast
+from fusewire_kernels.ops.random_numbers import bits_at
 from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.plan.plan import Donation, KernelSource, Launch, Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -121,6 +131,8 @@ class _Instance:
     def run(self) -> None:
         if isinstance(self._kernel, ProductKernel):
             self._run_product(self._kernel)
+        elif isinstance(self._kernel, LineKernel):
+            self._run_lines(self._kernel)
         else:
             self._run_loops(self._kernel)
 
@@ -148,6 +160,36 @@ class _Instance:
         assert len(sizes) == 3 * rank + 7
         out = self._first(2, kernel.dtype)
         memory[out : out + result.size] = result.reshape(-1)
+
+    def _run_lines(self, kernel: LineKernel) -> None:
+        before, length, behind, run, segments = self._sizes
+        shape = (before, length, behind)
+        if kernel.reduces_segments:
+            self._run_segments(kernel, shape, segments)
+            return
+        *read, result = [
+            self._memory.typed(dtype)[self._first(number, dtype) :][: before * length * behind].reshape(shape)
+            for number, dtype in enumerate(kernel.argument_dtypes[: 2 + kernel.body.startswith("merge")])
+        ]
+        body, _, suffix = kernel.body.partition("_")
+        if not kernel.sorts:
+            result[...] = twin(catalogue.BY_NAME[f"cumulative_{body}"])(np, read[:1], (1,), ())
+            return
+        piece = run if body == "argsort" else 2 * run
+        for begin in range(0, length, max(piece, 1)):
+            part = read[0][:, begin : begin + piece]
+            result[:, begin : begin + piece] = begin + twin(catalogue.BY_NAME["argsort"])(
+                np, [part], (1, bool(suffix)), ()
+            )
+
+    def _run_segments(self, kernel: LineKernel, shape: tuple[int, int, int], segments: int) -> None:
+        before, length, behind = shape
+        shapes = (shape, (length,), (before, segments, behind))
+        data, places, result = [
+            self._memory.typed(dtype)[self._first(number, dtype) :][: np.prod(each)].reshape(each)
+            for number, (dtype, each) in enumerate(zip(kernel.argument_dtypes, shapes, strict=True))
+        ]
+        result[...] = twin(catalogue.BY_NAME[kernel.body])(np, [data, places], (1, segments), ())
 
     def _run_epilogue(
         self, kernel: ProductKernel, epilogue: LoopKernel, product: Array, extents: list[int], rest: list[int]
@@ -237,6 +279,8 @@ class _Instance:
             return np.asarray(result)
         expected = dtypes.to_numpy(node.operand_dtype)
         assert all(o.dtype == expected for o in operands[1 if node.op == "where" else 0 :])
+        if node.op == "random_bits":  # whose op has positions in place of the first operand
+            return np.asarray(bits_at(*operands))
         result = np.asarray(twin(catalogue.BY_NAME[node.op])(np, operands, (), ()))
         assert result.dtype == dtypes.to_numpy(node.dtype)
         return result

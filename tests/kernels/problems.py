@@ -11,18 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import (
-    Argument,
-    ArgumentKind,
-    Kernel,
-    LoopKernel,
-    Node,
-    ProductKernel,
-    Store,
-    Stride,
-)
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels, find_compiler
 from fusewire_kernels.devices.cpu import CpuDevice
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Store, Stride
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Launch, OperandRef, Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType

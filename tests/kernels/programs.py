@@ -80,7 +80,7 @@ def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
     starts = []
     changed = {op.operands[0] for op in subject.ops if op.op.name == "assign_slice"}
     for op in subject.ops:
-        if op.op.has_region:
+        if op.op.takes_starts:
             (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
             value = op.operands[0]
             last = subject.specs[value].shape[axis] - 1 - (length - 1) * step

@@ -16,9 +16,9 @@ from fusewire_protos.programs.program import Program
 from tests.kernels.verified import verify
 
 
-def design_separately(program: Program) -> Design:
+def design_separately(program: Program, *, for_gpu: bool = False) -> Design:
     """What a plan computes and where, one value a launch. Raises ServerFault if a rule of plans is broken."""
-    graph = build_graph(program, for_gpu=False)
+    graph = build_graph(program, for_gpu=for_gpu)
     fusion = separate(graph)
     instances = lower(fusion)
     launches = [GroupedLaunch(instance.lowered, (group,)) for group, instance in enumerate(instances)]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
-from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.ir.kernel import ArgumentKind, LineKernel, LoopKernel, ProductKernel
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Donation
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
@@ -59,7 +59,7 @@ def _rnn(steps: int) -> Program:
 
 def _launches(plan: Design) -> list[str]:
     """Of each launch, the kind of its kernel and how many instances it has."""
-    kinds = {LoopKernel: "loops", ProductKernel: "product"}
+    kinds: dict[type, str] = {LoopKernel: "loops", ProductKernel: "product", LineKernel: "lines"}
     return [f"{len(launch.groups)} {kinds[type(launch.lowered.kernel)]}" for launch in plan.launches]
 
 
@@ -259,11 +259,13 @@ def test_what_is_computed_again_is_so_with_all_it_is_made_of_though_some_of_that
     _assert_means_the_same(program, random_inputs(program), [1.0, 0.5])
 
 
-def test_what_is_computed_again_at_other_points_is_not_what_its_group_computes_itself() -> None:
+@pytest.mark.parametrize("name", ["negative", "exp", "add"])
+def test_what_is_computed_again_at_other_points_is_not_what_its_group_computes_itself(name: str) -> None:
     writer = Writer()
     x, s = writer.input(4, 4), writer.scalar()
     rows = writer.multiply(writer.eye(rows=4, columns=4, diagonal=1, dtype=dtypes.float32.code), s)
-    columns = writer.exp(writer.transpose(rows, permutation=(1, 0)))
+    turned = writer.transpose(rows, permutation=(1, 0))
+    columns = writer.add(turned, x) if name == "add" else writer.op(name, turned)
     product = writer.matmul(rows, x)  # reads the rows from memory
     program = writer.program(product, writer.add(rows, columns))
     _assert_means_the_same(program, random_inputs(program), [2.0])

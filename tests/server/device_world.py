@@ -17,10 +17,10 @@ from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.device.device_thread import DeviceThread
-from fusewire_server.device.iteration import Iteration
-from fusewire_server.device.memory import Temporaries
+from fusewire_server.device.memory.device_memory import Temporaries
 from fusewire_server.device.orders import Lasts, Order, Ran, Report, Run, Submission, Write
-from fusewire_server.device.unfused_program import UnfusedProgram
+from fusewire_server.device.unfused.iteration import Iteration
+from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.patience import HANGS_S

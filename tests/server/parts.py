@@ -12,8 +12,8 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import encode
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from fusewire_server.sessions.tables.answers import Answers
 
 SIZE_BYTES = 16
 VECTOR = Spec(dtypes.float32, (SIZE_BYTES // 4,))

@@ -11,7 +11,7 @@ from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable, TableBounds
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.frame import Arrival, Item
+from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.rows import fail_from_inputs
 from fusewire_server.sessions.session import Row, Session, ValueState

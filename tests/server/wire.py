@@ -166,6 +166,12 @@ async def stream(items: Sequence[Message]) -> AsyncIterator[Message]:
         yield item
 
 
+async def never() -> AsyncIterator[bytes]:
+    """The first bytes of an upload whose others do not come."""
+    yield LARGE_BYTES[:100]
+    await asyncio.Event().wait()
+
+
 async def in_order(data: Sequence[bytes] | AsyncIterator[bytes]) -> AsyncIterator[pb.Chunk]:
     """Each piece as a chunk in its place."""
     offset = 0

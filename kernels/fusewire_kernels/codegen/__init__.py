@@ -1,1 +1,1 @@
-"""Generates the text of kernels. Pure."""
+"""The text of kernels. Pure."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_protos.ops.dtypes import DType
 
 

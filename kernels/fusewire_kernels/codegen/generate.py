@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
+from fusewire_kernels.codegen.c.lines import line_text
 from fusewire_kernels.codegen.c.loops import loop_text
 from fusewire_kernels.codegen.c.product import product_text
 from fusewire_kernels.codegen.cuda.geometry import (
@@ -18,11 +20,13 @@ from fusewire_kernels.codegen.cuda.geometry import (
     layout,
     tiles_of,
 )
+from fusewire_kernels.codegen.cuda.lines import cuda_line_text
 from fusewire_kernels.codegen.cuda.loops import cuda_loop_text
 from fusewire_kernels.codegen.cuda.product import cuda_product_text
 from fusewire_kernels.codegen.cuda.register_rows import register_rows
-from fusewire_kernels.codegen.kernel import Kernel, LoopKernel, ProductKernel
+from fusewire_kernels.codegen.dialect import CUDA, C, Dialect, dialect_of
 from fusewire_kernels.codegen.statements import analyse
+from fusewire_kernels.ir.kernel import Kernel, LineKernel, LoopKernel, ProductKernel
 from fusewire_kernels.plan.plan import KernelSource
 
 
@@ -34,13 +38,29 @@ def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
     its rows in registers has a source for each class of lengths of rows, and one that reduces columns has two. Any
     other kernel has one source. Raises ValueError for an unknown dialect.
     """
-    match dialect:
-        case "c":
-            text = product_text(kernel) if isinstance(kernel, ProductKernel) else loop_text(kernel)
-            return (KernelSource(kernel.key, text),)
-        case "cuda":
-            return _cuda_product(kernel) if isinstance(kernel, ProductKernel) else _cuda_loops(kernel)
-    raise ValueError(f"no generator for dialect {dialect!r}; there are c and cuda")
+    return _SOURCES_OF[dialect_of(dialect)](kernel)
+
+
+def _c_sources(kernel: Kernel) -> tuple[KernelSource, ...]:
+    return (KernelSource(kernel.key, _c_text(kernel)),)
+
+
+def _c_text(kernel: Kernel) -> str:
+    match kernel:
+        case ProductKernel():
+            return product_text(kernel)
+        case LineKernel():
+            return line_text(kernel)
+    return loop_text(kernel)
+
+
+def _cuda_sources(kernel: Kernel) -> tuple[KernelSource, ...]:
+    match kernel:
+        case ProductKernel():
+            return _cuda_product(kernel)
+        case LineKernel():
+            return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_line_text(kernel)),)
+    return _cuda_loops(kernel)
 
 
 def _cuda_product(kernel: ProductKernel) -> tuple[KernelSource, ...]:
@@ -71,3 +91,6 @@ def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
 def _few_elements(kernel: LoopKernel, layout: Layout) -> KernelSource:
     key = f"{kernel.key}_{FEW_ELEMENTS}"
     return KernelSource(key, head_line(layout) + cuda_loop_text(kernel, key, has_few_elements=True))
+
+
+_SOURCES_OF: dict[Dialect, Callable[[Kernel], tuple[KernelSource, ...]]] = {C: _c_sources, CUDA: _cuda_sources}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.bodies import TYPES, canonical, storable
-from fusewire_kernels.codegen.kernel import Argument, ProductKernel
-from fusewire_protos.ops import dtypes
+from fusewire_kernels.codegen.expressions import TYPES, canonical, storable
+from fusewire_kernels.ir.kernel import Argument, ProductKernel
 from fusewire_protos.ops.dtypes import DType
+
+_WORD_BYTES, _LONG_BYTES = 4, 8  # of the accumulators of integers
 
 
 def product_size_names(kernel: ProductKernel) -> list[str]:
@@ -37,9 +38,9 @@ def accumulator_of(dtype: DType) -> AccumulatorType:
     """Returns the accumulator's type. Integers accumulate in an unsigned type, for which wrapping is defined."""
     if dtype.is_floating:
         return AccumulatorType(TYPES[dtype.accumulator].value, not dtype.is_half)
-    if dtype is dtypes.int64:
+    if dtype.itemsize_bytes == _LONG_BYTES:
         return AccumulatorType("uint64_t", is_stored=True)
-    return AccumulatorType("uint32_t", dtype is dtypes.int32)
+    return AccumulatorType("uint32_t", is_stored=dtype.itemsize_bytes == _WORD_BYTES)
 
 
 def finished(value: str, dtype: DType) -> str:

@@ -27,8 +27,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable, weight
-from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_kernels.codegen.expressions import TYPES, canonical, conversion, expression, loaded, storable
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_kernels.ops.bodies import weight
 from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.dtypes import DType
 

@@ -1,1 +1,1 @@
-"""Compilers of each dialect, and the cache of what they have compiled."""
+"""Compilers, and the cache of what they compiled."""

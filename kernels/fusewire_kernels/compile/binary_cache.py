@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -34,12 +35,12 @@ from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.file_rights import others_who_may_write
 
-WORKER_PREFIX = "worker-"  # the temporary folder of a worker process
 CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 BYTES_VARIABLE = "FUSEWIRE_CACHE_BYTES"
 _USUAL_FOLDER = "~/.cache/fusewire"
 _USUAL_BYTES = 1 << 30
 _SUPERUSER = 0
+_DIGEST_BYTES = 16
 
 
 class Compiled(NamedTuple):
@@ -178,7 +179,7 @@ def is_whole(file: Path) -> bool:
 
 def content_name(content: bytes, suffix: str) -> str:
     """Returns the name of a compiled file, which tells its content."""
-    return f"{UNIT_PREFIX}{_digest(content)}{suffix}"
+    return f"{UNIT_PREFIX}{blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}{suffix}"
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
@@ -213,8 +214,11 @@ def check_writers(folder: Path) -> None:
 
 def kernel_digest(text: str, identity: str) -> str:
     """Returns the digest by which a kernel is found: of its text, and of all else that its machine code depends on."""
-    return _digest(f"{text}\0{identity}".encode())
+    digest = _begun(identity).copy()
+    digest.update(text.encode())
+    return digest.hexdigest()
 
 
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+@lru_cache(16)  # an identity holds the text that starts every kernel, some 50 kB; few are used at a time
+def _begun(identity: str) -> blake2b:
+    return blake2b(f"{identity}\0".encode(), digest_size=_DIGEST_BYTES)

@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -210,15 +211,20 @@ def _probe(toolchain: Toolchain) -> None:
 
 @contextmanager
 def _started(units: Sequence[_Unit], toolchain: Toolchain) -> Iterator[list[_Compilation]]:
-    """Starts a compiler for each unit. In the end, kills those that still run, and removes their files."""
+    """Starts a compiler for each unit. In the end, kills those that still run, and removes their files.
+
+    Each compiler has a folder for its temporary files, because one that is killed leaves them behind.
+    """
     compilations: list[_Compilation] = []
     parts: list[Path] = []
+    folders: list[Path] = []
     try:
         for unit in units:
             source, library = toolchain.cache.part(".c", unit.text.encode()), toolchain.cache.part(".so")
             parts += source, library
+            folders.append(_temporary_folder())
             command = [toolchain.compiler, *toolchain.flags, str(source), "-o", str(library), "-lm"]
-            compilations.append(_Compilation(unit, compiler_process.start(command), source, library))
+            compilations.append(_Compilation(unit, compiler_process.start(command, folders[-1]), source, library))
         yield compilations
     finally:
         for compilation in compilations:
@@ -226,6 +232,15 @@ def _started(units: Sequence[_Unit], toolchain: Toolchain) -> Iterator[list[_Com
                 compiler_process.end(compilation.process)
         for part in parts:
             part.unlink(missing_ok=True)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="fusewire-"))
+    except OSError as error:
+        raise MachineFault(f"a compiler gets no folder for temporary files: {error}") from error
 
 
 def _finish(compilation: _Compilation, toolchain: Toolchain) -> None:

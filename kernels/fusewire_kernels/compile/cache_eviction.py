@@ -1,15 +1,20 @@
 """Keeps the folder of compiled files within its limit in bytes.
 
-Removes the least recently used compiled files. Also removes temporary files that compilers have left behind.
+Removes the least recently used compiled files. Also removes temporary files that compilers have left behind, and the
+folders of workers that were killed together with whoever should have removed them. A worker holds a lock on its folder,
+so no clock decides whether the worker is still there.
 
 A file's time of modification is the time of its last use. A recently used file is never removed, even if the folder is
 over its limit, because a process may know the file's path and not have loaded the file yet. A process that has loaded
-the file no longer needs it on disk.
+the file no longer needs it on disk. If the machine's clock jumps and the folder is over its limit, such a file may be
+removed all the same; then its plan is asked for again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +23,7 @@ from typing import NamedTuple
 UNIT_PREFIX = "unit-"  # a compiled file
 ENTRY_PREFIX = "kernel-"  # a link to a compiled file
 PART_PREFIX = "part-"  # a file that a compiler reads or writes
+WORKER_PREFIX = "worker-"  # the temporary folder of a worker process
 
 _STAMP = "tidied"  # an empty file, modified whenever the folder is tidied
 _INTERVAL_S = 60
@@ -33,16 +39,44 @@ def is_due(folder: Path, now_s: float) -> bool:
     return True
 
 
+def hold(folder: Path) -> int:
+    """Keeps others from removing a worker's folder while this process, or one that it forks later, lives.
+
+    Returns the descriptor that holds the lock. Raises OSError if the folder cannot be opened or locked.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
 def tidy(folder: Path, most_bytes: int, now_s: float) -> None:
-    """Removes old compiled files, old temporary files, and links to files that no longer exist.
+    """Removes old compiled files, what killed processes have left, and links to files that no longer exist.
 
     Other processes may use the folder at the same time.
     """
     for part in _files(folder, PART_PREFIX):
         if now_s - part.used_s > _MOMENT_S:
             part.path.unlink(missing_ok=True)
+    for left in _files(folder, WORKER_PREFIX):
+        if not _is_held(left.path):
+            shutil.rmtree(left.path, ignore_errors=True)
     if _shrink(folder, most_bytes, now_s):
         _remove_broken_links(folder)
+
+
+def _is_held(folder: Path) -> bool:
+    """Returns whether a process holds a worker's folder, also if that cannot be found out."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _shrink(folder: Path, most_bytes: int, now_s: float) -> bool:

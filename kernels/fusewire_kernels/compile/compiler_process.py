@@ -1,8 +1,8 @@
 """Runs a compiler in a process that is watched, and keeps the beginning of what it prints.
 
-A compiler starts processes of its own. They are one process group, so that the compiler can be ended as a whole. All
-that it prints is read, so that it never waits for a reader, and only a part is kept: a compiler that is broken may
-print without end, and what it prints need not be text.
+A compiler starts processes of its own. They are one process group, so that the compiler can be ended as a whole, and so
+that none of them goes on when the compiler itself was killed. All that it prints is read, so that it never waits for a
+reader, and only a part is kept: a compiler that is broken may print without end, and what it prints need not be text.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from fusewire_kernels.compile.machine_faults import MachineFault
@@ -35,9 +36,14 @@ class Ended(NamedTuple):
     printed: str
 
 
-def start(command: Sequence[str]) -> Process:
-    """Starts a compiler. Raises MachineFault if it cannot be started."""
+def start(command: Sequence[str], temporary: Path | None = None) -> Process:
+    """Starts a compiler, whose temporary files are in the folder `temporary`, if that is given.
+
+    Raises MachineFault if it cannot be started.
+    """
     environment = {**os.environ, "LC_ALL": "C"}  # for messages that `is_of_machine` knows
+    if temporary is not None:
+        environment["TMPDIR"] = str(temporary)
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
         return subprocess.Popen(command, env=environment, stdin=null, stdout=null, stderr=pipe, process_group=0)
@@ -46,7 +52,10 @@ def start(command: Sequence[str]) -> Process:
 
 
 def finish(process: Process, bounds: Bounds) -> Ended:
-    """Waits for the end of a compiler. Raises MachineFault if it exceeds its bounds; then its processes are killed."""
+    """Waits for the end of a compiler, and kills what it has left running.
+
+    Raises MachineFault if it exceeds its bounds; then it is killed.
+    """
     watch = Watch(bounds, time.monotonic())
     printed = _Printed(process)
     try:
@@ -54,17 +63,15 @@ def finish(process: Process, bounds: Bounds) -> Ended:
             excess = watch.excess(time.monotonic(), usage_of_group(process.pid))
             if excess:
                 raise MachineFault(f"the compiler was ended: it {excess}")
-    except BaseException:
-        end(process)
-        raise
     finally:
+        end(process)
         printed.close()
     return Ended(process.returncode, bytes(printed.kept).decode(errors="replace"))
 
 
 def end(process: Process) -> None:
-    """Kills a compiler and the processes that it has started. Call it only before the end of the compiler is known."""
-    with suppress(ProcessLookupError):
+    """Kills a compiler and the processes that it has started. If it has ended, call it at once."""
+    with suppress(ProcessLookupError):  # nobody is left; too little time has passed for the id to be used again
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):  # a disk that does not answer may hold a process up
         process.wait(_GONE_WITHIN_S)

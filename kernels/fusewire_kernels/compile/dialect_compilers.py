@@ -1,6 +1,6 @@
 """Finds the compiler that turns kernel sources of a dialect into files of machine code.
 
-A dialect is a language of kernels: "c" or "cuda".
+A dialect is a language of kernels (see `codegen/dialect.py`).
 """
 
 from __future__ import annotations

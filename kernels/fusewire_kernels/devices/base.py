@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
 
@@ -24,8 +25,8 @@ UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of
 class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.
 
-    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if the device runs no kernels; then
-    blocks lie in host memory, where NumPy twins compute. Without a compiler the device runs only the kernels of a pack.
+    `dialect` names the language of the device's kernels. It is None if the device runs no kernels; then blocks lie in
+    host memory, where NumPy twins compute. Without a compiler the device runs only the kernels of a pack.
     """
 
     backend: str
@@ -36,10 +37,18 @@ class DeviceInfo(NamedTuple):
     detail: str
     has_compiler: bool
 
+    @property
+    def is_gpu(self) -> bool:
+        """Returns whether the device has memory of its own, and runs many rows at a time; else it is the processor."""
+        return self.dialect is not None and dialect_of(self.dialect).for_gpu
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Block:
-    """Device memory of at least `size_bytes`, aligned to 64 bytes. `owner` is the device's object that frees it."""
+    """Device memory of at least `size_bytes`, aligned to 64 bytes. `owner` is the device's object that frees it.
+
+    Blocks in use have different addresses, so a block with the same three fields is as good as the block.
+    """
 
     address: int
     size_bytes: int

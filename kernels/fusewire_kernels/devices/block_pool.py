@@ -18,8 +18,8 @@ class BlockPool:
     blocks in use and the kept blocks, taken together. `cached_bytes` limits the kept blocks. Size classes are multiples
     of `unit_bytes`. Blocks of more than `largest_bytes` are of the size asked for, and are not kept.
 
-    The pool keeps a reference to each block in use, because a caller may hold only the block's address. A lent block
-    does not count as kept or in use until `adopt` takes it back. If the caller drops a lent block, it is freed.
+    The pool counts the blocks in use and keeps no reference to them: the callers hold them. A lent block does not count
+    as kept or in use until `adopt` takes it back. If the caller drops a lent block, it is freed.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class BlockPool:
         self._held_bytes = 0  # of the blocks in use and the kept blocks
         self.kept_bytes = 0
         self._kept: dict[int, list[Block]] = {}
-        self._used: set[Block] = set()
+        self._used: Counter[int] = Counter()  # how many blocks of each size are in use
         self._lock = threading.Lock()  # guards all fields above, because any thread may borrow a block
 
     def take(self, size_bytes: int) -> Block:
@@ -57,7 +57,7 @@ class BlockPool:
                 return self._use(self._allocated(size_class))
             block = kept.pop()
             self.kept_bytes -= size_class
-            self._used.add(block)
+            self._used[size_class] += 1
         return block
 
     def lend(self, size_bytes: int) -> Block:
@@ -80,7 +80,9 @@ class BlockPool:
     def give_back(self, block: Block) -> None:
         """Keeps a block that was in use for later requests, or frees it."""
         with self._lock:
-            self._used.remove(block)
+            self._used[block.size_bytes] -= 1
+            if not self._used[block.size_bytes]:
+                del self._used[block.size_bytes]
             if block.size_bytes > self._largest_bytes or self.kept_bytes + block.size_bytes > self._cached_bytes:
                 self._held_bytes -= block.size_bytes
                 self._free(block)
@@ -92,8 +94,7 @@ class BlockPool:
         """Returns the blocks by size. Any thread."""
         with self._lock:
             free = {size_bytes: len(blocks) for size_bytes, blocks in self._kept.items()}
-            used = list(self._used)  # counted after the lock is free again, because the device thread takes it
-        live = Counter([block.size_bytes for block in used])
+            live = self._used.copy()
         return [BlockCount(size, free.get(size, 0), live[size]) for size in sorted(free.keys() | live.keys())]
 
     def clear(self) -> None:
@@ -134,7 +135,7 @@ class BlockPool:
 
     def _use(self, block: Block) -> Block:
         self._held_bytes += block.size_bytes
-        self._used.add(block)
+        self._used[block.size_bytes] += 1
         return block
 
     def _clear(self) -> None:

@@ -1,6 +1,7 @@
 """Runs plans on the CPU, on the calling thread. So every fence is reached when it is made.
 
-Memory comes from NumPy, in blocks of a few sizes. Released blocks are kept for later requests (see `block_pool`).
+Memory comes from NumPy, in blocks of a few sizes. Released blocks are kept for later requests (see `block_pool`). Small
+blocks share an array, because an array of their own would take several times their bytes.
 
 Rows run one after another, so all rows use the same arena. The arena lies in a range of addresses that is reserved at
 start. Only the pages that plans touch take memory.
@@ -12,6 +13,7 @@ import ctypes
 import mmap
 import os
 import platform
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -45,6 +47,7 @@ _WITHOUT_COMPILER = "NumPy runs programs op by op"
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
+_SHARING_BYTES, _SHARED_BYTES = 512, 16 << 10  # blocks up to the first size share an array of the second
 _SMALL_BYTES = 4096  # up to this size, a copy without NumPy is faster, although it does not let other threads run
 
 _process = ctypes.CDLL(None)
@@ -135,7 +138,7 @@ class CpuDevice:
         toolchain = find()
         limit_bytes = memory_bytes or _physical_memory_bytes()
         self._pool = BlockPool(
-            _new_block, limit_bytes=limit_bytes, cached_bytes=cached_bytes, unit_bytes=_ALIGNMENT_BYTES
+            _Memory().block, limit_bytes=limit_bytes, cached_bytes=cached_bytes, unit_bytes=_ALIGNMENT_BYTES
         )
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
@@ -168,24 +171,27 @@ class CpuDevice:
         self._pool.give_back(block)
 
     def write(self, block: Block, data: memoryview) -> None:
-        _copy(np.frombuffer(block.owner, np.uint8)[: data.nbytes], np.frombuffer(data, np.uint8))
+        _copy(np.frombuffer(_bytes_of(block, 0, data.nbytes), np.uint8), np.frombuffer(data, np.uint8))
 
     def stage(self, size_bytes: int) -> Staged:
         block = self._pool.lend(size_bytes)
-        return Staged(block.owner[:size_bytes], block)
+        return Staged(_bytes_of(block, 0, size_bytes), block)
 
     def put(self, staged: Staged) -> Block:
         return self._pool.adopt(staged.owner, len(staged.memory))
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> HostCopy:
         if size_bytes <= _SMALL_BYTES:
-            return HostCopy(bytes(block.owner[first_byte : first_byte + size_bytes]))
+            return HostCopy(bytes(_bytes_of(block, first_byte, first_byte + size_bytes)))
         copied = np.empty(size_bytes, np.uint8)
-        _copy(copied, np.frombuffer(block.owner, np.uint8)[first_byte : first_byte + size_bytes])
+        _copy(copied, np.frombuffer(_bytes_of(block, first_byte, first_byte + size_bytes), np.uint8))
         return HostCopy(copied.data)
 
     def read_part(self, block: Block, staged: Staged, part: slice) -> HostCopy:
-        _copy(np.frombuffer(staged.memory[part], np.uint8), np.frombuffer(block.owner[part], np.uint8))
+        _copy(
+            np.frombuffer(staged.memory[part], np.uint8),
+            np.frombuffer(_bytes_of(block, part.start, part.stop), np.uint8),
+        )
         return HostCopy(staged.memory[part])
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
@@ -320,14 +326,49 @@ def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
     np.copyto(target, source)
 
 
-def _new_block(size_bytes: int) -> Block:
+class _Area(NamedTuple):
+    """Aligned memory of one block, or of several small ones. It is freed when nobody holds it."""
+
+    address: int
+    memory: memoryview
+
+
+class _Memory:
+    """Allocates blocks. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shared = _Area(0, memoryview(b""))  # of which small blocks are cut
+        self._taken_bytes = 0  # of it
+
+    def block(self, size_bytes: int) -> Block:
+        """Returns a block of exactly `size_bytes`, a multiple of the alignment if small. Raises OutOfMemory."""
+        if size_bytes > _SHARING_BYTES:
+            area = _new_area(size_bytes)
+            return Block(area.address, size_bytes, area)
+        with self._lock:
+            if self._taken_bytes + size_bytes > len(self._shared.memory):
+                self._shared, self._taken_bytes = _new_area(_SHARED_BYTES), 0
+            address = self._shared.address + self._taken_bytes
+            self._taken_bytes += size_bytes
+            return Block(address, size_bytes, self._shared)
+
+
+def _new_area(size_bytes: int) -> _Area:
     try:
         memory = np.empty(size_bytes + _ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
         raise OutOfMemory(f"the system has no memory for {size_bytes} bytes") from error
     address = memory.ctypes.data
     offset = -address % _ALIGNMENT_BYTES
-    return Block(address + offset, size_bytes, memory.data[offset : offset + size_bytes])
+    return _Area(address + offset, memory.data[offset : offset + size_bytes])
+
+
+def _bytes_of(block: Block, start: int, stop: int) -> memoryview:
+    """Returns some bytes of a block."""
+    area: _Area = block.owner
+    offset = block.address - area.address
+    return area.memory[offset + start : offset + stop]
 
 
 def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[int]]:

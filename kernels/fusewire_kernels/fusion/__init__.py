@@ -1,1 +1,1 @@
-"""Decides which ops share a kernel, and which kernels share a launch. Pure."""
+"""Decides what shares a kernel, and what a launch. Pure."""

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
-from fusewire_kernels.codegen.kernel import (
-    Argument,
-    Exchanged,
-    ExchangedPart,
-    Node,
-    PersistentCluster,
-    ReducedValue,
-    Source,
-    Stage,
-    StageInput,
-    StageProduct,
-)
-from fusewire_kernels.codegen.persistent.cluster_shape import cluster_shape
 from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
+from fusewire_kernels.fusion.cluster_shape import cluster_shape
 from fusewire_kernels.fusion.loop_body import (
     LoopBody,
+    Obstacle,
     Persistent,
     WrittenPart,
     require,
@@ -28,11 +18,23 @@ from fusewire_kernels.fusion.loop_body import (
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.graph.views import dense
+from fusewire_kernels.ir.cluster_shape import ClusterShape
+from fusewire_kernels.ir.kernel import Argument, Node
+from fusewire_kernels.ir.persistent import (
+    Exchanged,
+    ExchangedPart,
+    PersistentCluster,
+    ReducedValue,
+    Source,
+    Stage,
+    StageInput,
+    StageProduct,
+)
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import REDUCTIONS
 
 _MOST_PRODUCTS = 8  # a thread has few registers for the columns of more products
 _MOST_STAGES = 32
-_REDUCTIONS = ("sum", "prod", "min", "max")
 
 
 class Cluster:
@@ -52,25 +54,33 @@ class Cluster:
     def found(self) -> Persistent:
         products = sum(group.product is not None for group in self._groups)
         require(f"an iteration takes more than {_MOST_PRODUCTS} products", is_met=products <= _MOST_PRODUCTS)
-        stages = [self._stage(number, group) for number, group in enumerate(self._groups)]
+        stages = tuple([self._stage(number, group) for number, group in enumerate(self._groups)])
         require("no value is carried", is_met=bool(self._carried))
         require("an iteration takes several pointwise groups", is_met=bool(self._exchanged))
         reads = len(self._operands)
         require_few(reads + len(self._outputs))
-        kernel = PersistentCluster(self._rows, tuple(stages), tuple(self._exchanged.values()), reads)
-        exchanged = [each.columns for each in kernel.exchanged]
-        require(
-            "a graph is faster for matrices of this size, or they do not fit clusters",
-            is_met=cluster_shape(self._rows, max(kernel.widths), kernel.products, exchanged) is not None,
-        )
+        shape = self._shape(stages)
+        kernel = PersistentCluster(self._rows, stages, tuple(self._exchanged.values()), reads, shape)
         return Persistent(
             kernel,
-            (self._rows, max(kernel.widths)),
+            (self._rows, max(shape.widths)),
             (*self._operands, *self._outputs),
             len(self._outputs),
             tuple(sorted(self._carried)),
             tuple(sorted({stage.product.right for stage in stages if stage.product is not None})),
         )
+
+    def _shape(self, stages: Sequence[Stage]) -> ClusterShape:
+        """Returns how clusters divide what the stages compute. Raises Obstacle if a graph is faster."""
+        exchanged = [*self._exchanged.values()]
+        products = [
+            (exchanged[stage.product.left].columns, stage.columns) for stage in stages if stage.product is not None
+        ]
+        widths = {stage.columns for stage in stages} | {each.columns for each in exchanged if not each.parts}
+        shape = cluster_shape(self._rows, sorted(widths - {0}), products, [each.columns for each in exchanged])
+        if shape is None:
+            raise Obstacle("a graph is faster for matrices of this size, or they do not fit clusters")
+        return shape
 
     def _stage(self, number: int, group: MatrixGroup) -> Stage:
         product = None if group.product is None else self._product(group.instance, group.product)
@@ -96,7 +106,7 @@ class Cluster:
 
     def _exchange_reduced(self, number: int, group: MatrixGroup, node: Node, inputs: list[StageInput]) -> int:
         """Exchanges what a reduction reduces. Returns the number among what is exchanged."""
-        is_known = node.operand_dtype is dtypes.float32 and node.detail in _REDUCTIONS
+        is_known = node.operand_dtype is dtypes.float32 and REDUCTIONS[str(node.detail)].position_of is None
         require("an iteration reduces other values than float32, or to positions", is_met=is_known)
         (value,) = node.operands
         source: Source | ReducedValue = ReducedValue(number, value)

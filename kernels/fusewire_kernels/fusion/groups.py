@@ -45,6 +45,7 @@ class Group:
     inlined: frozenset[Member] = frozenset()
     exposed: int = 0  # how many members other groups may read and may therefore need a store
     reductions: int = 0
+    is_line: bool = False  # whether the group computes lines, and nothing else
     has_waiting: bool = False  # whether another group waits for this group
     ancestors: int = 0  # bits: the groups that this group waits for, directly or indirectly
 
@@ -58,6 +59,11 @@ class Group:
     @property
     def is_product(self) -> bool:
         return self.product_breaks is not None
+
+    @property
+    def reads_buffers(self) -> bool:
+        """Whether the group computes a product or lines, whose operands are buffers."""
+        return self.is_product or self.is_line
 
 
 class Groups:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, PersistentKernel, Source
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.updated_arrays import UpdatedPart
 from fusewire_kernels.graph.graph import Graph, Operand
 from fusewire_kernels.graph.views import Layout
+from fusewire_kernels.ir.kernel import ArgumentKind, LoopKernel
+from fusewire_kernels.ir.persistent import PersistentKernel, Source
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
 

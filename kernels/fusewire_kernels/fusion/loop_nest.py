@@ -161,15 +161,16 @@ class _LoopNestWriter:
         return len(self.nodes) - 1
 
     def _operand(self, operand: Operand, placement: Placement) -> int | NestArgument:
+        if self._group.inlined:  # first, because the group may compute the value at its own points too
+            member = inlined_as(self._values, self._group, operand, placement)
+            if member is not None:
+                return self._inlined(member)
         own = self._node_of.get(operand[0])
         if own is not None:
             return own
         if self._values[operand[0]].form in SLOTS:
             return self._slot(operand)
-        if not self._group.inlined:
-            return self._array_argument(operand, placement)
-        member = inlined_as(self._values, self._group, operand, placement)
-        return self._array_argument(operand, placement) if member is None else self._inlined(member)
+        return self._array_argument(operand, placement)
 
     def _inlined(self, member: Member) -> int:
         """Returns the number of the node of an inlined value. Adds the node if it is missing.

@@ -11,17 +11,6 @@ from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
-from fusewire_kernels.codegen.kernel import (
-    Argument,
-    ArgumentKind,
-    Kernel,
-    LoopKernel,
-    Node,
-    ProductKernel,
-    Store,
-    Stride,
-    are_columns,
-)
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.loop_nest import (
     PRODUCT_BUFFER,
@@ -35,6 +24,18 @@ from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import PRODUCT, Operand
 from fusewire_kernels.graph.views import Layout
+from fusewire_kernels.ir.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LineKernel,
+    LoopKernel,
+    Node,
+    ProductKernel,
+    Store,
+    Stride,
+    are_columns,
+)
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
@@ -80,9 +81,33 @@ def lower(fusion: Fusion) -> list[Instance]:
     """Returns an instance for each group, in the order of the groups."""
     alike: dict[tuple[Any, ...], Instance] = {}  # by outline: the first instance with that outline
     return [
-        _lower_product(fusion, index) if group.is_product else _lower_loops(fusion, index, alike)
+        _lower_buffers(fusion, index) if group.reads_buffers else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
     ]
+
+
+def _lower_buffers(fusion: Fusion, index: int) -> Instance:
+    return _lower_lines(fusion, index) if fusion.groups[index].is_line else _lower_product(fusion, index)
+
+
+# ---- lines ----
+
+
+def _lower_lines(fusion: Fusion, index: int) -> Instance:
+    """Returns the instance of a group that computes lines. If they need memory of their own, that is an output, too."""
+    (member,) = fusion.groups[index].members
+    value = fusion.graph.values[member.value]
+    assert value.lines is not None
+    kernel = LineKernel(value.body, value.operand_dtype, value.dtype, value.scratch is not None)
+    written = [member.value] if value.scratch is None else [member.value, value.scratch]
+    buffers = [(number, fusion.graph.values[number]) for number in written]
+    operands = (*value.operands, *[Operand(number, views.dense(each.shape)) for number, each in buffers])
+    moved = tuple([prod(operand.layout.shape) for operand in operands])
+    moved_bytes = sum([count * each.itemsize_bytes for count, each in zip(moved, kernel.argument_dtypes, strict=True)])
+    steps = max(value.lines.length.bit_length(), 1) if kernel.sorts else 1
+    places = tuple(range(len(operands)))
+    lowered = Lowered(kernel, value.lines, ((),) * len(operands), places, steps * moved[0], moved, moved_bytes)
+    return Instance(lowered, operands, len(written))
 
 
 # ---- products ----

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusewire_kernels.codegen.kernel import CarriedInput, LoopKernel, PersistentPoints
 from fusewire_kernels.fusion.cluster import Cluster
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.loop_body import (
@@ -34,6 +33,8 @@ from fusewire_kernels.fusion.loop_body import (
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.updated_arrays import parts_of_updates, without_copies
 from fusewire_kernels.graph.graph import Graph
+from fusewire_kernels.ir.kernel import LoopKernel
+from fusewire_kernels.ir.persistent import CarriedInput, PersistentPoints
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program
 

@@ -148,7 +148,8 @@ def walk_of_axes(shape: Shape, placement: Placement, axes: Shape) -> Walk | None
 def _shows_everything(layout: Layout, shape: Shape) -> bool:
     if layout.offset or layout.moves:
         return False
-    return prod(dim for dim, stride in zip(layout.shape, layout.strides, strict=True) if stride) == prod(shape)
+    moving = [(dim, stride) for dim, stride in zip(layout.shape, layout.strides, strict=True) if stride]
+    return _is_bijection(tuple([dim for dim, _ in moving]), tuple([stride for _, stride in moving]), prod(shape))
 
 
 class _AxisPart(NamedTuple):

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
-from fusewire_kernels.codegen.bodies import weight
 from fusewire_kernels.graph.graph import POINTWISE, REDUCTION, Value
+from fusewire_kernels.ops.bodies import HEAVY_WEIGHT, weight
 
 MOST_RECOMPUTED = 40  # weight of the repeated work of a kernel; softmax, for example, computes its exponential twice
 
@@ -51,6 +51,11 @@ def recomputed_weight(
     for bits in passes.values():
         once |= bits
     return sum(_total(bits, bits_of_weight) for bits in passes.values()) - _total(once, bits_of_weight)
+
+
+def is_heavy(value: Value) -> bool:
+    """Returns whether computing the value again at each use costs more than reading it."""
+    return _weight(value) >= HEAVY_WEIGHT
 
 
 def _weight(value: Value) -> int:

@@ -8,6 +8,7 @@ written, as in `y[i + 1] = f(y[i])`, because that part is a carried value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.fusion.lowering import Instance
@@ -15,6 +16,7 @@ from fusewire_kernels.graph.graph import Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.ops import catalogue
+from fusewire_protos.ops.strided import Strided, only_start
 from fusewire_protos.programs.program import Program
 
 
@@ -85,8 +87,12 @@ def _changes(graph: Graph, value: int) -> Iterator[int]:
 def _is_of_one_iteration(program: Program, change: int) -> bool:
     """Returns whether a change in another iteration is of the very same elements, or of none of these.
 
-    It is if the region has all elements along an axis, or one.
+    It is if the region has all elements along an axis, or one. A strided view has one element, or has only one start.
     """
     op = program.ops[change]
-    region, shape = catalogue.region_of(op.attributes), program.specs[op.operands[0]].shape
+    shape = program.specs[op.operands[0]].shape
+    if op.op.part is Strided:
+        view = Strided(*op.attributes)
+        return prod(view.shape) == 1 or only_start(shape, view) is not None
+    region = catalogue.region_of(op.attributes)
     return all(length in (1, shape[axis]) for axis, length in zip(region.axes, region.lengths, strict=True))

@@ -11,7 +11,7 @@ A group computes at most one product. Only pointwise values at the points of its
 them when a block of the product is finished. A group reduces along at most one walk, so its kernel has one inner
 dimension. Values before a reduction and after the reduction may be in one group. A value that is made only of scalars
 and positions is *inlined*: each group that uses the value computes it again, because that costs less than a read from
-memory.
+memory, unless the computation is long.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from fusewire_kernels.fusion.needs import (
     turned_of,
 )
 from fusewire_kernels.fusion.placement import Partial, Placement
-from fusewire_kernels.fusion.recomputation import MOST_RECOMPUTED, recomputed_weight
+from fusewire_kernels.fusion.recomputation import MOST_RECOMPUTED, is_heavy, recomputed_weight
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import (
     ASSEMBLY,
     GATHER,
     LEAVES,
+    LINE,
     POINTWISE,
     PRODUCT,
     REDUCTION,
@@ -121,6 +122,8 @@ class _Fuser:
             self._writers[number] = []
         elif form is PRODUCT:
             self._begin_product(number, value)
+        elif form is LINE:
+            self._begin_buffers(number, value).is_line = True
         elif self._can_inline(value):
             self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
         else:
@@ -129,7 +132,7 @@ class _Fuser:
     # ---- inlining ----
 
     def _can_inline(self, value: Value) -> bool:
-        if value.form not in INLINED_FORMS:
+        if value.form not in INLINED_FORMS or (is_heavy(value) and prod(value.shape) > 1):
             return False
         nodes = 1
         for base, layout in value.operands:
@@ -167,16 +170,21 @@ class _Fuser:
     # ---- assigning a value to a group ----
 
     def _begin_product(self, number: int, value: Value) -> None:
+        group = self._begin_buffers(number, value)
+        group.product_breaks = group.breaks = places.breaks_of(value.shape, views.dense_strides(value.shape))
+
+    def _begin_buffers(self, number: int, value: Value) -> Group:
+        """Makes a group for a value whose operands are buffers."""
         self._materialise_operands(value)
         group = self._groups.new(prod(value.shape))
         placement = views.dense_strides(value.shape)
-        group.product_breaks = group.breaks = places.breaks_of(value.shape, placement)
         group.exposed = int(self._outer_uses[number] > 0)
         self._groups.add(group, Member(number, placement))
         self._placement[number] = placement
         computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
         producers = [self._groups.of[one] for one in computed]
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
+        return group
 
     def _assign_group(self, number: int, value: Value) -> None:
         operand_groups = self._operand_groups(value)
@@ -331,6 +339,8 @@ class _Fuser:
         """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""
         if is_data:
             return "the consumer gathers elements from anywhere in the operand"
+        if group.is_line:
+            return "the kernel of lines computes nothing else"
         shape = self._values[operand.value].shape
         partial = places.through_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
@@ -475,6 +485,6 @@ def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tu
 
 def _read_from_memory(graph: Graph, group: Group) -> list[int]:
     """The values that a group reads from memory. After a merge the group itself may compute some of these values."""
-    products = [graph.values[member.value] for member in group.members if group.is_product]
-    of_product = [base for value in products if value.form is PRODUCT for base, _ in value.operands]
-    return of_product + [operand.value for operand, _ in group.accesses]
+    members = [graph.values[member.value] for member in group.members if group.reads_buffers]
+    of_buffers = [base for value in members if value.form in (PRODUCT, LINE) for base, _ in value.operands]
+    return of_buffers + [operand.value for operand, _ in group.accesses]

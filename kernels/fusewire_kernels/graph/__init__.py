@@ -1,1 +1,1 @@
-"""A program as a graph of primitive values, with views as addressing. Pure."""
+"""A program as a graph of primitive values. Pure."""

@@ -87,7 +87,7 @@ class _Construction:
                     numbered[number] = self._from_template(template, operands)
                     type_of[number] = template.result_type
             number += 1
-            if op.op.has_region:
+            if op.op.takes_starts:
                 self._ops.first_start += op.op.starts(op.attributes)
 
     def outputs(self) -> tuple[int, ...]:

@@ -22,12 +22,13 @@ class Form(Enum):
     GATHER = "gather"
     REDUCTION = "reduction"
     PRODUCT = "product"
+    LINE = "line"
     ASSEMBLY = "assembly"
     STORE = "store"
 
 
 # Python 3.11 takes longer to look up a member of an enum than to make a tuple.
-INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
+INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, LINE, ASSEMBLY, STORE = Form
 
 SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
 LEAVES = (INPUT, *SLOTS)  # what is not computed
@@ -47,13 +48,27 @@ class Gathered(NamedTuple):
     stride: int
 
 
+class Lines(NamedTuple):
+    """The lines of a dense array of shape [before, length, behind].
+
+    `run` is the number of elements of a run, for lines that are sorted; `segments` that of the segments of a line.
+    """
+
+    before: int
+    length: int
+    behind: int
+    run: int
+    segments: int = 0
+
+
 class Value(NamedTuple):
     """One primitive value; `shape` is the shape of its dense buffer, if it gets one.
 
     The operands of a POINTWISE or GATHER value are views that have the value's shape. `body` names the scalar body,
-    the reduction, or "cast". The operands of a GATHER are the data and the index. `origin` is the op's index in the
-    program. Values of equal `kind` differ only in their origin and in the values that their operands view; the viewed
-    values have equal dtypes, and are slots or not alike. If `kind` is None, nothing is known of equal values.
+    the reduction, the work on lines, or "cast". The operands of a GATHER are the data and the index, and those of a
+    LINE are whole dense buffers. `scratch` is the assembly in which a LINE keeps what it needs. `origin` is the op's
+    index in the program. Values of equal `kind` differ only in their origin and in the values that their operands view;
+    the viewed values have equal dtypes, and are slots or not alike. If `kind` is None, nothing is known of equal ones.
     """
 
     form: Form
@@ -67,6 +82,8 @@ class Value(NamedTuple):
     constant: int | float = 0
     axes: Shape = ()  # that a reduction reduces
     gathered: Gathered | None = None
+    lines: Lines | None = None
+    scratch: int | None = None
     target: Operand | None = None  # what a store fills
     after: tuple[int, ...] = ()  # of a store: values that must be computed before, because it overwrites what they need
     kind: int | None = None

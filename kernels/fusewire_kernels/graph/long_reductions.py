@@ -18,7 +18,6 @@ from fusewire_protos.ops.shapes import Shape
 
 LONG = 1 << 16  # elements; one block of threads takes longer for them than a second launch takes
 _FEW = 16  # results
-BETTER = {"argmin": "min", "argmax": "max"}  # the reduction to the element whose position another one gives
 
 
 class Chunks(NamedTuple):

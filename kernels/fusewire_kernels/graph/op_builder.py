@@ -9,11 +9,12 @@ reduction      a REDUCTION that keeps its axes at length 1; operands whose reduc
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION;
                on a GPU a matrix by a vector is the vector by the transposed matrix, because there are kernels for
                one row
+line           a LINE over a dense buffer; on a GPU, long lines are sorted in runs, which further LINEs merge
 view           no value: a layout over another value's buffer, copied only where no strides express it
-concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
+concat, assignments, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
                but an assignment to all elements in order is a view of what is assigned; on a GPU, parts that are
                in memory may be read where they are instead (see `selected_parts`)
-take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
+take, take_along_axis   a GATHER;   one_hot, arange, eye, random_bits …: pointwise work on INDEX values
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import ASSEMBLY, PRODUCT, REDUCTION, Gathered, Operand, Value
-from fusewire_kernels.graph.long_reductions import BETTER, Chunks, chunks
+from fusewire_kernels.graph.graph import ASSEMBLY, LINE, PRODUCT, REDUCTION, Gathered, Lines, Operand, Value
+from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
-from fusewire_kernels.ops.order import CHUNK
+from fusewire_kernels.ops.order import CHUNK, SORTED_RUN
+from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import catalogue, dtypes, shapes
 from fusewire_protos.ops.catalogue import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Region, Shape, Spec
+from fusewire_protos.ops.reductions import MIN, SUM, Reduction
+from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.strided import Strided
 from fusewire_protos.programs.program import Program, ProgramOp
 
 # Of a matrix that is multiplied by a vector. With more rows there is work for the whole device anyway.
@@ -61,7 +65,7 @@ class OpBuilder(ValueBuilder):
         """What an op becomes that gives an array of this dtype and shape."""
         if 0 in spec.shape:
             return self.add(Value(ASSEMBLY, spec.dtype, spec.shape, self.origin))
-        return _MAKER_OF[op.op](self, op, operands, spec)
+        return _maker_of(op.op)(self, op, operands, spec)
 
     def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         wanted, result = self._dtype_signature(op, operands)
@@ -89,38 +93,38 @@ class OpBuilder(ValueBuilder):
 
     def reduction(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         axes: Shape = op.attributes[0]
+        reduction = _reduction_of(op.op)
         wanted, result = self._dtype_signature(op, operands)
         operand = self.cast(operands[0], wanted[0])
         shape = operand.layout.shape
         if prod(shape) == 0:
-            return self.fit(self.constant(_IDENTITIES[op.op.name], result), result, spec.shape)
+            return self.fit(self.constant(reduction.of_nothing, result), result, spec.shape)
         if not _reduces_one_walk(operand.layout, axes):
             kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
             operand = self.copy(Operand(operand.value, views.transpose(operand.layout, kept + axes)))
             axes = tuple(range(len(kept), len(shape)))
-        return self.viewed(self._reduced(op.op.name, operand, axes, result), spec.shape)
+        return self.viewed(self._reduced(reduction, operand, axes, result), spec.shape)
 
-    def _reduced(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
+    def _reduced(self, reduction: Reduction, operand: Operand, axes: Shape, dtype: DType) -> Operand:
         """An operand reduced along axes that are one strided dimension, in two steps if they are long."""
         parts = chunks(operand.layout, axes)
         if parts is None:
-            return self._reduced_in_one_step(name, operand, axes, dtype)
+            return self._reduced_in_one_step(reduction, operand, axes, dtype)
         given = self.values[operand.value].dtype
-        if name in BETTER:
-            best = self._results_of_chunks(BETTER[name], operand.value, parts, given)
-            places = self._results_of_chunks(name, operand.value, parts, dtype)
-            return self._first_of_best(BETTER[name], best, places, parts.axis)
-        return self._reduced(
-            name, self._results_of_chunks(name, operand.value, parts, given.accumulator), (parts.axis,), dtype
-        )
+        if reduction.position_of is not None:
+            best = self._results_of_chunks(reduction.position_of, operand.value, parts, given)
+            places = self._results_of_chunks(reduction, operand.value, parts, dtype)
+            return self._first_of_best(reduction.position_of, best, places, parts.axis)
+        results = self._results_of_chunks(reduction, operand.value, parts, given.accumulator)
+        return self._reduced(reduction, results, (parts.axis,), dtype)
 
-    def _first_of_best(self, name: str, best: Operand, places: Operand, axis: int) -> Operand:
+    def _first_of_best(self, reduction: Reduction, best: Operand, places: Operand, axis: int) -> Operand:
         """The position of the best of all elements, from the best of each chunk and its place in the chunk.
 
         If the best is NaN, it is in the chunks whose best is NaN; else no chunk's best is.
         """
         given, shape, of_all = self.values[best.value].dtype, best.layout.shape, dtypes.int64
-        best_of_all = self.fit(self._reduced(name, best, (axis,), given), given, shape)
+        best_of_all = self.fit(self._reduced(reduction, best, (axis,), given), given, shape)
         is_best = self.point("equal", (best, best_of_all), given, dtypes.bool_, shape)
         is_nan = self.point("not_equal", (best, best), given, dtypes.bool_, shape)
         is_first = self.point("logical_or", (is_best, is_nan), dtypes.bool_, dtypes.bool_, shape)
@@ -128,22 +132,22 @@ class OpBuilder(ValueBuilder):
         begin = self.point("multiply", (self.index(shape, axis), length), of_all, of_all, shape)
         position = self.point("add", (begin, places), of_all, of_all, shape)
         candidates = self.point("where", (is_first, position, beyond), of_all, of_all, shape)
-        return self._reduced("min", candidates, (axis,), of_all)
+        return self._reduced(MIN, candidates, (axis,), of_all)
 
-    def _results_of_chunks(self, name: str, value: int, parts: Chunks, dtype: DType) -> Operand:
+    def _results_of_chunks(self, reduction: Reduction, value: int, parts: Chunks, dtype: DType) -> Operand:
         """The result of each chunk of a reduction. The axis `parts.axis` counts the chunks."""
         operands = [Operand(value, part) for part in (parts.whole, parts.rest) if part is not None]
         results = []
         for operand in operands:
-            reduced = self._reduced_in_one_step(name, operand, (parts.axis + 1,), dtype)
+            reduced = self._reduced_in_one_step(reduction, operand, (parts.axis + 1,), dtype)
             shape = reduced.layout.shape
             results.append(self.viewed(reduced, (*shape[: parts.axis + 1], *shape[parts.axis + 2 :])))
         return results[0] if len(results) == 1 else self._joined(results, parts.axis, dtype)
 
-    def _reduced_in_one_step(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
+    def _reduced_in_one_step(self, reduction: Reduction, operand: Operand, axes: Shape, dtype: DType) -> Operand:
         shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
         given = self.values[operand.value].dtype
-        return self.add(Value(REDUCTION, dtype, shape, self.origin, (operand,), name, given, axes=axes))
+        return self.add(Value(REDUCTION, dtype, shape, self.origin, (operand,), reduction.name, given, axes=axes))
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         wanted, result = self._dtype_signature(op, operands)
@@ -165,17 +169,76 @@ class OpBuilder(ValueBuilder):
             return self.fit(self.constant(0, dtype), dtype, ())
         given = tuple([self.fit(self.cast(operand, dtype), wide, shape) for operand in operands])
         products = self.point("multiply", given, wide, wide, shape)
-        return self.cast(self.viewed(self._reduced("sum", products, (0,), wide), ()), dtype)
+        return self.cast(self.viewed(self._reduced(SUM, products, (0,), wide), ()), dtype)
+
+    def line(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        if op.op.reduction is None:
+            return self._argsort(op, operands, spec)
+        return self._scan(op, operands, spec) if len(operands) == 1 else self._segments(op, operands, spec)
+
+    def _scan(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._dtype_signature(op, operands)
+        operand = self._whole(self.cast(operands[0], wanted[0]))
+        lines = _lines_of(spec.shape, op.attributes[0])
+        return self._line(_reduction_of(op.op).name, (operand,), lines, result)
+
+    def _argsort(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axis, is_descending = op.attributes
+        operand, lines = self._whole(operands[0]), _lines_of(spec.shape, axis)
+        suffix = "_descending" if is_descending else ""
+        if not self._for_gpu:
+            scratch = self.assembly(dtypes.int64, (2 * lines.length,))
+            return self._line(f"argsort{suffix}", (operand,), lines, spec.dtype, scratch.value)
+        run = min(lines.length, SORTED_RUN)
+        order = self._line(f"argsort{suffix}", (operand,), lines._replace(run=run), spec.dtype)
+        while run < lines.length:
+            order = self._line(f"merge{suffix}", (operand, order), lines._replace(run=run), spec.dtype)
+            run *= 2
+        return order
+
+    def _segments(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axis, segments = op.attributes
+        reduction = _reduction_of(op.op)
+        wanted, result = self._dtype_signature(op, operands)
+        if 0 in (*spec.shape, *operands[1].layout.shape):
+            return self.fit(self.constant(reduction.of_nothing, result), result, spec.shape)
+        data, places = [self._whole(self.cast(operand, wanted[i])) for i, operand in enumerate(operands)]
+        lines = _lines_of(data.layout.shape, axis)._replace(segments=segments)
+        return self._line(f"segment_{reduction.name}", (data, places), lines, result, shape=spec.shape)
+
+    def _line(
+        self,
+        body: str,
+        operands: tuple[Operand, ...],
+        lines: Lines,
+        dtype: DType,
+        scratch: int | None = None,
+        shape: Shape | None = None,
+    ) -> Operand:
+        """Appends a LINE. Its operands are whole buffers, of its shape unless a shape is given."""
+        given = self.values[operands[0].value].dtype
+        shape = operands[0].layout.shape if shape is None else shape
+        return self.add(Value(LINE, dtype, shape, self.origin, operands, body, given, lines=lines, scratch=scratch))
+
+    def _whole(self, operand: Operand) -> Operand:
+        """The operand as a whole buffer in C order. Copies it if it is none."""
+        is_whole = operand.layout.is_dense and prod(self.values[operand.value].shape) == prod(operand.layout.shape)
+        return operand if is_whole and not self.is_slot(operand) else self.copy(operand)
 
     def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         return self.viewed(operands[0], spec.shape)
 
     def view(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        return Operand(operands[0].value, views.VIEWS[op.op.name](operands[0].layout, *op.attributes))
+        layout = part_of(op.op.name, views.VIEWS, "layout: add it to VIEWS in graph/views.py")
+        return Operand(operands[0].value, layout(operands[0].layout, *op.attributes))
 
     def slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         part = catalogue.region_of(op.attributes)
         return Operand(operands[0].value, views.region(operands[0].layout, part, self.first_start))
+
+    def strided(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        line = self.viewed(operands[0], (prod(operands[0].layout.shape),))
+        return Operand(line.value, views.strided(line.layout, Strided(*op.attributes), self.first_start))
 
     def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         parts, axis = [self.cast(operand, spec.dtype) for operand in operands], op.attributes[0]
@@ -198,12 +261,20 @@ class OpBuilder(ValueBuilder):
         return result
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        target, value = operands
         part = catalogue.region_of(op.attributes)
-        if _is_all_in_order(part, spec.shape):
-            return self.viewed(self.fit(value, spec.dtype, shapes.region(spec.shape, part)), spec.shape)
+        return self._assigned(op, operands, spec, views.region(views.dense(spec.shape), part, self.first_start))
+
+    def assign_strided(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        line = views.dense((prod(spec.shape),))
+        region = views.strided(line, Strided(*op.attributes), self.first_start)
+        return self._assigned(op, operands, spec, region)
+
+    def _assigned(self, op: ProgramOp, operands: list[Operand], spec: Spec, region: Layout) -> Operand:
+        """The first operand with a region of it replaced by the second."""
+        target, value = operands
+        if region.is_dense and prod(region.shape) == prod(spec.shape):
+            return self.viewed(self.fit(value, spec.dtype, region.shape), spec.shape)
         result = target if self._may_write_in_place(target, op.operands[0]) else self.copy(target)
-        region = views.region(result.layout, part, self.first_start)
         source = self.fit(value, spec.dtype, region.shape)
         stores = self.stores_of[result.value]
         readers = [number for number in self._to_be_ahead(target, region) if number not in stores]
@@ -220,6 +291,15 @@ class OpBuilder(ValueBuilder):
             return walked
         position = Operand(indices.value, views.before_axes(indices.layout, spec.shape, len(shape) - axis - 1))
         return self.gather(walked, self.cast(position, dtypes.int64), Gathered(shape[axis], strides[axis]))
+
+    def take_along_axis(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        (data, indices), axis = operands, op.attributes[0]
+        shape, strides, offset, moves = data.layout
+        walked = Operand(data.value, Layout(spec.shape, (*strides[:axis], 0, *strides[axis + 1 :]), offset, moves))
+        if self.is_slot(data):
+            return walked
+        position = self.cast(indices, dtypes.int64)
+        return self.gather(walked, position, Gathered(shape[axis], strides[axis]))
 
     def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         (indices,) = operands
@@ -240,6 +320,19 @@ class OpBuilder(ValueBuilder):
         row = self.index(spec.shape, 0)
         shifted = self.point("add", (row, diagonal), dtypes.int64, dtypes.int64, spec.shape)
         return self._matches(shifted, self.index(spec.shape, 1), spec)
+
+    def random_bits(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        """The bits at the counters start + i, where i is the position in row-major order."""
+        shape, dtype = spec.shape, dtypes.uint64
+        counter, stream, key = [self.fit(self.cast(each, dtype), dtype, shape) for each in operands]
+        for axis, stride in enumerate(views.dense_strides(shape)):
+            if shape[axis] > 1:
+                moved = self.cast(self.index(shape, axis), dtype)
+                if stride > 1:
+                    steps = self.fit(self.constant(stride, dtype), dtype, shape)
+                    moved = self.point("multiply", (moved, steps), dtype, dtype, shape)
+                counter = self.point("add", (counter, moved), dtype, dtype, shape)
+        return self.point("random_bits", (counter, stream, key), dtype, dtype, shape)
 
     def _matches(self, a: Operand, b: Operand, spec: Spec) -> Operand:
         hits = self.point("equal", (a, b), dtypes.int64, dtypes.bool_, spec.shape)
@@ -281,12 +374,14 @@ class OpBuilder(ValueBuilder):
         return _count_uses(self._program, self._needed)
 
 
-def _is_all_in_order(part: Region, shape: Shape) -> bool:
-    """Returns whether a region is all elements of an array of `shape`, and steps forwards."""
-    return all(
-        length == shape[axis] and (step > 0 or length == 1)
-        for axis, length, step in zip(part.axes, part.lengths, part.steps, strict=True)
-    )
+def _reduction_of(op: Op) -> Reduction:
+    assert op.reduction is not None, "the op combines elements"
+    return op.reduction
+
+
+@lru_cache(1024)
+def _lines_of(shape: Shape, axis: int) -> Lines:
+    return Lines(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), shape[axis])
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
@@ -334,8 +429,6 @@ def _transposed(matrix: Layout) -> Layout:
     return views.transpose(matrix, (1, 0))
 
 
-_IDENTITIES: dict[str, int] = {"sum": 0, "prod": 1, "any": 0, "all": 1}
-
 _Maker = Callable[[OpBuilder, ProgramOp, list[Operand], Spec], Operand]
 
 _MAKER_OF_CATEGORY: dict[Category, _Maker] = {
@@ -343,20 +436,31 @@ _MAKER_OF_CATEGORY: dict[Category, _Maker] = {
     Category.COMPOSITE: OpBuilder.composite,
     Category.REDUCTION: OpBuilder.reduction,
     Category.PRODUCT: OpBuilder.product,
+    Category.LINE: OpBuilder.line,
     Category.VIEW: OpBuilder.view,
 }
 
 _MAKER_OF_OP: dict[str, _Maker] = {
     "reshape": OpBuilder.reshape,
     "slice": OpBuilder.slice,
+    "strided": OpBuilder.strided,
     "concat": OpBuilder.concat,
     "assign_slice": OpBuilder.assign_slice,
+    "assign_strided": OpBuilder.assign_strided,
     "take": OpBuilder.take,
+    "take_along_axis": OpBuilder.take_along_axis,
     "one_hot": OpBuilder.one_hot,
     "full": OpBuilder.full,
     "arange": OpBuilder.arange,
     "linspace": OpBuilder.linspace,
     "eye": OpBuilder.eye,
+    "random_bits": OpBuilder.random_bits,
 }
 
-_MAKER_OF: dict[Op, _Maker] = {op: _MAKER_OF_OP.get(op.name) or _MAKER_OF_CATEGORY[op.category] for op in catalogue.OPS}
+
+@lru_cache(1024)
+def _maker_of(op: Op) -> _Maker:
+    usual = _MAKER_OF_CATEGORY.get(op.category)
+    if usual is not None:
+        return _MAKER_OF_OP.get(op.name, usual)
+    return part_of(op.name, _MAKER_OF_OP, "maker: add it to _MAKER_OF_OP in graph/op_builder.py")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.plan.plan import Term
 from fusewire_protos.ops.shapes import Region, Shape
+from fusewire_protos.ops.strided import Strided, only_start
 
 _CACHED = 1 << 14
 
@@ -113,6 +114,18 @@ def region(layout: Layout, part: Region, first_start: int) -> Layout:
         offset, moves = 0, []
     whole = Layout(tuple(shape), tuple(strides), offset, tuple(moves))
     return without_axes(whole, part.dropped)
+
+
+def strided(line: Layout, part: Strided, start: int) -> Layout:
+    """The layout of a strided view of a vector. The view begins where slice start number `start` says.
+
+    If only one start is legal, it becomes part of the offset.
+    """
+    (step,) = line.strides
+    only = only_start(line.shape, part)
+    strides = tuple([stride * step if dim > 1 else 0 for dim, stride in zip(part.shape, part.strides, strict=True)])
+    moves = line.moves if only is not None or step == 0 else (*line.moves, Move(start, step))
+    return Layout(part.shape, strides, line.offset + (only or 0) * step, moves)
 
 
 @lru_cache(_CACHED)

@@ -6,9 +6,9 @@ does nothing. This is legal if nothing else takes the input once elements are ch
 
 from __future__ import annotations
 
-from fusewire_kernels.codegen.kernel import LoopKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import INPUT, Graph
+from fusewire_kernels.ir.kernel import LoopKernel
 from fusewire_kernels.memory.lifetimes import Lifetime, is_whole
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.programs.program import Program

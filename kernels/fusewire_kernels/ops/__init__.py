@@ -1,1 +1,4 @@
-"""Defines what each op means: NumPy twins, composites, conversions. Pure."""
+"""What each op means. Pure.
+
+There are NumPy twins, bodies for generated text, and expansions of composite ops.
+"""

@@ -16,6 +16,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels.ops.conversions import rounded
+from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import catalogue, shapes
 from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
@@ -33,8 +34,8 @@ class Expansion(NamedTuple):
 
 @lru_cache(1024)
 def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expansion:
-    """The expansion of a composite op over operands of these specs. Raises KeyError for an op that is not composite."""
-    formula = _FORMULAS[op.name]
+    """The expansion of a composite op over operands of these specs. Raises LookupError if it has no formula."""
+    formula = part_of(op.name, _FORMULAS, "expansion: add it to _FORMULAS in ops/composites.py")
     dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
     numbers = [rounded(number, dtype) for number in op.numbers(attributes)]
     writer = _ProgramWriter(op, operands, dtype.accumulator, attributes, len(numbers))

@@ -16,8 +16,6 @@ import numpy as np
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 
-_BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
-
 
 @np.errstate(all="ignore")
 def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
@@ -81,7 +79,7 @@ def narrow(library: Any, array: Any, dtype: DType) -> Any:
 
 def _saturate(library: Any, values: Any, target: DType) -> Any:
     """Floats as integers, saturating. The bounds compared with are powers of two, exact in every float dtype."""
-    bits = _BITS_OF_INTEGER[target]
+    bits = 8 * target.itemsize_bytes
     least, beyond = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if target.is_signed else (0.0, 2.0**bits)
     is_inside = (values >= least) & (values < beyond)
     inside = library.asarray(library.where(is_inside, values, 0)).astype(target.name)

@@ -11,6 +11,7 @@ from typing import Any
 
 CHUNK = 1024  # neighbouring elements of a chunk
 LANES = 32  # partial results of a chunk
+SORTED_RUN = 4096  # elements that a block of threads of a GPU sorts; it changes no result
 
 Combine = Callable[[Any, Any], Any]
 

@@ -18,17 +18,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.ops import order
+from fusewire_kernels.ops import order, random_numbers
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
+from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import catalogue, dtypes, nans, shapes
 from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.reductions import MAX, MIN, PROD, SUM, Reduction
 from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.strided import Strided
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op accepts.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
@@ -47,7 +51,7 @@ def twin(op: Op) -> Twin:
         sources = tuple([_dtype_of(operand) for operand in operands])
         specs = tuple(map(Spec, sources, [operand.shape for operand in operands]))
         prepared = prepare(op, library, specs, attributes)
-        result = prepared(*operands, starts=starts) if op.has_region else prepared(*operands)
+        result = prepared(*operands, starts=starts) if op.takes_starts else prepared(*operands)
         return nans.settle(result) if leaves_nan_open(op, sources, _dtype_of(result)) else result
 
     return run
@@ -58,8 +62,10 @@ def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attrib
 
     It differs from `twin` in two ways, so that callers can handle both once for many calls: the bits of a computed NaN
     are open (see `leaves_nan_open`), and it may warn of floating-point errors.
+
+    Raises LookupError if the op has no twin.
     """
-    rule = _RULES[op.name]
+    rule = part_of(op.name, _RULES, "NumPy twin: add it to _RULES in ops/reference.py")
     sources = tuple([spec.dtype for spec in operands])
     targets, result = op.dtype_rule(sources, attributes)
     numbers = [scalar(library, number, targets[-1]) for number in op.numbers(attributes)]
@@ -416,13 +422,14 @@ def _row_reduction(name: str) -> Callable[..., Any]:
     return body
 
 
-def _extremum_of_rows(name: str, combine: Callable[..., Any], identity: float) -> Callable[..., Any]:
+def _extremum_of_rows(reduction: Reduction, combine: Callable[..., Any]) -> Callable[..., Any]:
     """min or max. Which of the zeros of a row it gives depends on the order, so a row of them is combined in ours."""
 
     def body(library: Any, rows: Any) -> Any:
-        best = getattr(library, name)(rows, axis=1)
+        best = getattr(library, reduction.name)(rows, axis=1)
         if rows.dtype.kind != "f" or not bool((best == 0).any()):
             return best
+        identity = reduction.identity_in(_dtype_of(rows))
         return library.where(best == 0, order.reduced(library, rows, partial(combine, library), identity), best)
 
     return body
@@ -488,6 +495,83 @@ def _product_of_vectors(library: Any, operands: Sequence[Any], dtype: DType) -> 
     return cast(library, total, wide, dtype)
 
 
+# ---- lines along an axis ----
+
+
+def _cumulative(name: str) -> _Rule:
+    """The rule of sums and products of the first elements of each line: in float64, or of integers in their dtype."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        (array,) = operands
+        dtype = _dtype_of(array)
+        wide = dtypes.float64 if dtype.is_floating else dtype
+        result = getattr(library, name)(cast(library, array, dtype, wide), axis=attributes[0])
+        return cast(library, result, wide, dtype)
+
+    return rule
+
+
+def _running(better: Callable[..., Any]) -> _Rule:
+    """The rule of the best of the first elements of each line, by a function of two elements. Of zeros the last."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        (array,) = operands
+        dtype = _dtype_of(array)
+        lines = library.moveaxis(widen(library, array, dtype), attributes[0], -1).copy()
+        distance = 1
+        while distance < lines.shape[-1]:
+            later = better(library, lines[..., :-distance], lines[..., distance:])
+            lines = library.concatenate([lines[..., :distance], later], axis=-1)
+            distance *= 2
+        return narrow(library, library.ascontiguousarray(library.moveaxis(lines, -1, attributes[0])), dtype)
+
+    return rule
+
+
+def _segment(name: str, reduction: Reduction) -> _Rule:
+    """The rule of reductions of segments, by a function of NumPy."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        array, places = operands
+        dtype, (axis, segments) = _dtype_of(array), attributes
+        wide = dtypes.float64 if dtype.is_floating else dtype
+        lines = library.moveaxis(cast(library, array, dtype, wide), axis, 0)
+        result = library.full((segments, *lines.shape[1:]), reduction.of_nothing, dtype=lines.dtype)
+        bounds = [_first_not_below(places, place) for place in range(segments + 1)]
+        for place, (begin, end) in enumerate(pairwise(bounds)):
+            if begin < end:
+                result[place] = getattr(library, name).reduce(lines[begin:end], axis=0, dtype=lines.dtype)
+        return cast(library, library.ascontiguousarray(library.moveaxis(result, 0, axis)), wide, dtype)
+
+    return rule
+
+
+def _first_not_below(places: Any, place: int) -> int:
+    """The index that bisection finds, for places that do not ascend too."""
+    low, high = 0, len(places)
+    while low < high:
+        half = (low + high) // 2
+        low, high = (half + 1, high) if places[half] < place else (low, half)
+    return low
+
+
+def _argsort(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    (array,) = operands
+    axis, is_descending = attributes
+    wide = widen(library, array, _dtype_of(array))
+    if not is_descending:
+        return library.argsort(wide, axis=axis, kind="stable")
+    backwards = library.argsort(library.flip(wide, axis), axis=axis, kind="stable")
+    return wide.shape[axis] - 1 - library.flip(backwards, axis)
+
+
+def _take_along_axis(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    array, indices = operands
+    (axis,) = attributes
+    clamped = library.clip(indices, 0, max(array.shape[axis] - 1, 0))
+    return library.take_along_axis(array, clamped, axis=axis)
+
+
 def _reshape(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     return operands[0].reshape(attributes[0])
 
@@ -505,10 +589,31 @@ def _slice(library: Any, operands: Sequence[Any], attributes: Attributes, starts
     return array[region_index(array.ndim, attributes, starts)]
 
 
+def _strided(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    (array,) = operands
+    return _strided_view(library, array.reshape(-1), attributes, starts)
+
+
+def _strided_view(library: Any, line: Any, attributes: Attributes, starts: Sequence[int]) -> Any:
+    """The view of a vector that strides describe: it shares the vector's memory."""
+    part = Strided(*attributes)
+    if 0 in part.shape:
+        return line[:0].reshape(part.shape)
+    (start,), (step,) = starts, line.strides
+    return library.lib.stride_tricks.as_strided(line[start:], part.shape, [stride * step for stride in part.strides])
+
+
 def _assign_slice(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     target, value = operands
     result = target.copy()
     result[region_index(target.ndim, attributes, starts)] = value
+    return result
+
+
+def _assign_strided(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    target, value = operands
+    result = target.copy()
+    _strided_view(library, result.reshape(-1), attributes, starts)[...] = value
     return result
 
 
@@ -554,6 +659,10 @@ def _eye(library: Any, operands: Sequence[Any], attributes: Attributes, starts: 
     rows, columns, diagonal, code = attributes
     hits = library.arange(rows, dtype="int64")[:, None] + diagonal == library.arange(columns, dtype="int64")
     return cast(library, hits, dtypes.bool_, dtypes.from_code(code))
+
+
+def _random_bits(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return random_numbers.random_bits(library, *operands, *attributes)
 
 
 _RULES: dict[str, _Rule] = {
@@ -611,11 +720,13 @@ _RULES: dict[str, _Rule] = {
     "silu": _accurate(_silu),
     "softplus": _accurate(_softplus),
     "erf": _accurate(lambda library, x: _erf(x)),
+    "normal_of_bits": _Computed(random_numbers.normal_of_bits),
+    "exponential_of_bits": _Computed(random_numbers.exponential_of_bits),
     "astype": _astype,
     "sum": _accumulating(_row_reduction("sum")),
     "prod": _accumulating(_row_reduction("prod")),
-    "min": _reducing(_extremum_of_rows("min", _minimum, math.inf)),
-    "max": _reducing(_extremum_of_rows("max", _maximum, -math.inf)),
+    "min": _reducing(_extremum_of_rows(MIN, _minimum)),
+    "max": _reducing(_extremum_of_rows(MAX, _maximum)),
     "any": _reducing(_row_reduction("any")),
     "all": _reducing(_row_reduction("all")),
     "argmin": _reducing(_row_reduction("argmin")),
@@ -628,11 +739,23 @@ _RULES: dict[str, _Rule] = {
     "log_softmax": _normalising(_log_softmax),
     "layer_norm": _normalising(_layer_norm),
     "matmul": _matmul,
+    "cumulative_sum": _cumulative("cumsum"),
+    "cumulative_prod": _cumulative("cumprod"),
+    "cumulative_max": _running(_maximum),
+    "cumulative_min": _running(_minimum),
+    "argsort": _argsort,
+    "segment_sum": _segment("add", SUM),
+    "segment_prod": _segment("multiply", PROD),
+    "segment_min": _segment("minimum", MIN),
+    "segment_max": _segment("maximum", MAX),
+    "take_along_axis": _take_along_axis,
     "reshape": _reshape,
     "transpose": _transpose,
     "broadcast_to": _broadcast_to,
     "slice": _slice,
+    "strided": _strided,
     "assign_slice": _assign_slice,
+    "assign_strided": _assign_strided,
     "concat": _concatenate,
     "take": _take,
     "one_hot": _one_hot,
@@ -640,4 +763,5 @@ _RULES: dict[str, _Rule] = {
     "arange": _arange,
     "linspace": _linspace,
     "eye": _eye,
+    "random_bits": _random_bits,
 }

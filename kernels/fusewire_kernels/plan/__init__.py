@@ -1,1 +1,1 @@
-"""A plan as data: launches, columns, kernels, and how slot tables are filled. Pure."""
+"""A plan as data, and how slot tables are filled. Pure."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from fusewire_protos.programs.program import Program, ProgramOp, build
+
+_BITS = {dtype.itemsize_bytes: dtype for dtype in dtypes.UNSIGNED}
 
 
 class OneOpCall(NamedTuple):
@@ -21,6 +24,20 @@ class OneOpCall(NamedTuple):
         """Returns the program of this op alone. Its inputs are the operands, scalars included."""
         op = ProgramOp(self.op, tuple(range(len(self.operands))), self.attributes)
         return build(self.operands, (), [op], (0,))
+
+    def of_bits(self) -> OneOpCall:
+        """Returns the call with copied elements seen as integers of their length.
+
+        It copies the same bits. So copies of all dtypes of one length share their kernels.
+        """
+        copied = range(len(self.operands))[: self.op.copied_operands]
+        if not copied:
+            return self
+        bits = _BITS[self.operands[0].dtype.itemsize_bytes]
+        operands = enumerate(self.operands)
+        return self._replace(
+            operands=tuple([spec._replace(dtype=bits) if number in copied else spec for number, spec in operands])
+        )
 
     def result(self) -> Spec:
         """Returns the spec of the result."""

@@ -52,6 +52,8 @@ def _divided(call: OneOpCall, result: Spec) -> list[bool]:
             return has_rows
         case Category.REDUCTION if 0 not in call.attributes[0]:
             return [True]
+        case Category.LINE if call.attributes[0] != 0:
+            return [number == 0 for number, _ in enumerate(call.operands)]
         case Category.PRODUCT if rank == 2:
             return [len(call.operands[0].shape) == 2, False]
         case Category.PRODUCT if rank > 2:

@@ -1,24 +1,28 @@
 """Turns each op of a program into steps: calls of one primitive op, over values that are dense in memory. Pure.
 
-A composite op becomes the steps of its expansion. Operands of mixed dtypes are cast first, each by a step of its own,
-so that few different calls, and so few kernels, compute every op. A view is a step that copies, so every value is in C
-order.
+A composite op becomes the steps of its expansion. Operands of mixed dtypes are cast first. Operands that broadcast in
+many loops, or are reduced along axes that others part, are copied first. Each is a step of its own, so that few
+different calls, and so few kernels, compute every op. A view is a step that copies, so every value is in C order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from fusewire_kernels.ops.composites import expand
+from fusewire_kernels.unfused.broadcasting import MOST_LOOPS_OF_BATCHES, most_loops, repeated
 from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_protos.ops import shapes
 from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
 
-_ASTYPE = BY_NAME["astype"]
+_ASTYPE, _BROADCAST_TO = BY_NAME["astype"], BY_NAME["broadcast_to"]
+_TRANSPOSE, _RESHAPE = BY_NAME["transpose"], BY_NAME["reshape"]
 
 
 class Constant(NamedTuple):
@@ -62,7 +66,20 @@ class _Writer:
         """Adds the calls of an op. Returns the number of its result."""
         if op.category is Category.COMPOSITE:
             return self._write_expansion(op, operands, attributes)
-        return self._call(op, self._cast(op, operands, attributes), attributes)
+        operands = self._cast(op, operands, attributes)
+        if op.category is Category.REDUCTION and not _are_neighbours(self.specs[operands[0]].shape, attributes[0]):
+            return self._reduce_last(op, operands[0], attributes)
+        return self._call(op, self._spread(op, operands), attributes)
+
+    def _reduce_last(self, op: Op, operand: int, attributes: Attributes) -> int:
+        """Adds the calls of a reduction of axes that others part: these axes become the last ones first."""
+        shape, (axes, keepdims) = self.specs[operand].shape, attributes
+        kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
+        turned = self._call(_TRANSPOSE, [operand], ((*kept, *axes),))
+        result = self._call(op, [turned], (tuple(range(len(kept), len(shape))), False))
+        if not keepdims:
+            return result
+        return self._call(_RESHAPE, [result], (shapes.reduce(shape, axes, keepdims=True),))
 
     def _write_expansion(self, op: Op, operands: Sequence[int], attributes: Attributes) -> int:
         program, constants = expand(op, self._specs_of(operands), attributes)
@@ -91,9 +108,29 @@ class _Writer:
             for number, dtype in zip(operands, rule.operands, strict=True)
         ]
 
+    def _spread(self, op: Op, operands: list[int]) -> list[int]:
+        """Returns the operands, those copied first that repeat in more loops than kernels are listed for."""
+        specs = self._specs_of(operands)
+        shapes_of_all = [spec.shape for spec in specs]
+        if op.category is Category.POINTWISE:
+            kept, most = 0, most_loops([spec.dtype for spec in specs])
+        elif op.category is Category.PRODUCT:
+            kept, most = 2, MOST_LOOPS_OF_BATCHES  # the last two axes do not broadcast
+        else:
+            return operands
+        if min(map(len, shapes_of_all), default=0) < kept:
+            return operands
+        repeating = [shape[: len(shape) - kept] for shape in shapes_of_all]
+        is_copied = repeated(repeating, most)
+        whole = shapes.broadcast(*repeating)
+        return [
+            self._call(_BROADCAST_TO, [number], ((*whole, *shape[len(shape) - kept :]),)) if copied else number
+            for number, shape, copied in zip(operands, shapes_of_all, is_copied, strict=True)
+        ]
+
     def _call(self, op: Op, operands: Sequence[int], attributes: Attributes) -> int:
         call = OneOpCall(op, self._specs_of(operands), attributes)
-        self.calls.append((call, tuple(operands)))
+        self.calls.append((call.of_bits(), tuple(operands)))
         self.specs.append(call.result())
         return len(self.specs) - 1
 
@@ -120,6 +157,12 @@ def steps_of(signature: Signature) -> OpSteps:
             ]
         ),
     )
+
+
+def _are_neighbours(shape: Shape, axes: Shape) -> bool:
+    """Returns whether no axis of several elements lies between two reduced axes of several elements."""
+    moving = [axis in axes for axis, dim in enumerate(shape) if dim != 1]
+    return 0 in shape or sum(is_reduced for is_reduced, _ in groupby(moving)) <= 1
 
 
 def dying_results(program: Program) -> list[tuple[int, ...]]:

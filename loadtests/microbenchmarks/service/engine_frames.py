@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle, islice
+from typing import Any
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
@@ -55,10 +56,8 @@ class _PlannerWithoutProcess(Planner):
     def __init__(self) -> None:
         super().__init__(PlannerSettings("c", "", _DEADLINE_S, 0))
 
-    def request(
-        self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
-    ) -> PlanRequest:
-        request = super().request(raw, owner, is_urgent=is_urgent, is_wanted=is_wanted)
+    def request(self, raw: bytes, owner: Owner, *, is_urgent: bool, **how: Any) -> PlanRequest:
+        request = super().request(raw, owner, is_urgent=is_urgent, **how)
         request.answer.set_result(Planned(build_plan(decode(raw, ProgramLimits()), "c"), (), 1, 1, 0))
         return request
 

@@ -30,6 +30,10 @@ def _is_bounded(value: Any) -> bool:
     return type(value) is int and abs(value) <= shapes.MAX_DIM
 
 
+def _is_stride(value: Any) -> bool:
+    return type(value) is int and abs(value) <= shapes.MAX_ELEMENTS
+
+
 def _is_number(value: Any) -> bool:
     return type(value) is float and math.isfinite(value) and (value != 0 or math.copysign(1, value) > 0)
 
@@ -41,6 +45,7 @@ _LEGAL: dict[AttributeKind, Callable[[Any], bool]] = {
     AttributeKind.DIMS: lambda value: _is_list_of(_is_dim, value),
     AttributeKind.PERMUTATION: lambda value: _is_list_of(_is_axis, value),
     AttributeKind.STEPS: lambda value: _is_list_of(lambda step: _is_bounded(step) and step != 0, value),
+    AttributeKind.STRIDES: lambda value: _is_list_of(_is_stride, value),
     AttributeKind.INTEGER: _is_bounded,
     AttributeKind.FLOAT: _is_number,
     AttributeKind.FLAG: lambda value: type(value) is bool,

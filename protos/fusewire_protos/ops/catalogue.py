@@ -1,8 +1,9 @@
 """Lists all ops as data, one entry for each op. Client and server take shape and dtype rules only from here.
 
 To add an op, write three things: an entry here, a body in `fusewire_kernels` and a NumPy twin of the body. A body is
-a scalar expression, or an expansion into other ops. The client's functions are made from the entries too. Functions
-with other parameters than their entry are written by hand. Codes identify ops on the wire and are never reused.
+a scalar expression, or an expansion into other ops. The entry of a reduction is its body too. The client's functions
+are made from the entries. Functions with other parameters than their entry are written by hand. Codes identify ops on
+the wire and are never reused.
 
 An operand is an array or a scalar. A scalar is an array of rank 0, and its value is sent with the bindings. Attributes
 are part of the structure of a program. Each attribute has a kind, which defines the legal values. Kernels of pointwise
@@ -11,16 +12,18 @@ ops take the numbers among the attributes as arguments, so one kernel serves all
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
-from fusewire_protos.ops import dtypes, shapes
+from fusewire_protos.ops import dtypes, shapes, strided
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.reductions import ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, SUM, Reduction
 from fusewire_protos.ops.shapes import Region, Shape, Spec
+from fusewire_protos.ops.strided import Strided
 
 _MOST_DESCRIBED = 8  # operands that an error message lists
 
@@ -33,9 +36,10 @@ class Category(Enum):
     POINTWISE = "pointwise"  # computes element i from element i of each operand, once all operands are broadcast
     REDUCTION = "reduction"  # makes one element from many, along axes
     PRODUCT = "product"  # matrix product
+    LINE = "line"  # computes each line along an axis from the same line of its operand
     VIEW = "view"  # the same elements under other indices
     MOVE = "move"  # copies elements to other indices, or takes them from indices that an operand gives
-    CREATE = "create"  # has no array operand
+    CREATE = "create"  # its operands are scalars
     COMPOSITE = "composite"  # defined by other ops; the compiler expands it
 
 
@@ -48,6 +52,7 @@ class AttributeKind(Enum):
     DIMS = "dims"  # list of such ints
     PERMUTATION = "permutation"  # list of axes, any order
     STEPS = "steps"  # list of non-zero ints, |step| ≤ MAX_DIM
+    STRIDES = "strides"  # list of ints, |stride| ≤ MAX_ELEMENTS
     INTEGER = "integer"  # int, |value| ≤ MAX_DIM
     FLOAT = "float"  # finite float; −0.0 is illegal, because −0.0 equals 0.0 but has other bits
     FLAG = "flag"  # bool
@@ -86,9 +91,12 @@ class Op:
     as NumPy's. The reductions min and max are not exact: of 0.0 and −0.0 they return the element that they meet first.
     `summary` describes the result. It becomes the docstring of the client's function made from the entry. The
     docstring names a single operand `x`, and several operands `x1`, `x2` and so on.
-    `has_region` says that the attributes describe a `Region`. The starts of the region are bindings.
+    `part` is what the attributes describe if they describe a part of the first operand. Its starts are bindings.
     `selects` says that a pointwise or creating op copies elements of its operands bit for bit. Views and moves always
     do so. All other ops compute their results, and every NaN that an op computes has the same bits.
+    `copied_operands` is the number of leading operands whose elements a view or a move copies, None if it copies all.
+    These operands have the dtype of the result.
+    `reduction` is how elements are combined by a reduction, or by an op on lines that combines some of their elements.
     """
 
     name: str
@@ -101,12 +109,20 @@ class Op:
     dtype_rule: DtypeRule
     is_exact: bool
     summary: str
-    has_region: bool = False
+    part: type[Region | Strided] | None = None
     selects: bool = False
+    copied_operands: int | None = 0
+    reduction: Reduction | None = None
+
+    @property
+    def takes_starts(self) -> bool:
+        return self.part is not None
 
     def starts(self, attributes: Attributes) -> int:
         """Returns how many slice starts an op with these attributes has. Slice starts are bindings."""
-        return len(attributes[0]) if self.has_region else 0
+        if self.part is Strided:
+            return 1
+        return len(attributes[0]) if self.takes_starts else 0
 
     def numbers(self, attributes: Attributes) -> tuple[int | float, ...]:
         """Returns the attributes that a pointwise or composite op computes with, and nothing for other ops.
@@ -177,6 +193,14 @@ def check_arity(op: Op, operands: int, attributes: Attributes) -> None:
 def region_of(attributes: Attributes) -> Region:
     """Returns the region that the attributes of `slice` or `assign_slice` describe."""
     return Region(*attributes)
+
+
+def check_starts(op: Op, shape: Shape, attributes: Attributes, starts: Sequence[int]) -> None:
+    """Raises ArgumentError unless the part of an array of `shape` that begins at `starts` lies inside the array."""
+    if op.part is Strided:
+        strided.check_start(shape, Strided(*attributes), *starts)
+    else:
+        shapes.check_starts(shape, region_of(attributes), starts)
 
 
 # ---- shape rules ----
@@ -256,6 +280,19 @@ def _assign_slice(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     return target
 
 
+def _strided(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    part = Strided(*attributes)
+    strided.check(operands[0], part)
+    return part.shape
+
+
+def _assign_strided(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    target, value = operands
+    shapes.broadcast_to(value, _strided((target,), attributes))
+    strided.check_distinct(Strided(*attributes))
+    return target
+
+
 def _concatenate(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     return shapes.concatenate(operands, attributes[0])
 
@@ -266,6 +303,31 @@ def _take(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 def _one_hot(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     return (*operands[0], attributes[0])
+
+
+def _along_axis(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    shapes.reduce(operands[0], (attributes[0],), keepdims=True)
+    return operands[0]
+
+
+def _take_along(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    data, indices = operands
+    (axis,) = attributes
+    wanted = shapes.reduce(data, (axis,), keepdims=True)
+    if len(indices) != len(data) or shapes.reduce(indices, (axis,), keepdims=True) != wanted:
+        raise ShapeError(f"indices of shape {indices} do not lie along axis {axis} of {data}")
+    if data[axis] == 0 and 0 not in indices:
+        raise ShapeError(f"axis {axis} of {data} has no elements")
+    return indices
+
+
+def _segments(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    data, places = operands
+    axis, segments = attributes
+    shapes.reduce(data, (axis,), keepdims=True)
+    if places != (data[axis],):
+        raise ShapeError(f"places of shape {places} do not lie along axis {axis} of {data}")
+    return (*data[:axis], segments, *data[axis + 1 :])
 
 
 def _require_elements(shape: Shape, axes: Shape) -> None:
@@ -305,17 +367,16 @@ def _dividing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _floating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    common = dtypes.to_floating(dtypes.promote_all(operands))
+    """Is the rule of functions such as exp. Of several integers each is a float, as NumPy finds the dtype."""
+    has_float = any(dtype.is_floating for dtype in operands)
+    common = dtypes.promote_all(operands if has_float else map(dtypes.to_floating, operands))
     return DtypeSignature(_all(common, operands), common)
 
 
 def _counting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """Does the same as `_promoting`, but turns booleans into uint8.
-
-    uint8 is Fusewire's smallest integer. NumPy turns booleans into int8 here.
-    """
+    """Does the same as `_promoting`, but turns booleans into int8."""
     common = dtypes.promote_all(operands)
-    common = dtypes.uint8 if common.is_boolean else common
+    common = dtypes.int8 if common.is_boolean else common
     return DtypeSignature(_all(common, operands), common)
 
 
@@ -355,10 +416,24 @@ def _casting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignat
 
 
 def _accumulating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """Is the rule of sum and prod: booleans and integers are accumulated in int64."""
+    """Is the rule of sum and prod: booleans and integers are accumulated in int64, unsigned integers in uint64."""
     (dtype,) = operands
-    result = dtype if dtype.is_floating else dtypes.int64
-    return DtypeSignature((result,), result)
+    if not dtype.is_floating:
+        dtype = dtypes.uint64 if dtype in dtypes.UNSIGNED else dtypes.int64
+    return DtypeSignature((dtype,), dtype)
+
+
+def _at_places(rule: DtypeRule) -> DtypeRule:
+    """Returns the rule of ops whose second operand is places: integers, which are cast to int64."""
+
+    def of_first(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+        data, places = operands
+        if not places.is_integer:
+            raise DtypeError(f"places have dtype {places.name}, not an integer one")
+        computed = rule((data,), attributes)
+        return DtypeSignature((*computed.operands, dtypes.int64), computed.result)
+
+    return of_first
 
 
 def _indexing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
@@ -386,8 +461,22 @@ def _encoding(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _replacing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """Is the rule of assign_slice: the assigned value is cast to the dtype of the array that receives the value."""
+    """Is the rule of assignments: the assigned value is cast to the dtype of the array that receives the value."""
     return DtypeSignature(_all(operands[0], operands), operands[0])
+
+
+def _from_bits(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Is the rule of the ops that make float64 numbers of random bits, which are uint64."""
+    if any(dtype is not dtypes.uint64 for dtype in operands):
+        raise DtypeError(f"random bits are uint64, not {', '.join(dtype.name for dtype in operands)}")
+    return DtypeSignature(operands, dtypes.float64)
+
+
+def _drawn(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Is the rule of random_bits: integers are cast to uint64, negative ones wrap around."""
+    if not all(dtype.is_integer for dtype in operands):
+        raise DtypeError("counters and keys are integers")
+    return DtypeSignature(_all(dtypes.uint64, operands), dtypes.uint64)
 
 
 def _created(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
@@ -413,6 +502,7 @@ _REGION = (
     Attribute("dropped", AttributeKind.AXES),
 )
 _SHAPE = Attribute("shape", AttributeKind.DIMS)
+_STRIDED = (_SHAPE, Attribute("strides", AttributeKind.STRIDES))
 _DTYPE = Attribute("dtype", AttributeKind.DTYPE)
 
 
@@ -432,8 +522,9 @@ def _pointwise(
     )
 
 
-def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
-    return Op(name, code, Category.REDUCTION, 1, 1, _AXES, shape_rule, dtype_rule, exact, summary)
+def _reduction(reduction: Reduction, code: int, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
+    name, category, rule = reduction.name, Category.REDUCTION, _reduce if reduction.takes_nothing else _reduce_to_some
+    return Op(name, code, category, 1, 1, _AXES, rule, dtype_rule, exact, summary, reduction=reduction)
 
 
 def _composite(
@@ -502,7 +593,7 @@ _POINTWISE = (
     _pointwise("negative", 40, 1, _numeric, "−`x`.", exact=True),
     _pointwise("abs", 41, 1, _promoting, "`x` without its sign; the least integer stays negative.", exact=True),
     _pointwise("sign", 42, 1, _numeric, "1, 0 or −1: the sign of `x`; of NaN, NaN.", exact=True),
-    _pointwise("square", 43, 1, _promoting, "`x` · `x`.", exact=True),
+    _pointwise("square", 43, 1, _counting, "`x` · `x`.", exact=True),
     _pointwise("round", 44, 1, _promoting, "The nearest whole number; of two equally near, the even one.", exact=True),
     _pointwise("floor", 45, 1, _promoting, "The greatest whole number that is not above `x`.", exact=True),
     _pointwise("ceil", 46, 1, _promoting, "The least whole number that is not below `x`.", exact=True),
@@ -526,6 +617,10 @@ _POINTWISE = (
     _pointwise("silu", 64, 1, _floating, "`x` times its sigmoid.", exact=False),
     _pointwise("softplus", 65, 1, _floating, "The logarithm of 1 + exp(`x`).", exact=False),
     _pointwise("erf", 66, 1, _floating, "The error function.", exact=False),
+    _pointwise(
+        "normal_of_bits", 67, 1, _from_bits, "The normal number of mean 0 and variance 1 at these bits.", exact=True
+    ),
+    _pointwise("exponential_of_bits", 68, 1, _from_bits, "The exponential number of mean 1 at these bits.", exact=True),
     Op(
         "astype",
         70,
@@ -541,22 +636,14 @@ _POINTWISE = (
 )
 
 _REDUCTIONS = (
-    _reduction("sum", 80, _reduce, _accumulating, "The sum along `axis`.", exact=False),
-    _reduction("prod", 81, _reduce, _accumulating, "The product along `axis`.", exact=False),
-    _reduction(
-        "min", 82, _reduce_to_some, _promoting, "The least element along `axis`; NaN if any element is.", exact=False
-    ),
-    _reduction(
-        "max", 83, _reduce_to_some, _promoting, "The greatest element along `axis`; NaN if any element is.", exact=False
-    ),
-    _reduction("any", 84, _reduce, _logical, "Whether any element along `axis` is true or not 0.", exact=True),
-    _reduction("all", 85, _reduce, _logical, "Whether every element along `axis` is true or not 0.", exact=True),
-    _reduction(
-        "argmin", 86, _reduce_to_some, _indexing, "The index of the first least element along an axis.", exact=True
-    ),
-    _reduction(
-        "argmax", 87, _reduce_to_some, _indexing, "The index of the first greatest element along an axis.", exact=True
-    ),
+    _reduction(SUM, 80, _accumulating, "The sum along `axis`.", exact=False),
+    _reduction(PROD, 81, _accumulating, "The product along `axis`.", exact=False),
+    _reduction(MIN, 82, _promoting, "The least element along `axis`; NaN if any element is.", exact=False),
+    _reduction(MAX, 83, _promoting, "The greatest element along `axis`; NaN if any element is.", exact=False),
+    _reduction(ANY, 84, _logical, "Whether any element along `axis` is true or not 0.", exact=True),
+    _reduction(ALL, 85, _logical, "Whether every element along `axis` is true or not 0.", exact=True),
+    _reduction(ARGMIN, 86, _indexing, "The index of the first least element along an axis.", exact=True),
+    _reduction(ARGMAX, 87, _indexing, "The index of the first greatest element along an axis.", exact=True),
 )
 
 _COMPOSITES = (
@@ -600,6 +687,58 @@ _PRODUCTS = (
     ),
 )
 
+
+def _scan(name: str, code: int, reduction: Reduction, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
+    """Returns the op that gives, at each position along an axis, the reduction of the elements up to there."""
+    category = Category.LINE
+    return Op(name, code, category, 1, 1, (_AXIS,), _along_axis, dtype_rule, exact, summary, reduction=reduction)
+
+
+def _segment(name: str, code: int, reduction: Reduction, dtype_rule: DtypeRule, summary: str) -> Op:
+    """Returns a reduction of elements that have the same place. The places ascend along the axis."""
+    category, attributes, is_exact = Category.LINE, (_AXIS, Attribute("segments", AttributeKind.DIM)), False
+    rule = _at_places(dtype_rule)
+    return Op(name, code, category, 2, 2, attributes, _segments, rule, is_exact, summary, reduction=reduction)
+
+
+_LINES = (
+    _scan("cumulative_sum", 140, SUM, _accumulating, "The sums of the first elements along `axis`.", exact=False),
+    _scan("cumulative_prod", 141, PROD, _accumulating, "The products of the first elements along `axis`.", exact=False),
+    _scan("cumulative_max", 142, MAX, _promoting, "The greatest of the first elements along `axis`.", exact=True),
+    _scan("cumulative_min", 143, MIN, _promoting, "The least of the first elements along `axis`.", exact=True),
+    Op(
+        "argsort",
+        144,
+        Category.LINE,
+        1,
+        1,
+        (_AXIS, Attribute("descending", AttributeKind.FLAG, False)),
+        _along_axis,
+        _indexing,
+        is_exact=True,
+        summary="The indices that sort `x` along `axis`, those of equal elements in order; NaN is greater than all "
+        "numbers.",
+    ),
+    _segment(
+        "segment_sum",
+        145,
+        SUM,
+        _accumulating,
+        "The sums of the elements of each place along `axis`; of no elements, 0.",
+    ),
+    _segment(
+        "segment_prod",
+        146,
+        PROD,
+        _accumulating,
+        "The products of the elements of each place along `axis`; of no elements, 1.",
+    ),
+    _segment("segment_min", 147, MIN, _promoting, "The least element of each place along `axis`; of no elements, 0."),
+    _segment(
+        "segment_max", 148, MAX, _promoting, "The greatest element of each place along `axis`; of no elements, 0."
+    ),
+)
+
 _VIEWS = (
     Op(
         "reshape",
@@ -612,6 +751,7 @@ _VIEWS = (
         _promoting,
         is_exact=True,
         summary="The same elements in another shape.",
+        copied_operands=1,
     ),
     Op(
         "transpose",
@@ -624,6 +764,7 @@ _VIEWS = (
         _promoting,
         is_exact=True,
         summary="The same elements with the axes in another order.",
+        copied_operands=1,
     ),
     Op(
         "broadcast_to",
@@ -636,6 +777,7 @@ _VIEWS = (
         _promoting,
         is_exact=True,
         summary="The same elements, repeated along axes of length 1 and along new ones.",
+        copied_operands=1,
     ),
     Op(
         "slice",
@@ -648,7 +790,22 @@ _VIEWS = (
         _promoting,
         is_exact=True,
         summary="A regular part of an array.",
-        has_region=True,
+        part=Region,
+        copied_operands=1,
+    ),
+    Op(
+        "strided",
+        114,
+        Category.VIEW,
+        1,
+        1,
+        _STRIDED,
+        _strided,
+        _promoting,
+        is_exact=True,
+        summary="The elements of an array that strides lead to.",
+        part=Strided,
+        copied_operands=1,
     ),
 )
 
@@ -664,6 +821,7 @@ _MOVES = (
         _promoting,
         is_exact=True,
         summary="Arrays joined along an axis.",
+        copied_operands=None,
     ),
     Op(
         "assign_slice",
@@ -676,7 +834,22 @@ _MOVES = (
         _replacing,
         is_exact=True,
         summary="An array with a regular part of it replaced.",
-        has_region=True,
+        part=Region,
+        copied_operands=None,
+    ),
+    Op(
+        "assign_strided",
+        125,
+        Category.MOVE,
+        2,
+        2,
+        _STRIDED,
+        _assign_strided,
+        _replacing,
+        is_exact=True,
+        summary="An array with the elements that strides lead to replaced.",
+        part=Strided,
+        copied_operands=None,
     ),
     Op(
         "take",
@@ -689,6 +862,20 @@ _MOVES = (
         _gathering,
         is_exact=True,
         summary="The elements at indices along an axis; an index out of range means the first or the last.",
+        copied_operands=1,
+    ),
+    Op(
+        "take_along_axis",
+        124,
+        Category.MOVE,
+        2,
+        2,
+        (_AXIS,),
+        _take_along,
+        _gathering,
+        is_exact=True,
+        summary="The elements of each line along an axis at that line's indices; an index out of range is limited.",
+        copied_operands=1,
     ),
     Op(
         "one_hot",
@@ -764,8 +951,24 @@ _CREATES = (
         is_exact=True,
         summary="Ones on a diagonal, zeros elsewhere.",
     ),
+    # The operands of random_bits are three scalars: start, stream and key. Element i, in row-major order, is the first
+    # two words of Philox4x32-10 under the key, at the counter whose lower 64 bits are start + i, and whose upper ones
+    # are stream.
+    Op(
+        "random_bits",
+        134,
+        Category.CREATE,
+        3,
+        3,
+        (_SHAPE,),
+        _given,
+        _drawn,
+        is_exact=True,
+        summary="Random bits in uint64, which a key and counters determine.",
+    ),
 )
 
-OPS: tuple[Op, ...] = _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _VIEWS + _MOVES + _CREATES
+OPS: tuple[Op, ...] = _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES
 BY_CODE: dict[int, Op] = {op.code: op for op in OPS}
 BY_NAME: dict[str, Op] = {op.name: op for op in OPS}
+REDUCTIONS: dict[str, Reduction] = {op.reduction.name: op.reduction for op in OPS if op.reduction is not None}

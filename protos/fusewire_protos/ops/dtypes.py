@@ -109,6 +109,14 @@ class DType:
     def __repr__(self) -> str:
         return f"fusewire.{self.name}"
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, value: Any = 0) -> Any:
+        """Returns a number as NumPy's scalar of this dtype, and an array cast to it, as NumPy's scalar types do."""
+        cast = getattr(value, "astype", None)
+        return self.type(value) if cast is None else cast(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Makes a copied or unpickled dtype the constant itself."""
         return from_code, (self.code,)
@@ -122,15 +130,21 @@ float16 = DType("float16", 4, 2, "f")
 bfloat16 = DType("bfloat16", 5, 2, "f")
 float32 = DType("float32", 6, 4, "f")
 float64 = DType("float64", 7, 8, "f")
+int8 = DType("int8", 8, 1, "i")
+int16 = DType("int16", 9, 2, "i")
+uint16 = DType("uint16", 10, 2, "u")
+uint32 = DType("uint32", 11, 4, "u")
+uint64 = DType("uint64", 12, 8, "u")
 
-ALL: tuple[DType, ...] = (bool_, uint8, int32, int64, float16, bfloat16, float32, float64)
+SIGNED: tuple[DType, ...] = (int8, int16, int32, int64)
+UNSIGNED: tuple[DType, ...] = (uint8, uint16, uint32, uint64)
+FLOATING: tuple[DType, ...] = (float16, bfloat16, float32, float64)
+ALL: tuple[DType, ...] = (bool_, *SIGNED, *UNSIGNED, *FLOATING)
 BY_CODE: dict[int, DType] = {dtype.code: dtype for dtype in ALL}
 BY_NAME: dict[str, DType] = {dtype.name: dtype for dtype in ALL}
 
-# The dtype in which NumPy computes a floating function, such as `exp`, of an integer or boolean argument.
-_FLOAT_OF: dict[DType, DType] = {bool_: float16, uint8: float16, int32: float64, int64: float64}
-_WIDTH_OF_FLOAT: dict[DType, int] = {float16: 1, bfloat16: 1, float32: 2, float64: 3}
-_WIDTH_OF_INTEGER: dict[DType, int] = {bool_: 0, uint8: 1, int32: 2, int64: 3}
+# The smallest float that holds every integer of so many bytes, as NumPy sees it; the largest one for longer integers.
+_FLOAT_OF_BYTES: dict[int, DType] = {1: float16, 2: float32, 4: float64, 8: float64}
 
 
 def from_code(code: int) -> DType:
@@ -150,18 +164,20 @@ def promote(a: DType, b: DType) -> DType:
         return _promote_floats(a, b)
     if a.is_floating or b.is_floating:
         floating, other = (a, b) if a.is_floating else (b, a)
-        return _promote_float_and_integer(floating, other)
-    return a if _WIDTH_OF_INTEGER[a] > _WIDTH_OF_INTEGER[b] else b
+        return floating if other.is_boolean else max(floating, to_floating(other), key=_size_bytes)
+    if a.is_boolean or b.is_boolean:
+        return b if a.is_boolean else a
+    return _promote_integers(a, b)
 
 
 def promote_all(dtypes: Iterable[DType]) -> DType:
-    """Returns the dtype to which arrays of one or more dtypes promote."""
-    return reduce(promote, dtypes)
+    """Returns the dtype to which arrays of one or more dtypes promote. A float that holds every integer stays one."""
+    return reduce(promote, sorted(dtypes, key=_is_not_floating))
 
 
 def to_floating(dtype: DType) -> DType:
     """Returns the dtype in which NumPy evaluates a function such as `exp` of an argument of `dtype`."""
-    return dtype if dtype.is_floating else _FLOAT_OF[dtype]
+    return dtype if dtype.is_floating else _FLOAT_OF_BYTES[dtype.itemsize_bytes]
 
 
 def quotient(dtype: DType) -> DType:
@@ -214,12 +230,24 @@ def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
 
 
 def _promote_floats(a: DType, b: DType) -> DType:
-    if a.is_half and b.is_half:
-        return float32
-    return a if _WIDTH_OF_FLOAT[a] > _WIDTH_OF_FLOAT[b] else b
+    if a.itemsize_bytes == b.itemsize_bytes:
+        return a if a is b else float32  # of float16 and bfloat16
+    return max(a, b, key=_size_bytes)
 
 
-def _promote_float_and_integer(floating: DType, other: DType) -> DType:
-    if other in (bool_, uint8):
-        return floating
-    return float64
+def _promote_integers(a: DType, b: DType) -> DType:
+    """Returns the smallest integer dtype that holds both; float64 if there is none, as for int64 and uint64."""
+    if a.kind == b.kind:
+        return max(a, b, key=_size_bytes)
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if signed.itemsize_bytes > unsigned.itemsize_bytes:
+        return signed
+    return next((dtype for dtype in SIGNED if dtype.itemsize_bytes > unsigned.itemsize_bytes), float64)
+
+
+def _is_not_floating(dtype: DType) -> bool:
+    return not dtype.is_floating
+
+
+def _size_bytes(dtype: DType) -> int:
+    return dtype.itemsize_bytes

@@ -9,11 +9,12 @@ from reprlib import repr as shortened
 from typing import NamedTuple
 
 from fusewire_protos.errors import ArgumentError, ShapeError
+from fusewire_protos.ops.axis_error import AxisError
 from fusewire_protos.ops.dtypes import DType
 
 Shape = tuple[int, ...]
 
-MAX_RANK = 8
+MAX_RANK = 16
 MAX_DIM = 2**31 - 1
 MAX_ELEMENTS = 2**40
 
@@ -51,9 +52,9 @@ def check(shape: Sequence[object]) -> Shape:
 
 
 def normalise_axis(axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises ShapeError if it is outside −rank..rank−1."""
+    """`axis` counted from the front. Raises AxisError if it is outside −rank..rank−1."""
     if not -rank <= axis < rank:
-        raise ShapeError(f"axis {axis} is out of range for rank {rank}")
+        raise AxisError(axis, rank)
     return axis % rank
 
 

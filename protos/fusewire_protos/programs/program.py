@@ -15,6 +15,7 @@ A loop repeats a few signatures. So a program holds each signature once, and its
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,17 @@ class Origin(NamedTuple):
     source: int
 
 
+class Users(NamedTuple):
+    """The users of all operand numbers, one after another: those of operand n end at `ends[n + 1]`."""
+
+    ends: array[int]
+    numbers: array[int]
+
+    def of(self, operand: int) -> array[int]:
+        """Returns the operand numbers of the results whose ops take this operand, ascending."""
+        return self.numbers[self.ends[operand] : self.ends[operand + 1]]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A well-formed program with all specs inferred. Made by `build` or `codec.decode`, which check it.
@@ -100,13 +112,14 @@ class Program:
         return tuple([numbers[begin:end] for begin, end in pairwise((0, *self.operand_ends.tolist()))])
 
     @cached_property
-    def users(self) -> tuple[tuple[int, ...], ...]:
+    def users(self) -> Users:
         """For each operand number those of the results whose ops take it, ascending."""
-        users: list[list[int]] = [[] for _ in range(self.first_result + self.op_count)]
-        for number, operands in enumerate(self.operands, self.first_result):
-            for operand in operands:
-                users[operand].append(number)
-        return tuple(map(tuple, users))
+        counts = np.diff(self.operand_ends, prepend=0)
+        takers = np.repeat(np.arange(self.op_count) + self.first_result, counts)
+        order = np.argsort(self.operand_numbers, kind="stable")
+        taken = np.bincount(self.operand_numbers, minlength=self.first_result + self.op_count)
+        ends = np.concatenate(([0], np.cumsum(taken)))
+        return Users(array("i", ends.astype(np.intc).tobytes()), array("i", takers[order].astype(np.intc).tobytes()))
 
     @cached_property
     def ops(self) -> tuple[ProgramOp, ...]:

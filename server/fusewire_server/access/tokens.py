@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,10 +33,14 @@ _log = logging.getLogger(__name__)
 # because the change that the server cannot read may be a revocation.
 OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
+# A file that is written in place, and not replaced, may be half written. So what it lacks stays valid until the file
+# has not changed for this time.
+SETTLES_S = 1.0
 
 _HASH_DIGITS = 64
 _ENCODING = "utf-8-sig"  # with or without the byte-order mark that some editors write first
 _UNREAD = (-1, -1, -1)  # the signature of no file
+_INODE = 2  # its place in a signature
 
 
 class Scope(Enum):
@@ -89,35 +94,52 @@ class _Table(NamedTuple):
     malformed: str = ""  # the fault in the version that was read last
 
 
+class _Unsettled(NamedTuple):
+    """A version of the file that lacks records and may be half written."""
+
+    signature: tuple[int, int, int]
+    since_s: float  # on the monotonic clock
+
+
 class _Fault(NamedTuple):
     """The file cannot be read, or is malformed."""
 
-    since: datetime
+    began_s: float  # on the monotonic clock
+    end: str  # the time of day at which the old records are no longer used, for people
     is_over_long: bool  # whether the old records are no longer used
     text: str
-    logged: datetime
+    logged_s: float  # on the monotonic clock
 
 
 class Authenticator:
     """Checks tokens against a file, which is read again when it changes. A revoked token fails at its next call.
 
-    Any thread may call it. `_table` and `_fault` are replaced as a whole, so that a reader sees one version of the
-    file. While the file is unreadable or malformed, no new caller is accepted. Callers accepted before stay for
-    OLD_RECORDS_S, by the last good records, so that a mistake in an edit ends no session; a token revoked meanwhile
-    stays valid for that long. The fault is logged when it begins, changes and ends, and every FAULT_LOG_EVERY_S in
-    between.
+    If the file was written in place and not replaced, as `revoke` does, the token fails SETTLES_S later; so it may if
+    the file was replaced twice between two looks, because the system gives a number of a file again. So call `look`
+    often. Any thread may call this object. `_table`, `_fault` and `_unsettled` are replaced as a whole, so that a
+    reader sees one version of the file. While the file is unreadable or malformed, no new caller is accepted. Callers
+    accepted before stay for OLD_RECORDS_S, by the last good records, so that a mistake in an edit ends no session; a
+    token revoked meanwhile stays valid for that long. The fault is logged when it begins, changes and ends, and every
+    FAULT_LOG_EVERY_S in between. The time of day decides when a token expires, and nothing else.
     """
 
-    def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        path: Path,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Raises ConfigurationError if the file cannot be read or has a malformed line."""
         self._path = path
         self._now = now
+        self._monotonic_s = monotonic_s
         self._table = _Table(_signature(path), _by_id(read_tokens(path)))
         self._fault: _Fault | None = None
+        self._unsettled: _Unsettled | None = None
 
     def identify(self, token: str | None) -> Principal:
         """Raises Unauthenticated if the token is missing, unknown, revoked or expired, or the file cannot be read."""
-        if self._look():
+        if self.look():
             raise Unauthenticated("the server cannot read its token file now, and accepts no new callers")
         return self._principal(token, "the token is unknown here, or revoked")
 
@@ -125,7 +147,7 @@ class Authenticator:
         """Does as `identify` for a caller accepted before: without a good file it uses the old records for
         OLD_RECORDS_S.
         """
-        fault = self._look()
+        fault = self.look()
         if fault is None:
             return self._principal(token, "the token is unknown here, or revoked")
         if fault.is_over_long:
@@ -155,22 +177,26 @@ class Authenticator:
     def read_again(self) -> None:
         """Reads the file now, even if it looks unchanged. If it has a fault, the log tells."""
         self._table = self._table._replace(signature=_UNREAD)
-        self._look()
+        self.look()
 
-    def _look(self) -> _Fault | None:
+    def look(self) -> _Fault | None:
         """Reads the file if it has changed. Returns the file's fault, or None."""
-        reason, before = self._read_if_changed(), self._fault
-        fault = self._fault = _next_fault(before, reason, self._now()) if reason else None
+        now_s = self._monotonic_s()
+        reason, before = self._read_if_changed(now_s), self._fault
+        fault = self._fault = _next_fault(before, reason, now_s, self._now()) if reason else None
         if before and not fault:
             _log.warning("the token file can be read again")
         return fault
 
-    def _read_if_changed(self) -> str:
+    def _read_if_changed(self, now_s: float) -> str:
         """Returns why the file cannot be read, or an empty text."""
         try:
             signature = _signature(self._path)
             if signature != self._table.signature:
-                self._table = _next_table(self._table, signature, _content(self._path), self._path)
+                table = _next_table(self._table, signature, _content(self._path), self._path)
+                unsettled = self._unsettled = _next_unsettled(self._unsettled, self._table, table, now_s)
+                if unsettled is None or now_s - unsettled.since_s >= SETTLES_S:
+                    self._table = table
         except ConfigurationError as reason:
             # Not stored with the signature: a lack of permissions or descriptors may end without a change of the file.
             return str(reason)
@@ -247,16 +273,25 @@ def _next_table(before: _Table, signature: tuple[int, int, int], content: bytes,
         return _Table(signature, before.records, str(reason))
 
 
-def _next_fault(before: _Fault | None, reason: str, now: datetime) -> _Fault:
+def _next_unsettled(before: _Unsettled | None, old: _Table, new: _Table, now_s: float) -> _Unsettled | None:
+    """Returns since when the new version of the file may be half written, or None if it cannot be."""
+    is_replaced = new.signature[_INODE] != old.signature[_INODE]
+    if is_replaced or new.malformed or new.records.items() >= old.records.items():
+        return None
+    return before if before and before.signature == new.signature else _Unsettled(new.signature, now_s)
+
+
+def _next_fault(before: _Fault | None, reason: str, now_s: float, now: datetime) -> _Fault:
     """Returns the current fault. Logs it if it has changed or was last logged FAULT_LOG_EVERY_S ago."""
-    since = before.since if before else now
-    end = since + timedelta(seconds=OLD_RECORDS_S)
-    stay = "known callers too" if now >= end else f"open sessions end at {end.isoformat(timespec='seconds')}"
+    began_s = before.began_s if before else now_s
+    end = before.end if before else (now + timedelta(seconds=OLD_RECORDS_S)).isoformat(timespec="seconds")
+    is_over_long = now_s - began_s >= OLD_RECORDS_S
+    stay = "known callers too" if is_over_long else f"open sessions end at {end}"
     text = f"new callers are refused, and {stay}: {reason}"
-    if before and text == before.text and now < before.logged + timedelta(seconds=FAULT_LOG_EVERY_S):
+    if before and text == before.text and now_s - before.logged_s < FAULT_LOG_EVERY_S:
         return before
     _log.error("%s", text)
-    return _Fault(since, now >= end, text, now)
+    return _Fault(began_s, end, is_over_long, text, now_s)
 
 
 def _permitted(principal: Principal, scope: Scope) -> Principal:

@@ -107,7 +107,8 @@ class Limits:
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
     credit_segments: Annotated[Count, "segments of a session in flight"] = 64
     tenant_host_bytes: Annotated[
-        Bytes, "host memory that the sessions of one tenant hold: handles, failures, answers, uploads, programs"
+        Bytes,
+        "host memory that the sessions of one tenant hold: handles, rows, failures, answers, uploads, programs, plans",
     ] = 2 * GIB
     tenant_reserve: Annotated[
         OptionalFraction,

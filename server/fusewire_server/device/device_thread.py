@@ -18,13 +18,13 @@ from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 from fusewire_kernels.devices.base import Device
-from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
-from fusewire_server.device.memory import DeviceMemory, MemoryCount
-from fusewire_server.device.one_ops import FindKernels, OneOps
+from fusewire_server.device.memory.allocation import Allocation
+from fusewire_server.device.memory.device_memory import DeviceMemory, MemoryCount
+from fusewire_server.device.memory.tenant_reserve import TenantReserve
 from fusewire_server.device.orders import (
     Broken,
     Load,
@@ -38,9 +38,9 @@ from fusewire_server.device.orders import (
     sessions_of,
 )
 from fusewire_server.device.sliced_read import SlicedRead
-from fusewire_server.device.tenant_reserve import TenantReserve
-from fusewire_server.device.unfused_program import UnfusedProgram
-from fusewire_server.device.unfused_run import UnfusedRun
+from fusewire_server.device.unfused.one_ops import FindKernels, OneOps
+from fusewire_server.device.unfused.program import UnfusedProgram
+from fusewire_server.device.unfused.run import UnfusedRun
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.time_shares import LOOK_S, PAUSE_S, SLICE_NS, Progress, TimeShares, Waiting
 from fusewire_server.scheduling.turns import Turns

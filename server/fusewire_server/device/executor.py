@@ -15,13 +15,12 @@ from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, S
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import FusewireError, OutOfMemory
-from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.joined_reports import JoinedReports
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
-from fusewire_server.device.memory import DeviceMemory
-from fusewire_server.device.one_ops import OneOps
+from fusewire_server.device.memory.allocation import Allocation
+from fusewire_server.device.memory.device_memory import DeviceMemory
 from fusewire_server.device.orders import (
     Brought,
     FailedRow,
@@ -40,6 +39,7 @@ from fusewire_server.device.orders import (
     Wrote,
     no_room_on_host,
 )
+from fusewire_server.device.unfused.one_ops import OneOps
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.device_share import DeviceShare
 from fusewire_server.sessions.session import Fetching, Row

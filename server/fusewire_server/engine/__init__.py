@@ -1,1 +1,1 @@
-"""The engine on the loop thread: frames become orders, reports become answers."""
+"""On the loop thread: frames become orders, reports answers."""

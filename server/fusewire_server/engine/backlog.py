@@ -24,7 +24,7 @@ from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.scheduling.accounts import TenantAccounts
-from fusewire_server.sessions.frame import Arrival, Item
+from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
 SLICE_NS = 300_000

@@ -1,4 +1,4 @@
-"""Ends a session's upload and download calls when the session ends. The loop thread owns this state."""
+"""Ends a session's upload and download calls when the session ends, or gets a new stream. The loop thread owns this."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class BulkCalls:
             yield
         finally:
             tasks.discard(task)
-            if not tasks:
-                self._by_session.pop(session.session_id, None)
+            if not tasks and self._by_session.get(session.session_id) is tasks:
+                del self._by_session[session.session_id]
 
     def count(self, session: Session) -> int:
         """Returns the number of the session's calls that are running."""
         return len(self._by_session.get(session.session_id, ()))
 
     def end(self, session: Session) -> None:
-        """Cancels the calls of a session that has ended."""
+        """Cancels the calls of a session that has ended, or those that belong to an older connection of its client."""
         for task in self._by_session.pop(session.session_id, ()):
             task.cancel()

@@ -8,9 +8,9 @@ from itertools import islice
 from fusewire_server.device.orders import Release
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.sessions.intake import MOST_FREED_AT_ONCE
-from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import Session, Value
-from fusewire_server.sessions.values import forget_ended
+from fusewire_server.sessions.tables.salted_table import SaltedTable
+from fusewire_server.sessions.values import forget_ended, unpacked
 
 
 class EndedSessions:
@@ -33,7 +33,7 @@ class EndedSessions:
             self._give_back()
 
     def releases(self) -> list[Release]:
-        """Returns releases of all values still held.
+        """Returns releases of all values still held but packed ones, whose memory goes with the process.
 
         Runs on any thread, after the loop thread has stopped releasing values.
         """
@@ -45,11 +45,13 @@ class EndedSessions:
         A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
         session, values = next(iter(self._values.items()))
+        if not values:
+            values.update({packed.handle: unpacked(session, packed) for packed in session.packed.pop_some()})
         piece = [*islice(values.items(), MOST_FREED_AT_ONCE)]
         self._orders.add_release([session], [value for _, value in piece])
         self._orders.hand_over()
         forget_ended(values, piece)
-        if not values:
+        if not (values or session.packed):
             del self._values[session]
         if self._values:
             self._loop.call_soon(self._give_back)

@@ -22,9 +22,9 @@ from fusewire_protos.reader import SHORT_ITEM_BYTES
 from fusewire_server.config.config import Config, Limits
 from fusewire_server.device import orders
 from fusewire_server.device.device_thread import DeviceThread
-from fusewire_server.device.memory import MemoryCount
-from fusewire_server.device.one_ops import FindKernels
-from fusewire_server.device.tenant_reserve import TenantReserve
+from fusewire_server.device.memory.device_memory import MemoryCount
+from fusewire_server.device.memory.tenant_reserve import TenantReserve
+from fusewire_server.device.unfused.one_ops import FindKernels
 from fusewire_server.engine import upload_effects
 from fusewire_server.engine.backlog import Backlog, Items
 from fusewire_server.engine.bulk_calls import BulkCalls
@@ -38,13 +38,13 @@ from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import KernelWait, Plans
 from fusewire_server.programs.counters import BY_SERVER, Counters
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_table import program_table
+from fusewire_server.programs.program_table import ProgramEntry, program_table
 from fusewire_server.programs.slow_log import SlowSegment
-from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.frame import Arrival, Item
+from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.session import Session, SessionState, Value, ValueState
+from fusewire_server.sessions.tables.answers import Beside
 
 log = logging.getLogger("fusewire.engine")
 
@@ -174,6 +174,11 @@ class Engine:
         self._registry.limits = config.limits
         self._uploads.wait_s = _upload_wait_s(config.limits)
 
+    @property
+    def upload_wait_s(self) -> float:
+        """How long the halves of an upload, its declaration and its call, wait for each other."""
+        return self._uploads.wait_s
+
     # ---- sessions ----
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
@@ -193,6 +198,7 @@ class Engine:
         if self.is_draining and session_id not in self.sessions:
             raise CaseError("draining", "the server is shutting down")
         session = self._registry.resume(session_id, instance, tenant, acknowledged)
+        self._bulk_calls.end(session)
         self._uploads.resume(session)
         self._reads.go_on(session)
         self.counters.sessions_resumed += 1
@@ -457,6 +463,7 @@ class Engine:
                 self._finish_writing(report)
             case orders.Loaded() | orders.Unloadable() | orders.Lacks():
                 self._plans.take(report)
+                self._count_plan(report)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
@@ -464,6 +471,13 @@ class Engine:
     def no_room(self, text: str) -> str:
         """Adds the setting of the device's memory, and its value, to a text about missing memory."""
         return f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
+
+    def _count_plan(self, report: orders.Loaded | orders.Unloadable | orders.Lacks) -> None:
+        """Counts the memory of a plan that has come for the tenants whose sessions hold its program."""
+        if isinstance(report, orders.Loaded) and isinstance(report.key, ProgramEntry):
+            self.programs.add_plan(report.key, report.loaded.plan)
+            for session in self.sessions.values():
+                session.tenant_bytes.program_bytes = self.programs.quota.tenant_bytes(session.session_id)
 
     def _finish_writing(self, wrote: orders.Wrote) -> None:
         session = wrote.write.session

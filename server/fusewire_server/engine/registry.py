@@ -13,9 +13,9 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import GRACE_PASSED, REPLACED
-from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.host_bytes import TenantBytes
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
+from fusewire_server.sessions.tables.answers import Answers
 from fusewire_server.sessions.tenant_times import TenantTimes, times_by_tenant
 
 

@@ -13,6 +13,7 @@ from fusewire_protos.errors import BY_NAME
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
 from fusewire_server.engine.device_orders import DeviceOrders
+from fusewire_server.engine.packing import Packing
 from fusewire_server.engine.reads import Reads
 from fusewire_server.engine.row_effects import Donations, leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
@@ -56,6 +57,7 @@ class Submissions:
         self._no_room = no_room
         self._plan = plan
         self._charge = charge
+        self._packing = Packing(charge)
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes()
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
@@ -104,7 +106,8 @@ class Submissions:
             row.session.device_ns += row_ns * batch.iterations(row)
             if row.iterations is not None and batch.spans[row].stop < row.iterations.count:
                 continue
-            row.session.complete(row.amount)
+            row.session.end_row(row)
+            self._packing.add(row)
             self._wake(row.session)
             if now_ns - row.queued_at_ns >= SLOW_NS:
                 self._note_slow(row, told, ran.device_ns, now_ns)

@@ -15,8 +15,9 @@ from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import Session, SessionState, Value, ValueState
+from fusewire_server.sessions.tables.salted_table import SaltedTable
+from fusewire_server.sessions.values import value_of
 
 _SETTINGS = "the larger of limits.upload_stall_s and limits.resume_grace_s"
 MOST_REFUSED = 512  # the most refused calls of a session that are remembered until their uploads are declared
@@ -114,7 +115,7 @@ class Uploads:
         call: _Call = asyncio.get_running_loop().create_future()
         uploads.refused.pop(handle, None)
         declared = uploads.declared.pop(handle, None)
-        value = session.values.get(handle)
+        value = value_of(session, handle)
         if declared is not None:
             declared.ends.cancel()
             call.set_result(declared.value)

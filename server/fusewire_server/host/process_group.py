@@ -24,7 +24,7 @@ def guard_group(temporary: Path | None) -> None:
     """Starts the guardian of this process, which must lead its group. Call it before any thread is started.
 
     When this process has ended in any way, the guardian kills the group, and all other groups of the session if this
-    process leads a session. Then the guardian removes the folder `temporary`, if any.
+    process leads a session. Then the guardian removes the folder `temporary`, if there is such a folder.
     """
     group = os.getpgrp()
     assert group == os.getpid(), "only the leader of a group may give the group a guardian"

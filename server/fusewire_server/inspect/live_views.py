@@ -26,6 +26,7 @@ from fusewire_server.inspect.views import (
 )
 from fusewire_server.programs.slow_log import SlowSegment
 from fusewire_server.sessions.session import NO_OP, Session, Value
+from fusewire_server.sessions.values import unpacked
 
 _MOST_LISTED = 1000  # programs and tenants of the queue
 
@@ -44,15 +45,15 @@ def handles_of(engine: Engine, shown: str) -> list[int] | None:
     Values that the client cannot name have negative handles, and are left out.
     """
     session = session_of(engine, shown)
-    return None if session is None else [handle for handle in session.values if handle >= 0]
+    return None if session is None else [handle for handle in (*session.values, *session.packed) if handle >= 0]
 
 
 def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[ArrayView, ...]:
     """Describes those of a session's arrays with these handles that there are still."""
     session = session_of(engine, shown)
-    values = {} if session is None else session.values
+    values = [] if session is None else [_value_of(session, handle) for handle in handles]
     now_ns = time.monotonic_ns()
-    return tuple(_array_view(values[handle], now_ns) for handle in handles if handle in values)
+    return tuple(_array_view(value, now_ns) for value in values if value is not None)
 
 
 def pool_of(engine: Engine) -> PoolView:
@@ -102,6 +103,11 @@ def queue_of(engine: Engine) -> QueueView:
 def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
     """Describes the newest slow segments."""
     return tuple(_slow_segment_view(segment) for segment in islice(engine.slow_segments, limit))
+
+
+def _value_of(session: Session, handle: int) -> Value | None:
+    packed = session.packed.get(handle)
+    return session.values.get(handle) if packed is None else unpacked(session, packed)
 
 
 def _array_view(value: Value, now_ns: int) -> ArrayView:

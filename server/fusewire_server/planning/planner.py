@@ -116,17 +116,26 @@ class Planner:
         await asyncio.gather(self._urgent.stop(), self._usual.stop())
 
     def request(
-        self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+        self,
+        raw: bytes,
+        owner: Owner,
+        *,
+        is_urgent: bool,
+        may_wait: bool = False,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> PlanRequest:
-        """Asks for the plan of a program on behalf of `owner`. Requests of different owners take turns."""
+        """Asks for the plan of a program on behalf of `owner`. Requests of different owners take turns.
+
+        A request that may wait comes behind those of its tenant that may not.
+        """
         request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
-        self._pool(is_urgent=is_urgent).add(request, owner)
+        self._pool(is_urgent=is_urgent).add(request, owner, may_wait=may_wait)
         return request
 
-    def join(self, request: PlanRequest, owner: Owner) -> None:
+    def join(self, request: PlanRequest, owner: Owner, *, may_wait: bool = False) -> None:
         """Adds `owner` to a request. The request then gets a turn of this owner too."""
         if owner not in request.owners and not request.answer.done():
-            self._pool(is_urgent=request.is_urgent).add(request, owner)
+            self._pool(is_urgent=request.is_urgent).add(request, owner, may_wait=may_wait)
 
     def waiting(self, owner: Owner, *, is_urgent: bool) -> int:
         """Returns the number of an owner's requests that have not had their turn."""
@@ -164,9 +173,9 @@ class _WorkerPool:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*[worker.end() for worker in self._workers])
 
-    def add(self, request: PlanRequest, owner: Owner) -> None:
+    def add(self, request: PlanRequest, owner: Owner, *, may_wait: bool) -> None:
         request.owners.add(owner)
-        self.turns.add(owner, request)
+        self.turns.add(owner, request, may_wait=may_wait)
         self._wanted.set()
 
     def leave(self, owner: Owner) -> None:

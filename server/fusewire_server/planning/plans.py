@@ -87,16 +87,25 @@ class Plans:
     # ---- programs ----
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the plan of a program. A request that is already waiting gets a turn of this session too."""
+        """Asks for the plan of a program. A request that is already waiting gets a turn of this session too.
+
+        Fragments may wait for the plans of loops, because a loop mostly runs more often.
+        """
         planner = self._planner
         if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
         request = self._planning.get(entry)
         if request is not None and not request.answer.cancelled():
-            planner.join(request, session)
+            planner.join(request, session, may_wait=entry.is_fragment)
         elif request is not None or entry.state is PlanState.UNPLANNED:
             entry.enter(PlanState.PLANNING)
-            request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
+            request = planner.request(
+                entry.raw,
+                session,
+                is_urgent=False,
+                may_wait=entry.is_fragment,
+                is_wanted=lambda: entry.holders > 0,
+            )
             request.answer.add_done_callback(partial(self._program_answered, entry))
             self._planning[entry] = request
 
@@ -243,7 +252,7 @@ class Plans:
         Its ops are as large, so fusing them saves little; but they need more memory for their results.
         """
         info = self._device.info
-        is_long = info.dialect == "c" and loaded.plan.cost.estimate_ns >= LONG_ROW_NS
+        is_long = not info.is_gpu and loaded.plan.cost.estimate_ns >= LONG_ROW_NS
         return is_long and entry.program.all_bytes * _SHARE_OF_MEMORY <= info.memory_bytes
 
     def _taken(self, planned: Planned) -> Planned:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import secrets
 import select
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,8 @@ import msgpack
 
 from fusewire_kernels import build
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, default_cache_folder, most_cached_bytes
-from fusewire_kernels.compile.cache_eviction import tidy
+from fusewire_kernels.compile.binary_cache import default_cache_folder, most_cached_bytes
+from fusewire_kernels.compile.cache_eviction import WORKER_PREFIX, hold, tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
 from fusewire_kernels.compile.machine_faults import MachineFault
 from fusewire_kernels.compile.process_copies import end_with_parent
@@ -61,7 +61,11 @@ def main(arguments: Sequence[str]) -> int:
     dialect, architecture, memory_bytes, deadline_s, most_rows, niceness = arguments
     if os.getpgrp() == os.getpid():
         end_with_parent()
-        guard_group(_make_temporary_folder())
+        if _has_no_writer(sys.stdin.buffer):  # the server ended before the line above
+            return 0
+        temporary = default_cache_folder() / f"{WORKER_PREFIX}{secrets.token_hex(8)}"
+        guard_group(temporary)  # before there is a folder, which nobody would remove if this process ended now
+        _use_temporary_folder(temporary)
     if int(niceness) > 0:
         lower_priority(int(niceness))
     keep_freed_memory()
@@ -103,6 +107,13 @@ def _tidy_cache() -> None:
         tidy(folder, most_cached_bytes(), time.time())
 
 
+def _has_no_writer(requests: BinaryIO) -> bool:
+    """Returns whether the server, which writes the requests, has ended."""
+    poll = select.poll()
+    poll.register(requests, 0)  # an end that hangs up is told without being asked for
+    return any(events & select.POLLHUP for _, events in poll.poll(0))
+
+
 def _is_asked(requests: BinaryIO) -> bool:
     """Returns whether a request waits already, before the first has been read."""
     readable, _, _ = select.select([requests], [], [], 0)
@@ -124,15 +135,13 @@ def _op(name: str, *operands: int) -> ProgramOp:
     return ProgramOp(BY_NAME[name], operands, ())
 
 
-def _make_temporary_folder() -> Path | None:
-    """Makes a folder in the cache for the files that compilers write. Returns None if the cache cannot be used now."""
-    folder = default_cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=WORKER_PREFIX, dir=folder)
-    except OSError:
-        return None
-    return Path(os.environ["TMPDIR"])
+def _use_temporary_folder(folder: Path) -> None:
+    """Makes a folder in the cache for the files that compilers write, unless the cache cannot be used now."""
+    with suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(mode=0o700)
+        os.environ["TMPDIR"] = str(folder)
+        hold(folder)
 
 
 def _folder_of_faults() -> Path | None:

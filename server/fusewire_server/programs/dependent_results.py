@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
-from fusewire_protos.programs.program import Program
+from fusewire_protos.in_steps import InSteps, finished
+from fusewire_protos.programs.program import Program, Users
+
+_VISITED_A_STEP = 512
 
 
 def dependent_ops(program: Program, ops: Iterable[int]) -> dict[int, int]:
@@ -15,22 +18,24 @@ def dependent_ops(program: Program, ops: Iterable[int]) -> dict[int, int]:
     In a loop, an op depends on another if it does so in any iteration.
     """
     first = program.first_result
-    failed = first_failed(program, dict.fromkeys([first + op for op in ops], 0), is_loop=bool(program.carried))
+    failed_results = dict.fromkeys([first + op for op in ops], 0)
+    failed = finished(first_failed(program, failed_results, is_loop=bool(program.carried)))
     return {op: cause - first for op, (_, cause) in failed.items()}
 
 
 def first_failed(
     program: Program, failed_operands: Mapping[int, int], *, is_loop: bool = False
-) -> dict[int, tuple[int, int]]:
+) -> InSteps[dict[int, tuple[int, int]]]:
     """Returns a table of the ops that depend on failed operands, by index.
 
     `failed_operands` has for each of these operands the first iteration that takes a failed value: 0 without a loop.
     The table has for each op the first iteration that depends on such a value, and the operand. Operand numbers count a
     program's inputs, then its scalars, then the results of its ops. A value is carried into the next iteration.
 
-    A client decides how often this runs, so it visits each op once, however many operands have failed.
+    A client decides how often this runs, so it visits each op once, however many operands have failed, and stops after
+    every `_VISITED_A_STEP` of them.
     """
-    users, results = program.users, program.first_result
+    results = program.first_result
     carried_to: defaultdict[int, list[int]] = defaultdict(list)
     for carried in program.carried if is_loop else ():
         carried_to[carried.source].append(carried.input)
@@ -42,13 +47,24 @@ def first_failed(
         iteration, rank, failed, operand = heappop(reached)
         if operand in cause:
             continue
-        cause[operand] = of_all = iteration, failed
-        dependent = [operand]
-        for number in dependent:  # grows meanwhile
-            for user in users[number]:
-                if user not in cause:
-                    cause[user] = of_all
-                    dependent.append(user)
+        dependent = yield from _spread(program.users, operand, (iteration, failed), cause)
+        for number in dependent if carried_to else ():
             for following in carried_to.get(number, ()):
                 heappush(reached, (iteration + 1, rank, failed, following))
     return {number - results: first for number, first in cause.items() if number >= results}
+
+
+def _spread(
+    users: Users, operand: int, of_all: tuple[int, int], cause: dict[int, tuple[int, int]]
+) -> InSteps[list[int]]:
+    """Notes the cause of an operand and of all that depend on it and have no cause yet. Returns their numbers."""
+    cause[operand] = of_all
+    dependent = [operand]
+    for number in dependent:  # grows meanwhile
+        for user in users.of(number):
+            if user not in cause:
+                cause[user] = of_all
+                dependent.append(user)
+                if len(cause) % _VISITED_A_STEP == 0:
+                    yield
+    return dependent

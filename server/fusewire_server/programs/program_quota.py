@@ -35,19 +35,29 @@ class ProgramQuota:
         tenant = self._tenant(session)
         return self._tenant_bytes[tenant] + (0 if (tenant, program) in self._times else size_bytes)
 
-    def add(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
+    def tenant_bytes(self, session: Hashable) -> int:
+        """Returns the bytes that the session's tenant holds."""
+        return self._tenant_bytes[self._tenant(session)]
+
+    def grow(self, program: Hashable, more_bytes: int) -> None:
+        """Notes that a program takes more since it has a plan. Plans count for tenants alone."""
+        for tenant in self._tenant_bytes:
+            if (tenant, program) in self._times:
+                self._tenant_bytes[tenant] += more_bytes
+
+    def add(self, session: Hashable, program: Hashable, size_bytes: int, plan_bytes: int = 0) -> None:
         """Adds a program to a session, which may hold the same program under several numbers."""
         tenant = self._tenants.setdefault(session, self._tenant(session))
         self._session_bytes[session] += size_bytes
         if (tenant, program) not in self._times:
-            self._tenant_bytes[tenant] += size_bytes
+            self._tenant_bytes[tenant] += size_bytes + plan_bytes
         self._times[tenant, program] += 1
 
-    def remove(self, session: Hashable, program: Hashable, size_bytes: int) -> int:
+    def remove(self, session: Hashable, program: Hashable, size_bytes: int, plan_bytes: int = 0) -> int:
         """Removes a program that the session holds. Returns the bytes that its tenant still holds."""
         tenant = self._tenants[session]
         if _less(self._times, (tenant, program), 1) == 0:
-            _less(self._tenant_bytes, tenant, size_bytes)
+            _less(self._tenant_bytes, tenant, size_bytes + plan_bytes)
         if _less(self._session_bytes, session, size_bytes) == 0:
             del self._tenants[session]
         return self._tenant_bytes[tenant]

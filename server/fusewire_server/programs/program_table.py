@@ -28,13 +28,17 @@ from fusewire_server.programs.row_cost import RowCost
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
+    from fusewire_kernels.plan.plan import Plan
     from fusewire_kernels.plan.slots import SlotLayout
 
 
 # The approximate bytes that parts of a decoded program take; a test compares their sum with measurements.
 OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands, an input or a scalar
 SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # for each distinct op with its operand specs, and for each distinct input
-ENTRY_BYTES = 2048  # for the entry, and for showing it
+ENTRY_BYTES = 3072  # for the entry, and for showing it
+ROW_BYTES, REFERENCE_BYTES = 320, 8  # for a row of it in flight, and for each input, result, scalar and start of that
+# The same of a plan: in all, and for each launch and each column of its slot table. The kernels' text comes on top.
+PLAN_BYTES, LAUNCH_BYTES, COLUMN_BYTES = 2560, 704, 312
 
 
 class PlanState(Enum):
@@ -59,6 +63,7 @@ class ProgramEntry:
     loaded: LoadedPlan | None = None
     slot_layout: SlotLayout | None = None
     uses: int = 0
+    plan_bytes: int = 0  # the approximate bytes that its plan takes in memory
     holders: int = 0  # how many times sessions have numbered it and not let go of it
     rows: int = 0
     submissions: int = 0
@@ -73,14 +78,16 @@ class ProgramEntry:
 
     @cached_property
     def size_bytes(self) -> int:
-        """The approximate bytes that the program takes in memory without plans.
-
-        Plans do not count, because they come after the program was admitted.
-        """
+        """The approximate bytes that the program takes in memory without plans."""
         program = self.program
         ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
         leaves_bytes = LEAF_BYTES * program.first_result + SPEC_BYTES * len({*map(id, program.inputs)})
         return ENTRY_BYTES + len(self.raw) + SIGNATURE_BYTES * len(program.distinct) + ops_bytes + leaves_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """The approximate bytes that the program takes in memory with its plan."""
+        return self.size_bytes + self.plan_bytes
 
     @cached_property
     def amount(self) -> Amount:
@@ -91,6 +98,12 @@ class ProgramEntry:
     def outline(self) -> Outline:
         """What the failures of its results need of the program."""
         return Outline.of(self.program)
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """The approximate bytes that a row takes in memory without its values, if it is no loop."""
+        program = self.program
+        return ROW_BYTES + REFERENCE_BYTES * (program.first_result + len(program.live) + program.starts)
 
     @property
     def row_ns(self) -> int:
@@ -168,7 +181,7 @@ class ProgramTable:
         self.misses += 1
         entry = ProgramEntry(digest(raw), raw, program, is_fragment, changed=self.changed)
         self.entries[entry.digest] = self._unheld[entry.digest] = entry
-        self.size_bytes += entry.size_bytes
+        self.size_bytes += entry.held_bytes
         self.changed.add(entry)
         self._evict()
         return entry
@@ -179,14 +192,14 @@ class ProgramTable:
         Raises CaseError beyond the bounds.
         """
         self._check_room(session, entry)
-        self.quota.add(session, entry, entry.size_bytes)
+        self.quota.add(session, entry, entry.size_bytes, entry.plan_bytes)
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
     def let_go(self, session: Hashable, entry: ProgramEntry) -> int:
         """Releases a program that a session has held. Returns the bytes of the programs that its tenant still holds."""
         entry.holders -= 1
-        tenant_bytes = self.quota.remove(session, entry, entry.size_bytes)
+        tenant_bytes = self.quota.remove(session, entry, entry.size_bytes, entry.plan_bytes)
         if entry.holders == 0:
             self._unheld[entry.digest] = entry
             self._evict()
@@ -198,13 +211,23 @@ class ProgramTable:
         if own_bytes > bounds.session_bytes:
             text = f"its programs take {own_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
             raise CaseError("quota_program", text)
-        tenant_bytes = self.quota.tenant_bytes_with(session, entry, size_bytes)
+        tenant_bytes = self.quota.tenant_bytes_with(session, entry, entry.held_bytes)
         if tenant_bytes > bounds.tenant_bytes:
             text = f"its tenant's programs take {tenant_bytes} bytes, more than half of planner.cached_bytes"
             raise CaseError("quota_program", f"{text} = {bounds.table_bytes}")
         if self.size_bytes > bounds.table_bytes:
             text = f"all programs take {self.size_bytes} bytes; planner.cached_bytes = {bounds.table_bytes}"
             raise CaseError("quota_program", text)
+
+    def add_plan(self, entry: ProgramEntry, plan: Plan) -> None:
+        """Counts the memory of a program's plan, which came after the program was admitted."""
+        if self.entries.get(entry.digest) is not entry:
+            return
+        more_bytes = bytes_of_plan(plan) - entry.plan_bytes
+        entry.plan_bytes += more_bytes
+        self.size_bytes += more_bytes
+        self.quota.grow(entry, more_bytes)
+        self._evict()
 
     def use(self, entry: ProgramEntry) -> bool:
         """Counts a use. Returns True if the program should be planned now."""
@@ -223,10 +246,16 @@ class ProgramTable:
         while len(self._unheld) > 1 and (len(self._unheld) > bounds.programs or self.size_bytes > bounds.table_bytes):
             name, entry = self._unheld.popitem(last=False)
             del self.entries[name]
-            self.size_bytes -= entry.size_bytes
+            self.size_bytes -= entry.held_bytes
             self.evictions += 1
             self.changed.discard(entry)
             entry.changed = WeakSet()  # so that rows which still run do not keep it
+
+
+def bytes_of_plan(plan: Plan) -> int:
+    """Returns the approximate bytes that a plan takes in memory, shown over HTTP too."""
+    text_bytes = sum([len(kernel.text) for kernel in plan.kernels])
+    return PLAN_BYTES + text_bytes + LAUNCH_BYTES * len(plan.launches) + COLUMN_BYTES * len(plan.columns)
 
 
 def bucket(count: int) -> int:

@@ -1,1 +1,1 @@
-"""Decides which rows go next and which orders may overtake others. Pure."""
+"""Decides which rows go next and what may overtake. Pure."""

@@ -62,39 +62,42 @@ class Turns(Generic[T]):
 class TenantTurns(Generic[T]):
     """Serves tenants round-robin, and the owners of each tenant round-robin in that tenant's turns.
 
-    A tenant with many owners gets no more turns than a tenant with one.
+    A tenant with many owners gets no more turns than a tenant with one. Items that may wait come behind all other items
+    of their tenant.
     """
 
     def __init__(self, is_settled: Callable[[T], bool]) -> None:
         self._is_settled = is_settled
-        # Each tenant has an item in some queue. The first tenant has the next turn.
-        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()
+        # Each tenant has an item in some queue: of items that do not wait, or of those that may wait. The first tenant
+        # has the next turn.
+        self._tenants: OrderedDict[str, tuple[Turns[T], Turns[T]]] = OrderedDict()
 
-    def add(self, owner: Owner, item: T) -> None:
-        self._tenants.setdefault(owner.tenant, Turns(self._is_settled)).add(owner, item)
+    def add(self, owner: Owner, item: T, *, may_wait: bool = False) -> None:
+        both = self._tenants.setdefault(owner.tenant, (Turns(self._is_settled), Turns(self._is_settled)))
+        both[may_wait].add(owner, item)
 
     def waiting(self, owner: Owner) -> int:
-        """Returns the number of items in the owner's queue."""
-        turns = self._tenants.get(owner.tenant)
-        return 0 if turns is None else turns.waiting(owner)
+        """Returns the number of items in the owner's queues."""
+        return sum([turns.waiting(owner) for turns in self._tenants.get(owner.tenant, ())])
 
     def take(self) -> T | None:
         """Removes and returns the next item, or None if there is none. Ends the turns of its owner and its tenant."""
         while self._tenants:
-            tenant, turns = self._tenants.popitem(last=False)
-            item = turns.take()
-            if not turns.is_empty:
-                self._tenants[tenant] = turns
+            tenant, both = self._tenants.popitem(last=False)
+            first, later = both
+            item = first.take()
+            if item is None:
+                item = later.take()
+            if not (first.is_empty and later.is_empty):
+                self._tenants[tenant] = both
             if item is not None:
                 return item
         return None
 
     def leave(self, owner: Owner) -> Sequence[T]:
-        """Removes an owner. Returns the items of its queue."""
-        turns = self._tenants.get(owner.tenant)
-        if turns is None:
-            return ()
-        items = turns.leave(owner)
-        if turns.is_empty:
+        """Removes an owner. Returns the items of its queues."""
+        both = self._tenants.get(owner.tenant, ())
+        items = [item for turns in both for item in turns.leave(owner)]
+        if both and all(turns.is_empty for turns in both):
             del self._tenants[owner.tenant]
         return items

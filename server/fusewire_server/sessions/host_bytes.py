@@ -11,18 +11,22 @@ uploads and answers wait for others to end, and a session that asks for more fet
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusewire_protos.errors import CaseError
+from fusewire_server.programs.program_table import REFERENCE_BYTES
 from fusewire_server.sessions.device_share import DeviceShare
 
 if TYPE_CHECKING:
-    from fusewire_server.sessions.session import Session
+    from fusewire_server.sessions.session import Row, Session
 
 # The approximate bytes that an item takes; a test compares them with measurements.
-VALUE_BYTES = 896  # a value with its handle, and the objects of its block beside the block's memory
+VALUE_BYTES = 352  # a value with its handle, and the objects of its block beside the block's memory
+PACKED_BYTES = 64  # a packed value with its handle
 FAILED_RANGE_BYTES = 416  # a range of failed results with its failure
 FREED_BYTES = 72  # a handle of such a range that the client has freed
+LOOP_BYTES, STEP_BYTES = 640, 36  # what a row in flight has more if it is a loop, and each value that it steps through
 FETCH_BYTES = 352  # a fetch that waits, or its answer
 
 # What each session may hold whatever its tenant holds: in all, and of failures, of freed handles and of fetches.
@@ -83,13 +87,26 @@ def own_bytes(session: Session) -> int:
     answers, failed = session.answers, session.failed
     return (
         VALUE_BYTES * len(session.values)
+        + PACKED_BYTES * session.packed.count
         + FAILED_RANGE_BYTES * len(failed.firsts)
         + FREED_BYTES * failed.freed
         + FETCH_BYTES * (len(session.fetches) + len(answers.untaken))
+        + session.rows_bytes
         + session.rejected_bytes
         + answers.unread_bytes
         + session.uploading_bytes
     )
+
+
+def row_bytes(row: Row) -> int:
+    """Returns the approximate host memory of a row, not counting its values."""
+    loop = row.iterations
+    if loop is None:
+        return row.entry.row_bytes
+    stepped = [*loop.stepped.values(), *loop.scalars.values(), *loop.starts.values()]
+    steps = sum([len(each) if isinstance(each, Sequence) else 1 for each in stepped])
+    values = len(row.inputs) + 2 * len(row.outputs)  # the results are in the rings too
+    return row.entry.row_bytes + LOOP_BYTES + REFERENCE_BYTES * values + STEP_BYTES * steps
 
 
 def may_hold(session: Session, kind_bytes: int, more_bytes: int) -> bool:

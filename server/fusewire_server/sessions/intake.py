@@ -17,18 +17,18 @@ from fusewire_server.programs.claim import Claim, Rejected, claim_of_program, re
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.failed_handles import FailedHandles
-from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
-from fusewire_server.sessions.frame import Arrival, Frame, Item, PartlyFailed, UnreadProgram
+from fusewire_server.sessions.entries.fetch import take_abandon, take_fetch
+from fusewire_server.sessions.entries.frame import Arrival, Frame, Item, Unfinished, UnreadProgram, go_on
+from fusewire_server.sessions.entries.segment import take_loop, take_segment
+from fusewire_server.sessions.entries.upload import take_upload
 from fusewire_server.sessions.host_bytes import FREED_BYTES, check_host_room, may_hold
 from fusewire_server.sessions.rows import cancel_rows
-from fusewire_server.sessions.salted_table import SaltedTable
-from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
-from fusewire_server.sessions.upload_entry import take_upload
+from fusewire_server.sessions.tables.failed_handles import FailedHandles
+from fusewire_server.sessions.tables.salted_table import SaltedTable
 from fusewire_server.sessions.values import free_handles
 
-MOST_FREED_AT_ONCE = 512  # the most handles that a Free entry frees in one call
+MOST_FREED_AT_ONCE = 256  # the most handles that a Free entry frees in one call
 
 
 class Applied(NamedTuple):
@@ -118,7 +118,7 @@ def _take_unread(frame: Frame, unread: UnreadProgram) -> UnreadProgram | None:
 
 def _hold(frame: Frame, new: NewProgram, entry: ProgramEntry) -> None:
     session, programs = frame.session, frame.programs
-    tenant_bytes = programs.quota.tenant_bytes_with(session.session_id, entry, entry.size_bytes)
+    tenant_bytes = programs.quota.tenant_bytes_with(session.session_id, entry, entry.held_bytes)
     try:
         check_host_room(session, tenant_bytes - session.tenant_bytes.program_bytes)
         programs.hold(session.session_id, entry)
@@ -182,5 +182,5 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     frames.Abandon: take_abandon,
     frames.Cancel: _take_cancel,
     frames.Forget: _take_forget,
-    PartlyFailed: take_partly_failed,
+    Unfinished: go_on,
 }

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from fusewire_protos.frames import Scalar, Steps
+from fusewire_protos.in_steps import InSteps
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.sessions.session import Value
@@ -116,7 +117,9 @@ def first_uses(stepped: Stepped, positions: Iterable[int]) -> dict[int, tuple[in
     return {position: uses.get(position, (0, position)) for position in positions}
 
 
-def failure_causes(program: Program, stepped: Stepped | None, failed: Iterable[int]) -> dict[int, tuple[int, int]]:
+def failure_causes(
+    program: Program, stepped: Stepped | None, failed: Iterable[int]
+) -> InSteps[dict[int, tuple[int, int]]]:
     """Returns for each op that depends on a failed input the first iteration that does, and the input's position.
 
     `failed` are positions among a row's inputs; `stepped` is None if the row is no loop. If an op depends on several
@@ -127,7 +130,7 @@ def failure_causes(program: Program, stepped: Stepped | None, failed: Iterable[i
     for (iteration, number), position in uses:
         first.setdefault(number, (iteration, position))
     taken_first = {number: iteration for number, (iteration, _) in first.items()}
-    causes = first_failed(program, taken_first, is_loop=stepped is not None)
+    causes = yield from first_failed(program, taken_first, is_loop=stepped is not None)
     return {op: (iteration, first[number][1]) for op, (iteration, number) in causes.items()}
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import islice
 
 from fusewire_protos.errors import BY_NAME
+from fusewire_protos.in_steps import finished
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.dependent_results import dependent_ops
 from fusewire_server.programs.failure import Failure
@@ -96,7 +97,7 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
         release_if_dead(row.session, value, released)
     if row.iterations is not None and row.iterations.begun:
         released += row.outputs  # which have their memory since the first iteration
-    row.session.complete(row.amount)
+    row.session.end_row(row)
 
 
 def cancel_rows(session: Session, effects: Effects) -> bool:
@@ -172,7 +173,7 @@ def _fail_dependent_results(row: Row, failed: Mapping[int, Failure], released: l
         row.inputs[position] = stand_in_of(row.entry.program.inputs[number])
         value.readers -= 1
         release_if_dead(row.session, value, released)
-    causes = failure_causes(row.entry.program, stepped, failed)
+    causes = finished(failure_causes(row.entry.program, stepped, failed))
     for value, failure in failures_of_results(row, causes, failed.__getitem__):
         fail_value(row.session, value, failure)
 

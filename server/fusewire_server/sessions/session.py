@@ -19,7 +19,7 @@ work. Whether the client has more to send then, only the client knows.
 Fetches need no credit, because the module `answers` bounds them.
 
 `Value`, `Row` and `Fetching` are in the same file as `Session`, because they refer to each other. The loop thread owns
-all of this state, except `Value.block`, which the device thread owns.
+all of this state, except `Value.block`, which the device thread owns until the row that computes it is completed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.device_share import NOBODYS
-from fusewire_server.sessions.failed_handles import FailedHandles
-from fusewire_server.sessions.host_bytes import TenantBytes
-from fusewire_server.sessions.salted_table import SaltedTable
+from fusewire_server.sessions.host_bytes import TenantBytes, row_bytes
+from fusewire_server.sessions.tables.answers import Answers
+from fusewire_server.sessions.tables.failed_handles import FailedHandles
+from fusewire_server.sessions.tables.packed_values import PackedValues
+from fusewire_server.sessions.tables.salted_table import SaltedTable
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.iterations import Iterations
@@ -128,6 +129,7 @@ class Row:
         "amount",
         "base",
         "entry",
+        "host_bytes",
         "inputs",
         "iterations",
         "outputs",
@@ -155,6 +157,7 @@ class Row:
         self.entry = entry
         self.base = base
         self.amount = entry.amount if amount is None else amount  # the credit that it takes
+        self.host_bytes = 0  # that it was counted with
         self.inputs = inputs
         self.iterations: Iterations | None = None  # of a loop
         self.outputs = outputs  # one for each live result, in order; in a loop, further values follow
@@ -229,6 +232,7 @@ class Session:
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: SaltedTable[Value] = field(default_factory=SaltedTable)
+    packed: PackedValues = field(default_factory=PackedValues)  # values that nobody has touched lately
     failed: FailedHandles = field(default_factory=FailedHandles)  # results that will never exist
     large: SaltedTable[Value] = field(default_factory=SaltedTable)  # values of more than INLINE_BYTES
     fetches: SaltedTable[Fetching] = field(default_factory=SaltedTable)
@@ -243,6 +247,7 @@ class Session:
     credit_used_up: int = 0  # how often a segment or upload used up the credit
     live_bytes: int = 0
     tenant_bytes: TenantBytes = field(default_factory=TenantBytes)  # shared by the sessions of its tenant
+    rows_bytes: int = 0  # host memory of its rows that are not completed
     host_bytes: int = 0  # that it held when it was counted last, and how many values
     counted_values: int = 0
     device_ns: int = 0  # device time that its rows have used
@@ -262,9 +267,14 @@ class Session:
     def in_flight(self) -> Amount:
         return self.admitted.minus(self.completed)
 
+    @property
+    def values_held(self) -> int:
+        """The number of its values."""
+        return len(self.values) + self.packed.count
+
     def knows(self, handle: int) -> bool:
         """Returns whether a handle names a value, or a result that has failed."""
-        return handle in self.values or handle in self.failed
+        return handle in self.values or handle in self.packed or handle in self.failed
 
     def next_hidden_handle(self) -> int:
         """Returns a new handle for a value that the client cannot name."""
@@ -336,6 +346,17 @@ class Session:
         if not _fits_another(in_flight, amount, self.credit):
             self.has_used_up_credit = True
             self.credit_used_up += 1
+
+    def begin_row(self, row: Row) -> None:
+        """Takes the credit for a row, and counts its memory. Raises as `admit` does."""
+        self.admit(row.amount)
+        row.host_bytes = row_bytes(row)
+        self.rows_bytes += row.host_bytes
+
+    def end_row(self, row: Row) -> None:
+        """Returns the credit for a row that is completed or given up, and counts its memory no longer."""
+        self.rows_bytes -= row.host_bytes
+        self.complete(row.amount)
 
     def complete(self, amount: Amount) -> None:
         """Returns credit for work that the device has completed."""

@@ -10,8 +10,9 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.host_bytes import VALUE_BYTES, check_host_room
-from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
+from fusewire_server.sessions.tables.packed_values import PackedValue
+from fusewire_server.sessions.tables.salted_table import SaltedTable
 
 
 def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:
@@ -20,8 +21,9 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
     if live_bytes > limits.live_bytes:
         raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limits.live_bytes}")
     handles = len(session.values) + more_handles
-    if handles > limits.handles:
-        raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
+    if handles + session.packed.count > limits.handles:
+        text = f"{handles + session.packed.count} handles; limits.handles = {limits.handles}"
+        raise CaseError("quota_handles", text)
     if handles - session.counted_values > session.tenant_bytes.free_values:
         check_host_room(session, more_handles * VALUE_BYTES)
 
@@ -31,7 +33,7 @@ def first_beyond_quota(session: Session, limits: Limits, program: Program, lengt
 
     `lengths` says how many values of each live result there will be.
     """
-    live_bytes, handles = session.live_bytes, len(session.values)
+    live_bytes, handles = session.live_bytes, session.values_held
     for index, size_bytes, length in zip(program.live, program.live_sizes, lengths, strict=False):
         live_bytes += size_bytes * length
         handles += length
@@ -42,7 +44,9 @@ def first_beyond_quota(session: Session, limits: Limits, program: Program, lengt
 
 def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, op_index: int = NO_OP) -> Value:
     """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
-    if handle in session.values or (session.failed.firsts and handle in session.failed):
+    if handle in session.values or (
+        (session.failed.firsts or session.packed.count) and (handle in session.failed or handle in session.packed)
+    ):
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state, made_at_ns, op_index)
     value.share = session.tenant_bytes.device_share
@@ -51,6 +55,36 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_n
     if value.size_bytes > INLINE_BYTES:
         session.large[handle] = value
     return value
+
+
+def value_of(session: Session, handle: int) -> Value | None:
+    """Returns the value of a handle, or None if the handle names none. A packed value is unpacked."""
+    value = session.values.get(handle)
+    if value is None and session.packed.count:
+        packed = session.packed.pop(handle)
+        if packed is not None:
+            value = session.values[handle] = unpacked(session, packed)
+    return value
+
+
+def unpacked(session: Session, packed: PackedValue) -> Value:
+    """Returns the object of a packed value."""
+    value = Value(packed.handle, packed.spec, ValueState.READY, packed.made_at_ns, packed.op_index)
+    value.share, value.block = session.tenant_bytes.device_share, packed.block
+    return value
+
+
+def pack(session: Session, value: Value) -> None:
+    """Packs a value, if it is computed, the client holds it, and no row or fetch is about to read it.
+
+    The row that computes it must have been completed, because only then the device thread leaves its block alone.
+    """
+    is_resting = value.state is ValueState.READY and value.is_named and not value.readers
+    if not is_resting or value.block is None or value.size_bytes > INLINE_BYTES:
+        return
+    if session.values.get(value.handle) is value:
+        del session.values[value.handle]
+        session.packed.add(PackedValue(value.handle, value.spec, value.made_at_ns, value.op_index, value.block))
 
 
 def make_ready(value: Value, reads: list[Fetching]) -> None:
@@ -64,7 +98,7 @@ def make_ready(value: Value, reads: list[Fetching]) -> None:
 def free_handles(session: Session, handles: Iterable[int], released: list[Value]) -> None:
     """Frees handles that the client no longer holds. Ignores handles that name no value."""
     for handle in handles:
-        value = session.values.get(handle)
+        value = value_of(session, handle)
         if value is None:
             session.failed.free(handle)
         elif value.is_named:

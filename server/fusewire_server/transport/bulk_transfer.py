@@ -24,9 +24,9 @@ from fusewire_server.access.interceptor import Access
 from fusewire_server.config.config import Limits
 from fusewire_server.device.orders import no_room_on_host
 from fusewire_server.engine.engine import Engine
-from fusewire_server.sessions import validation as validate
-from fusewire_server.sessions.answers import Beside
+from fusewire_server.sessions.entries import validation as validate
 from fusewire_server.sessions.session import Session, SessionState, Value
+from fusewire_server.sessions.tables.answers import Beside
 from fusewire_server.transport.on_time_clock import BEAT_S, OnTimeClock
 from fusewire_server.transport.refusal import Context, refuse
 
@@ -126,11 +126,12 @@ class Bulk:
     async def _declared(self, session: Session, handle: int) -> Value | None:
         """Waits until the session's stream has declared the value of an upload, because the stream may be behind.
 
-        Returns None if the stream does not declare the value within limits.upload_stall_s.
+        Waits as long as a declared upload waits for its call: the stream may have fallen silent, and be made anew.
+        Returns None if the stream does not declare the value meanwhile.
         """
         call = self._engine.claim_upload(session, handle)
         try:
-            async with asyncio.timeout(self._limits.upload_stall_s):
+            async with asyncio.timeout(self._engine.upload_wait_s):
                 return await call
         except TimeoutError:
             return self._engine.give_up_upload(session, handle, call)

@@ -18,8 +18,8 @@ from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
-from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
+from fusewire_server.sessions.tables.answers import Answer
 from fusewire_server.transport.frame_parsing import parse_frame
 from fusewire_server.transport.refusal import Context, end_with
 from fusewire_server.transport.write_deadline import WriteDeadline
@@ -146,7 +146,7 @@ class SessionStream:
     def _owes_news(self) -> bool:
         session = self._session
         return (
-            bool(session.answers.unsent)
+            session.answers.are_owed
             or session.owes_credit(self._sent_completed)
             or session.applied_frame - self._sent_acknowledged >= MOST_UNACKNOWLEDGED
         )

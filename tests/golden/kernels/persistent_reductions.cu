@@ -214,7 +214,7 @@ FW_FN void fw_chains(const float *const (&left)[lefts], const float *right, floa
 #endif
 #ifndef FW_HAS_sum_f32
 #define FW_HAS_sum_f32
-FW_PLAIN_REDUCTION(sum_f32, float)
+FW_PLAIN_REDUCTION(sum_f32, float, 0.0f, a + b)
 #endif
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 4) fw_e092db49a0062484bab4(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
     extern __shared__ float4 fw_shared_memory[];

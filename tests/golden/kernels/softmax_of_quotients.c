@@ -1,10 +1,10 @@
 #ifndef FW_HAS_max_f32
 #define FW_HAS_max_f32
-FW_PLAIN_REDUCTION(max_f32, float)
+FW_PLAIN_REDUCTION(max_f32, float, -FW_INFINITY_F32, fw_maximum_f32(a, b))
 #endif
 #ifndef FW_HAS_sum_f32
 #define FW_HAS_sum_f32
-FW_PLAIN_REDUCTION(sum_f32, float)
+FW_PLAIN_REDUCTION(sum_f32, float, 0.0f, a + b)
 #endif
 void fw_fa09124275abc3207846(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];

@@ -1,15 +1,15 @@
 // schedule: register_rows 1
 #ifndef FW_HAS_argmax_f32
 #define FW_HAS_argmax_f32
-FW_POSITIONAL_REDUCTION(argmax_f32, float)
+FW_POSITIONAL_REDUCTION(argmax_f32, float, -FW_INFINITY_F32, b > a)
 #endif
 #ifndef FW_HAS_max_f32
 #define FW_HAS_max_f32
-FW_PLAIN_REDUCTION(max_f32, float)
+FW_PLAIN_REDUCTION(max_f32, float, -FW_INFINITY_F32, fw_maximum_f32(a, b))
 #endif
 #ifndef FW_HAS_sum_f32
 #define FW_HAS_sum_f32
-FW_PLAIN_REDUCTION(sum_f32, float)
+FW_PLAIN_REDUCTION(sum_f32, float, 0.0f, a + b)
 #endif
 extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_few(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
     const int64_t *sizes = values.sizes;

@@ -1,6 +1,6 @@
 #ifndef FW_HAS_sum_f32
 #define FW_HAS_sum_f32
-FW_PLAIN_REDUCTION(sum_f32, float)
+FW_PLAIN_REDUCTION(sum_f32, float, 0.0f, a + b)
 #endif
 void fw_3549e768ce47a9dfc09d(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];

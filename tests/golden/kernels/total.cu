@@ -1,7 +1,7 @@
 // schedule: register_rows 0
 #ifndef FW_HAS_sum_f32
 #define FW_HAS_sum_f32
-FW_PLAIN_REDUCTION(sum_f32, float)
+FW_PLAIN_REDUCTION(sum_f32, float, 0.0f, a + b)
 #endif
 extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_whole(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
     const int64_t *sizes = values.sizes;

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.codegen.kernel import (
+from fusewire_kernels.ir.kernel import (
     Argument,
     ArgumentKind,
     Kernel,
+    LineKernel,
     LoopKernel,
     ProductKernel,
     Store,
@@ -16,7 +17,10 @@ from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import node
 
 Z, U, S = Stride.ZERO, Stride.UNIT, Stride.ANY
-f32, f16, i64, bool_ = dtypes.float32, dtypes.float16, dtypes.int64, dtypes.bool_
+f32, f64, f16, i64, u64, bool_ = (
+    *(dtypes.float32, dtypes.float64, dtypes.float16),
+    *(dtypes.int64, dtypes.uint64, dtypes.bool_),
+)
 
 
 def _array(dtype: DType, *strides: Stride) -> Argument:
@@ -59,6 +63,20 @@ def _long_pointwise() -> LoopKernel:
     )
     stores = (Store(8, _array(f32, S, U)), Store(2, _array(bool_, S, U)))
     return LoopKernel(2, False, (_array(f32, S, U), _array(f32, Z, U)), nodes, stores)
+
+
+def _random_normals() -> LoopKernel:
+    """Normal numbers in float32, of the counters from a start on."""
+    start, stream, key = (Argument(ArgumentKind.SCALAR, u64, ()) for _ in range(3))
+    nodes = (
+        node("index", (), i64, detail=0),
+        node("cast", (3,), u64, operand_dtype=i64),
+        node("add", (0, 4), u64),
+        node("random_bits", (5, 1, 2), u64),
+        node("normal_of_bits", (6,), f64, operand_dtype=u64),
+        node("cast", (7,), f32, operand_dtype=f64),
+    )
+    return LoopKernel(1, False, (start, stream, key), nodes, (Store(8, _array(f32, U)),))
 
 
 def _softmax(*strides: Stride) -> LoopKernel:
@@ -123,6 +141,7 @@ NOTED: dict[str, Kernel] = {
     "pointwise": _pointwise(),
     "points_at_once": _points_at_once(),
     "long_pointwise": _long_pointwise(),
+    "random_normals": _random_normals(),
     "softmax_rows": _softmax(S, U),
     "softmax_columns": _softmax(U, S),
     "softmax_of_quotients": _softmax_of_quotients(),
@@ -131,4 +150,6 @@ NOTED: dict[str, Kernel] = {
     "product": ProductKernel(f32, 1, True, is_in_fours=True),
     "product_with_epilogue": ProductKernel(f32, 0, True, is_in_fours=True, epilogue=_layer()),
     "product_half": ProductKernel(f16, 0, False, True),
+    "scan_half": LineKernel("sum", f16, f16),
+    "segments": LineKernel("segment_sum", f32, f32),
 }

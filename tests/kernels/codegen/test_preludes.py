@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fusewire_kernels.codegen.bodies import BODIES
 from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.ops.bodies import BODIES
 
 Array = NDArray[Any]
 Reference = Callable[..., Array]

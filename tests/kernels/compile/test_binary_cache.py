@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, BinaryCache, check_writers, most_cached_bytes
+from fusewire_kernels.compile.binary_cache import BinaryCache, check_writers, most_cached_bytes
+from fusewire_kernels.compile.cache_eviction import WORKER_PREFIX
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile.cache_eviction import is_due, tidy
+from fusewire_kernels.compile.cache_eviction import WORKER_PREFIX, hold, is_due, tidy
 
 NOW_S = 1_000_000.0
 LONG_AGO_S = NOW_S - 10_000
@@ -68,3 +68,15 @@ def test_the_folder_is_gone_through_once_in_a_while(tmp_path: Path) -> None:
     os.utime(tmp_path / "tidied", (NOW_S, NOW_S))
     assert not is_due(tmp_path, NOW_S + 30)
     assert is_due(tmp_path, NOW_S + 100)
+
+
+def test_the_folder_of_a_worker_goes_once_nobody_holds_it(tmp_path: Path) -> None:
+    folder = tmp_path / f"{WORKER_PREFIX}1"
+    folder.mkdir()
+    _file(folder, "part-abc.c", 0)
+    lock = hold(folder)
+    tidy(tmp_path, 1 << 30, NOW_S)
+    assert folder.exists()
+    os.close(lock)
+    tidy(tmp_path, 1 << 30, NOW_S)
+    assert not folder.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -47,8 +48,21 @@ def test_a_process_that_closes_its_output_is_waited_for() -> None:
     assert finish(shell("exec 2>&-; sleep 0.2; exit 4"), USUAL_BOUNDS).status == 4
 
 
-def test_a_process_that_leaves_another_one_behind_has_ended() -> None:
-    assert finish(shell("sleep 5 & exit 5"), USUAL_BOUNDS).status == 5
+def test_a_process_that_leaves_another_one_behind_has_ended_and_the_other_is_killed() -> None:
+    process = shell("sleep 600 & exit 5")
+    assert finish(process, USUAL_BOUNDS).status == 5
+    _wait_until_none_runs(process.pid)
+
+
+def test_what_a_killed_compiler_had_started_is_killed() -> None:
+    process = shell("sleep 600 & kill -KILL $$; wait")
+    assert finish(process, USUAL_BOUNDS).status == -9
+    _wait_until_none_runs(process.pid)
+
+
+def test_a_compiler_may_have_a_folder_for_temporary_files(tmp_path: Path) -> None:
+    assert finish(start(["/bin/sh", "-c", 'touch "$TMPDIR/file"'], tmp_path), USUAL_BOUNDS).status == 0
+    assert (tmp_path / "file").exists()
 
 
 @pytest.mark.parametrize(
@@ -68,8 +82,12 @@ def test_a_compiler_beyond_its_bounds_ends_with_all_that_it_has_started(
     with pytest.raises(MachineFault, match=f"the compiler was ended: it .*{words}"):
         finish(process, bounds)
     assert process.returncode == -9
+    _wait_until_none_runs(process.pid)
+
+
+def _wait_until_none_runs(group: int) -> None:
     ends_at_s = time.monotonic() + WITHIN_S
-    while _has_running(process.pid):
+    while _has_running(group):
         assert time.monotonic() < ends_at_s
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from fusewire_kernels.codegen.cuda.geometry import tiles_of
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile import cuda_compiler as compile_cuda
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
+from fusewire_kernels.ir.kernel import ProductKernel
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_protos.ops import dtypes

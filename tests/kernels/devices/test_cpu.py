@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.devices.cpu import CpuDevice
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes

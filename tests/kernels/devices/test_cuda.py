@@ -15,11 +15,11 @@ import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices import graph_cache
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.graph_cache import USES_BEFORE
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes

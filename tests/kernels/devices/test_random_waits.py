@@ -98,15 +98,15 @@ def loaded(device: Device, plan: Plan, cache_folder: Path) -> Any:
     return device.load(plan, [compiler.compile([source]).paths[0] for source in plan.kernels])
 
 
-def inputs_of_rows(device: Device, program: Program) -> list[list[int]]:
-    """The addresses of the inputs of each row: its state, its weights and its shift."""
+def inputs_of_rows(device: Device, program: Program) -> list[list[Block]]:
+    """The inputs of each row: its state, its weights and its shift."""
     rows = []
     for seed in range(3):
         arrays = random_inputs(program, seed)
         blocks = [device.allocate(array.nbytes) for array in arrays]
         for block, array in zip(blocks, arrays, strict=True):
             device.write(block, memoryview((array / WIDTH**0.5).tobytes()))
-        rows.append([block.address for block in blocks])
+        rows.append(blocks)
     return rows
 
 
@@ -196,7 +196,8 @@ def test_random_waits_change_no_byte_in_many_runs(
     plan = build_plan(program, "cuda")
     assert plan.persistent is not None
     without, waiting = loaded(device, plan, tmp_path), loaded(device, plan_with_random_waits(plan), tmp_path)
-    inputs, starts = inputs_of_rows(device, program), starts_side_by_side(program)
+    rows, starts = inputs_of_rows(device, program), starts_side_by_side(program)
+    inputs = [[block.address for block in blocks] for blocks in rows]
     cases = [case_of(device, plan, inputs, starts, BODIES[name], counts) for counts in COUNTS]
     expected = [run(device, without, case) for case in cases]
     assert all(any(result) for results in expected for result in results)

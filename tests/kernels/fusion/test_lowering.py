@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.build import design
-from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.fusion.lowering import Instance, lower
+from fusewire_kernels.ir.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Shape
 from fusewire_protos.programs.program import Program

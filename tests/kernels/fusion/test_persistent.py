@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.build import build_plan, design
-from fusewire_kernels.codegen.kernel import PersistentCluster, ReducedValue, Source
 from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.ir.persistent import PersistentCluster, ReducedValue, Source
 from fusewire_kernels.plan.plan import InputColumn, Plan, Term, ViewColumn
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program

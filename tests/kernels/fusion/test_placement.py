@@ -39,6 +39,12 @@ def test_a_part_of_a_value_cannot_be_met_at_the_same_point() -> None:
     assert places.behind_view(part, (3,), (1,)) is None
 
 
+def test_a_view_that_shows_as_many_elements_but_some_twice_has_no_places() -> None:
+    windows = Layout((2, 2), (1, 1), 0, ())
+    assert places.through_view(windows, (4,), (1,)) is None
+    assert places.behind_view(windows, (4,), (2, 1)) is None
+
+
 def test_behind_a_view_lies_what_gives_it() -> None:
     layout = views.broadcast_to(views.transpose(views.dense((2, 3)), (1, 0)), (4, 3, 2))
     assert places.behind_view(layout, (2, 3), (6, 2, 1)) == (1, 2)

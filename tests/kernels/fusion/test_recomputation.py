@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_kernels.codegen.bodies import weight
 from fusewire_kernels.fusion.recomputation import recomputed_weight
 from fusewire_kernels.graph.construction import build_graph
+from fusewire_kernels.ops.bodies import weight
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
 from tests.kernels.programs import Writer

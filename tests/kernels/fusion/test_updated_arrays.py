@@ -28,6 +28,15 @@ def of_several_rows() -> Program:
     return writer.program(following, kept, carried=[(h, following), (y, kept)])
 
 
+def of_views(*shape: int) -> Program:
+    """The elements of a view of `shape`, three apart, are replaced by computed ones."""
+    writer = Writer()
+    h, y = writer.input(*shape), writer.input(12)
+    following = writer.tanh(h)
+    kept = writer.assign_strided(y, following, shape=shape, strides=(3,) * len(shape))
+    return writer.program(following, kept, carried=[(h, following), (y, kept)])
+
+
 def of_two_rows() -> Program:
     writer = Writer()
     h, y = writer.input(3), writer.input(4, 3)
@@ -61,7 +70,7 @@ def read_after() -> Program:
     return writer.program(following, kept, carried=[(h, following), (y, kept)])
 
 
-@pytest.mark.parametrize("program", [keeping(1, 64, 5), keeping(40, 33, 2), pointwise()])
+@pytest.mark.parametrize("program", [keeping(1, 64, 5), keeping(40, 33, 2), pointwise(), of_views(1)])
 def test_an_array_of_which_each_iteration_writes_a_row_is_copied_before(program: Program) -> None:
     plan = build_plan(program, "cuda")
     assert plan.persistent is not None
@@ -102,7 +111,7 @@ def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Pro
     assert len({*plan.persistent.follows}) == len(plan.persistent.follows)
 
 
-@pytest.mark.parametrize("program", [of_several_rows(), of_two_rows(), read_across(), read_after()])
+@pytest.mark.parametrize("program", [of_several_rows(), of_views(2), of_two_rows(), read_across(), read_after()])
 def test_another_is_copied_in_each_iteration_which_is_launched(program: Program) -> None:
     plan = build_plan(program, "cuda")
     assert plan.persistent is None

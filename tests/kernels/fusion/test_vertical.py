@@ -282,6 +282,25 @@ def test_what_is_inlined_and_live_is_stored_once() -> None:
     assert len(_groups(writer.program(ramp))) == 1
 
 
+def _normals(writer: Writer, *shape: int) -> int:
+    key = writer.scalar(dtypes.uint64)
+    return int(writer.normal_of_bits(writer.random_bits(key, key, key, shape=shape)))
+
+
+def test_random_numbers_are_computed_where_they_are_used() -> None:
+    writer = Writer()
+    x = writer.input(4, 6, dtype=dtypes.float64)
+    program = writer.program(writer.multiply(x, _normals(writer, 4, 6)))
+    assert _groups(program) == [["random_bits", "normal_of_bits", "multiply"]]
+
+
+def test_random_numbers_that_repeat_are_computed_once() -> None:
+    writer = Writer()
+    x = writer.input(100, 6, dtype=dtypes.float64)
+    program = writer.program(writer.multiply(x, _normals(writer, 6)))
+    assert [names[-1] for names in _groups(program)] == ["normal_of_bits", "multiply"]
+
+
 def test_gathered_data_is_read_from_memory() -> None:
     writer = Writer()
     x, indices = writer.input(5, 3), writer.input(2, dtype=dtypes.int64)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.views import Layout, Move
 from fusewire_protos.ops.shapes import Region, Shape
+from fusewire_protos.ops.strided import Strided
 
 _shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
@@ -116,3 +117,18 @@ def test_axes_are_one_walk_if_each_continues_the_next() -> None:
 def test_a_region_along_an_axis_begins_at_its_position() -> None:
     assert views.region_along_axis(views.dense((4, 6)), 1, 2, (4, 3)) == Layout((4, 3), (6, 1), 2, ())
     assert views.region_along_axis(views.dense((4, 6)), 0, 3, (1, 6)) == Layout((1, 6), (0, 1), 18, ())
+
+
+@given(st.integers(1, 9), st.integers(1, 3), st.integers(-3, 3), st.data())
+def test_a_strided_view_shows_what_its_strides_lead_to(size: int, step: int, stride: int, data: st.DataObject) -> None:
+    line = views.region(views.dense((size * step,)), Region((0,), (size,), (step,), ()), first_start=0)
+    length = data.draw(st.integers(1, 1 + (size - 1) // max(abs(stride), 1)))
+    span = (length - 1) * stride
+    start = data.draw(st.integers(max(0, -span), size - 1 - max(0, span)))
+    layout = views.strided(line, Strided((length, 1), (stride, 7)), start=1)
+    places = (start + stride * np.arange(length)) * step
+    np.testing.assert_array_equal(_show(layout, size * step, (0, start)), places[:, None])
+
+
+def test_a_strided_view_that_spans_a_vector_needs_no_start() -> None:
+    assert views.strided(views.dense((6,)), Strided((2, 4), (-2, -1)), start=3) == Layout((2, 4), (-2, -1), 5, ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fusewire_kernels.build import build_plan, design
 from fusewire_kernels.plan.plan import Donation, Plan
 from fusewire_kernels.plan.plan_codec import decode_plan, encode_plan
@@ -29,6 +31,14 @@ def keeping() -> Program:
     return writer.program(changed, carried=[(y, changed)])
 
 
+def diagonal_of(value_rows: int) -> Program:
+    """The diagonal of y replaced by `value_rows` numbers, with y carried."""
+    writer = Writer()
+    h, y = writer.input(value_rows), writer.input(4, 4)
+    changed = writer.assign_strided(y, writer.tanh(h), shape=(4,), strides=(5,))
+    return writer.program(changed, carried=[(y, changed)])
+
+
 def rows_of_gates() -> Program:
     """y[start] = sigmoid(a) * tanh(b), where a and b are slices of a product of a row of y."""
     writer = Writer()
@@ -41,6 +51,11 @@ def rows_of_gates() -> Program:
 
 def test_a_carried_array_of_which_a_row_is_assigned_is_updated() -> None:
     assert planned(keeping()).updates == (Donation(1, 0),)
+
+
+@pytest.mark.parametrize("value_rows", [1, 4])
+def test_so_is_one_whose_diagonal_is_assigned(value_rows: int) -> None:
+    assert planned(diagonal_of(value_rows)).updates == (Donation(1, 0),)
 
 
 def test_the_explanation_tells_of_it() -> None:

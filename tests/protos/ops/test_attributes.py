@@ -24,3 +24,13 @@ def test_what_is_no_float_or_has_an_equal_of_other_bits_is_refused(value: Any) -
 @pytest.mark.parametrize("value", [0.5, True, 2**31])
 def test_what_is_no_integer_in_range_is_refused(value: Any) -> None:
     assert not is_legal(AttributeKind.INTEGER, value)
+
+
+@pytest.mark.parametrize("value", [(), (0, -3, 2**40, -(2**40))])
+def test_strides_may_be_0_and_negative(value: Any) -> None:
+    assert is_legal(AttributeKind.STRIDES, value)
+
+
+@pytest.mark.parametrize("value", [3, [1], (2**40 + 1,), (-(2**40) - 1,), (1.0,), (True,), ((1,),), (1,) * 99])
+def test_what_is_no_list_of_few_integers_in_range_is_refused(value: Any) -> None:
+    assert not is_legal(AttributeKind.STRIDES, value)

@@ -25,11 +25,12 @@ from tests import golden_files, strategies
 from tests.program_bytes import program_bytes
 
 LIMITS = ProgramLimits()
-ADD, MULTIPLY, NEGATIVE, SUM, RESHAPE, SLICE, ASTYPE, EYE, CONCAT = (
+ADD, MULTIPLY, NEGATIVE, SUM, RESHAPE, SLICE, STRIDED, ASTYPE, EYE, CONCAT = (
     catalogue.BY_NAME[name].code
-    for name in ("add", "multiply", "negative", "sum", "reshape", "slice", "astype", "eye", "concat")
+    for name in ("add", "multiply", "negative", "sum", "reshape", "slice", "strided", "astype", "eye", "concat")
 )
 F32 = dtypes.float32.code
+UNKNOWN_DTYPE = max(dtypes.BY_CODE) + 1
 
 
 def _sample() -> Program:
@@ -153,17 +154,25 @@ BAD: dict[str, tuple[str, bytes]] = {
     "flag that is a number": ("bad_attribute", program_bytes(ONE_INPUT, [], [[SUM, [0], [0], 1]], [0])),
     "dim −1 in an attribute": ("bad_attribute", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], [-1]]], [0])),
     "dim 2^31 in an attribute": ("bad_attribute", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], [2**31]]], [0])),
-    "rank 9 in an attribute": ("bad_attribute", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], [1] * 9]], [0])),
+    "rank 17 in an attribute": ("bad_attribute", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], [1] * 17]], [0])),
     "dims that are bytes": ("bad_attribute", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], b"6"]], [0])),
     "step 0": ("bad_attribute", program_bytes(ONE_INPUT, [], [[SLICE, [0], [0], [1], [0], []]], [0])),
     "step 2^63": ("bad_attribute", program_bytes(ONE_INPUT, [], [[SLICE, [0], [0], [1], [2**63], []]], [0])),
     "region too long": ("bad_shape", program_bytes(ONE_INPUT, [], [[SLICE, [0], [0], [3], [1], []]], [0])),
-    "dtype attribute unknown": ("bad_attribute", program_bytes(ONE_INPUT, [], [[ASTYPE, [0], 8]], [0])),
+    "stride of 2^40 + 1": ("bad_attribute", program_bytes(ONE_INPUT, [], [[STRIDED, [0], [1], [2**40 + 1]]], [0])),
+    "stride that is a bool": ("bad_attribute", program_bytes(ONE_INPUT, [], [[STRIDED, [0], [1], [True]]], [0])),
+    "strides that are too many": ("bad_shape", program_bytes(ONE_INPUT, [], [[STRIDED, [0], [1], [1, 1]]], [0])),
+    "view too long": ("bad_shape", program_bytes(ONE_INPUT, [], [[STRIDED, [0], [7], [1]]], [0])),
+    "view too large": (
+        "bad_shape",
+        program_bytes(ONE_INPUT, [], [[STRIDED, [0], [2**31 - 1] * 2, [0, 0]]], [0]),
+    ),
+    "dtype attribute unknown": ("bad_attribute", program_bytes(ONE_INPUT, [], [[ASTYPE, [0], UNKNOWN_DTYPE]], [0])),
     "diagonal of 2^40": ("bad_attribute", program_bytes([], [], [[EYE, [], 2, 2, 2**40, F32]], [0])),
     "elements do not fit": ("bad_shape", program_bytes(ONE_INPUT, [], [[RESHAPE, [0], [7]]], [0])),
     "shapes do not broadcast": ("bad_shape", program_bytes([[F32, 2], [F32, 3]], [], [[ADD, [0, 1]]], [0])),
     "operand of the future": ("bad_operand", program_bytes(ONE_INPUT, [], [[ADD, [0, 1]]], [0])),
-    "dtype unknown": ("bad_dtype", program_bytes([[8, 2]], [], ONE_OP, [0])),
+    "dtype unknown": ("bad_dtype", program_bytes([[UNKNOWN_DTYPE, 2]], [], ONE_OP, [0])),
     "scalar dtype unknown": ("bad_dtype", program_bytes(ONE_INPUT, [-1], ONE_OP, [0])),
     "dtype that is a bool": ("undecodable_frame", program_bytes([[True, 2]], [], ONE_OP, [0])),
     "dim −1": ("bad_shape", program_bytes([[F32, -1]], [], ONE_OP, [0])),
@@ -171,7 +180,7 @@ BAD: dict[str, tuple[str, bytes]] = {
     "dim 2^63": ("bad_shape", program_bytes([[F32, 2**63]], [], ONE_OP, [0])),
     "dim 2^64−1": ("bad_shape", program_bytes([[F32, 2**64 - 1]], [], ONE_OP, [0])),
     "dim that is a float": ("bad_shape", program_bytes([[F32, 2.0]], [], ONE_OP, [0])),
-    "rank 9": ("bad_shape", program_bytes([[F32, *[1] * 9]], [], ONE_OP, [0])),
+    "rank 17": ("bad_shape", program_bytes([[F32, *[1] * 17]], [], ONE_OP, [0])),
     "product beyond 64 bits": ("bad_shape", program_bytes([[F32, *[2**31 - 1] * 3]], [], ONE_OP, [0])),
     "array beyond the limit": ("quota_array_bytes", program_bytes([[F32, 2**16, 2**20]], [], ONE_OP, [0])),
     "live results descend": ("bad_operand", program_bytes(ONE_INPUT, [], ONE_OP * 2, [1, 0])),

@@ -14,6 +14,7 @@ from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenti
 from fusewire_server.access.tokens import (
     FAULT_LOG_EVERY_S,
     OLD_RECORDS_S,
+    SETTLES_S,
     Authenticator,
     Principal,
     Scope,
@@ -325,22 +326,27 @@ def test_whoever_was_let_in_stays_while_the_file_is_broken(path: Path, harm: str
 
 
 class Clock:
-    """A time that a test sets."""
+    """A time of day and a monotonic time, which a test sets."""
 
     def __init__(self) -> None:
         self.now = NOW
+        self.monotonic_s = 0.0
 
     def __call__(self) -> datetime:
         return self.now
 
     def pass_s(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+        self.monotonic_s += seconds
+
+    def authenticator(self, path: Path) -> Authenticator:
+        return Authenticator(path, self, lambda: self.monotonic_s)
 
 
 @pytest.mark.parametrize("harm", ["delete", "garble"])
 def test_nobody_stays_for_long_while_the_file_is_broken(path: Path, harm: str) -> None:
     token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
-    authenticator = Authenticator(path, clock)
+    authenticator = clock.authenticator(path)
     clock.pass_s(2 * OLD_RECORDS_S)
     break_file(path, harm)
     authenticator.recall(token)
@@ -351,9 +357,48 @@ def test_nobody_stays_for_long_while_the_file_is_broken(path: Path, harm: str) -
         authenticator.recall(token)
 
 
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_wall_clock_that_jumps_ends_nobodys_stay_and_prolongs_none(path: Path, days: int) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator = clock.authenticator(path)
+    break_file(path, "garble")
+    authenticator.recall(token)
+    clock.now += timedelta(days=days)
+    clock.pass_s(OLD_RECORDS_S - 1)
+    authenticator.recall(token)
+    clock.pass_s(1)
+    with pytest.raises(Unauthenticated, match="could not read its token file for 300 s"):
+        authenticator.recall(token)
+
+
+@pytest.mark.parametrize("half", ["", "# a comment\n"])
+def test_a_file_that_is_half_written_revokes_nothing(path: Path, half: str) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator, whole = clock.authenticator(path), path.read_text()
+    for _ in range(3):
+        path.write_text(half)
+        authenticator.identify(token)
+        clock.pass_s(SETTLES_S / 2)
+        authenticator.identify(token)
+        path.write_text(whole)
+        clock.pass_s(SETTLES_S)
+        authenticator.identify(token)
+
+
+def test_what_a_file_lacks_that_was_written_in_place_is_revoked_once_it_has_settled(path: Path) -> None:
+    token, other, clock = *(mint(path, tenant="lab", scope=Scope.USE) for _ in range(2)), Clock()
+    authenticator = clock.authenticator(path)
+    path.write_text(path.read_text().splitlines()[1] + "\n")
+    authenticator.look()
+    clock.pass_s(SETTLES_S)
+    with pytest.raises(Unauthenticated, match="unknown here, or revoked"):
+        authenticator.recall(token)
+    authenticator.recall(other)
+
+
 def test_one_fault_after_another_prolongs_nobodys_stay(path: Path) -> None:
     token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
-    authenticator = Authenticator(path, clock)
+    authenticator = clock.authenticator(path)
     for text in ("garbled", "# a comment\ngarbled"):
         path.write_text(text)
         authenticator.recall(token)
@@ -365,7 +410,7 @@ def test_one_fault_after_another_prolongs_nobodys_stay(path: Path) -> None:
 
 def test_a_mended_file_counts_at_once_and_a_later_fault_has_its_own_time(path: Path) -> None:
     token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
-    authenticator, whole = Authenticator(path, clock), path.read_text()
+    authenticator, whole = clock.authenticator(path), path.read_text()
     for _ in range(2):
         path.write_text("garbled")
         authenticator.recall(token)
@@ -444,7 +489,7 @@ def test_a_broken_file_is_told_of_once_a_change(path: Path, caplog: pytest.LogCa
 
 def test_a_lasting_fault_is_told_of_again_at_a_bounded_rate(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
-    authenticator = Authenticator(path, clock)
+    authenticator = clock.authenticator(path)
     path.write_text("garbled")
     for _ in range(int(OLD_RECORDS_S)):
         authenticator.recall(token)
@@ -456,7 +501,7 @@ def test_a_lasting_fault_is_told_of_again_at_a_bounded_rate(path: Path, caplog: 
 
 def test_it_is_told_when_nobody_stays_longer(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
-    authenticator = Authenticator(path, clock)
+    authenticator = clock.authenticator(path)
     path.write_text("garbled")
     authenticator.recall(token)
     clock.pass_s(OLD_RECORDS_S)

@@ -9,13 +9,14 @@ import numpy as np
 
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import MAX_RANK
 from fusewire_protos.programs.parts import Parts, pack
 from tests.server.costs import collisions
 
 _FLOAT = dtypes.float32.code
 _UNKNOWN_OP = 65535
 _LARGE_DIM = 1 << 20
-_RANK = 8
+_RANK = MAX_RANK
 
 
 def _code(name: str) -> int:
@@ -118,6 +119,12 @@ def many_starts(count: int, _version: int) -> bytes:
     axes = [*range(_RANK)]
     sliced = [_code("slice"), [0], axes, [1] * _RANK, [1] * _RANK, []]
     return _packed([0], [], [[_FLOAT, *[2] * _RANK]], [sliced], [0] * count, [0] * count, [count - 1])
+
+
+def many_strided(count: int, _version: int) -> bytes:
+    """Views of as many axes as there may be, each of one element."""
+    strided = [_code("strided"), [0], [1] * _RANK, [2**40] * _RANK]
+    return _packed([0], [], [[_FLOAT, 4]], [strided], [0] * count, [0] * count, [count - 1])
 
 
 def many_carried(count: int, version: int) -> bytes:

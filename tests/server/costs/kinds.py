@@ -240,6 +240,12 @@ _SEGMENT_KINDS = (
         costly_programs.many_starts,
         lambda _, base: [_use(base, _HELD, starts=(0,)), Free((base,))],
     ),
+    _segments(
+        "many starts of strided views from one",
+        MOST_STARTS,
+        costly_programs.many_strided,
+        lambda _, base: [_use(base, _HELD, starts=(0,)), Free((base,))],
+    ),
     Kind(
         "segment: legal and short",
         32,

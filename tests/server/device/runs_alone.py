@@ -16,17 +16,17 @@ from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, 
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
-from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.device_time import DeviceTime
-from fusewire_server.device.memory import DeviceMemory
-from fusewire_server.device.one_ops import OneOps
+from fusewire_server.device.memory.allocation import Allocation
+from fusewire_server.device.memory.device_memory import DeviceMemory
 from fusewire_server.device.orders import Order, Report, Run, Submission
-from fusewire_server.device.unfused_program import UnfusedProgram
-from fusewire_server.device.unfused_run import UnfusedRun
+from fusewire_server.device.unfused.one_ops import OneOps
+from fusewire_server.device.unfused.program import UnfusedProgram
+from fusewire_server.device.unfused.run import UnfusedRun
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
-from fusewire_server.sessions.loop_entry import iterations_of
+from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.server.device_world import no_kernels
 from tests.server.parts import entry_of, session

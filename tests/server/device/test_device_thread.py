@@ -18,10 +18,8 @@ from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.device_thread import DeviceThread
-from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.large_read import PIECE_BYTES
-from fusewire_server.device.memory import Temporaries
-from fusewire_server.device.one_ops import OneOp, OneOps
+from fusewire_server.device.memory.device_memory import Temporaries
 from fusewire_server.device.orders import (
     LARGE_BYTES,
     Brought,
@@ -39,7 +37,9 @@ from fusewire_server.device.orders import (
     Write,
     Wrote,
 )
-from fusewire_server.device.unfused_program import UnfusedProgram
+from fusewire_server.device.unfused.iteration import Iteration
+from fusewire_server.device.unfused.one_ops import OneOp, OneOps
+from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.sessions.session import Fetching, Row, SessionState, Value, ValueState
 from tests.server.device_world import (
     DEADLINE_S,
@@ -58,7 +58,7 @@ from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", here.iteration)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.Iteration", here.iteration)
     here.thread.start()
     yield here
     for gate in (here.gate, *here.gates.values()):
@@ -124,7 +124,7 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
             turns.append(self._tenant)
             return super().go_on(until_ns)
 
-    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", Noted)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.Iteration", Noted)
     world.tier0 = entry_of(chain(["negative"] * 5))
     for number, tenant in enumerate(["many", "many", "many", "one"]):
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
@@ -181,7 +181,7 @@ def test_a_run_goes_on_for_the_sessions_that_have_not_ended(world: World) -> Non
 
 
 def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 0)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.LASTING_NS", 0)
     world.run(SLOW, session("a"))
     world.run(FAST, session("b"))
     assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {Lasts, Ran}
@@ -240,7 +240,7 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(monkeyp
     def fail(*_: object) -> Iteration:
         raise ValueError("a fault")
 
-    monkeypatch.setattr("fusewire_server.device.unfused_run.Iteration", fail)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.Iteration", fail)
     here = World(NullDevice(completes_by_itself=False))
     (row,) = here.run(SLOW, session("a"))
     here.thread.order(Read(Fetching(row.session, 1, row.outputs[0])))

@@ -19,16 +19,16 @@ from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Segment
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
-from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.executor import Executor
 from fusewire_server.device.joined_reports import JoinedReports
-from fusewire_server.device.memory import DeviceMemory
-from fusewire_server.device.one_ops import OneOps
+from fusewire_server.device.memory.allocation import Allocation
+from fusewire_server.device.memory.device_memory import DeviceMemory
 from fusewire_server.device.orders import Order, Ran, Report, Run, Submission
+from fusewire_server.device.unfused.one_ops import OneOps
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
-from fusewire_server.sessions.loop_entry import iterations_of
+from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.kernels.loops_of_note import recurrent
 from tests.kernels.programs import Writer

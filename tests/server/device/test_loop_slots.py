@@ -28,7 +28,7 @@ from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Seg
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, build
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
-from fusewire_server.sessions.loop_entry import input_handles, iterations_of
+from fusewire_server.sessions.entries.loop import input_handles, iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, entry_of, op, session
 

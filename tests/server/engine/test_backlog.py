@@ -17,7 +17,8 @@ from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import build
-from fusewire_server.sessions import failed_results, intake, session
+from fusewire_server.sessions import intake, session
+from fusewire_server.sessions.entries import failed_results
 from fusewire_server.sessions.session import SessionState
 from tests.server.parts import VECTOR, new, op, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world

@@ -11,10 +11,10 @@ from fusewire_protos.errors import BY_CODE
 from fusewire_protos.frames import Fetch
 from fusewire_server import app
 from fusewire_server.engine import bulk_calls as carriers
-from fusewire_server.sessions import answers
 from fusewire_server.sessions.session import Session, Value
+from fusewire_server.sessions.tables import answers
 from tests.server.parts import upload_beside
-from tests.server.wire import LARGE, LARGE_BYTES, pieces, server, status_of
+from tests.server.wire import LARGE, LARGE_BYTES, never, pieces, server, status_of
 from tests.server.world import DEADLINE_S, run, until
 
 
@@ -35,6 +35,26 @@ def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(m
             await peer.send(upload_beside(20, LARGE), upload_beside(21, LARGE))
             for call in (*uploads, others):
                 assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+def test_a_new_stream_ends_the_calls_of_the_connection_before_it() -> None:
+    """The server may not have noticed that the connection of these calls is lost."""
+
+    async def test() -> None:
+        async with server(upload_stall_s=2 * DEADLINE_S) as here:
+            peer = await here.peer()
+            own = here.engine.sessions[peer.session_id]
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            lost = peer.upload(20, never())
+            await until(lambda: own.uploading_bytes == LARGE.size_bytes)
+            await peer.resume()
+            await until(lambda: own.uploading_bytes == here.engine._bulk_calls.count(own) == 0)
+            call = peer.upload(20, pieces(LARGE_BYTES))
+            assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            lost.cancel()
 
     run(test())
 

@@ -8,8 +8,8 @@ import pytest
 
 from fusewire_protos import frames
 from fusewire_protos.frames import Fetch
-from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.orders import Brought, Unloadable
+from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
 from fusewire_server.sessions.session import Fetching

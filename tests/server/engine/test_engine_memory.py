@@ -14,7 +14,7 @@ from fusewire_protos.programs.program import build
 from fusewire_server.config import config
 from fusewire_server.device import orders, sliced_read
 from fusewire_server.device.large_read import LargeRead
-from fusewire_server.device.memory import DeviceMemory, Temporaries
+from fusewire_server.device.memory.device_memory import DeviceMemory, Temporaries
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from fusewire_protos import frames
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
 from fusewire_server.device import large_read, orders
-from fusewire_server.device.iteration import Iteration
 from fusewire_server.device.large_read import LargeRead
+from fusewire_server.device.unfused.iteration import Iteration
 from tests.server.parts import chain, new, segment, upload, upload_beside
 from tests.server.world import (
     ADD,
@@ -205,7 +205,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         return one.go_on(iteration, until_ns)
 
     monkeypatch.setattr(Iteration, "go_on", go_on)
-    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 0)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.LASTING_NS", 0)
     yield one
     one.opened.set()
 
@@ -234,7 +234,7 @@ def test_runs_at_tier_0_that_do_not_end_leave_others_their_first_programs(gate: 
 def test_no_row_is_tied_to_one_that_waits_for_a_run_of_its_own_session(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusewire_server.device.unfused_run.LASTING_NS", 1 << 60)
+    monkeypatch.setattr("fusewire_server.device.unfused.run.LASTING_NS", 1 << 60)
 
     async def test() -> None:
         async with world() as here:

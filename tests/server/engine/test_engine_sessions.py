@@ -13,8 +13,8 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import END_REASONS
-from fusewire_server.sessions import answers
 from fusewire_server.sessions.session import Session, SessionState
+from fusewire_server.sessions.tables import answers
 from tests.server.parts import segment, upload, upload_beside
 from tests.server.world import NEGATE, PAIR, Client, World, run, staged, until, world
 

@@ -18,10 +18,10 @@ from fusewire_kernels.unfused.twins import host_array
 from fusewire_protos import frames
 from fusewire_protos.frames import Fetch, Loop, Segment
 from fusewire_protos.programs.program import Program, build
-from fusewire_server.device.iteration import Iteration
+from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
-from fusewire_server.sessions.answers import Answer
+from fusewire_server.sessions.tables.answers import Answer
 from tests.server.parts import VECTOR, chain, new, op, segment
 from tests.server.world import (
     NEGATE,

@@ -472,6 +472,19 @@ def test_why_a_plan_is_refused_is_kept_and_told_within_a_bound(caplog: pytest.Lo
     in_world(test)
 
 
+def test_fragments_are_planned_behind_loops_that_come_later() -> None:
+    async def test(here: World) -> None:
+        one, fragment, loop = session(), held("negative"), held("exp")
+        fragment.is_fragment = True
+        loop.is_fragment = False
+        for entry in (fragment, loop):
+            here.plans.plan(entry, one)
+        turns = here.planner._usual.turns
+        assert [turns.take(), turns.take()] == [here.planner.made[1], here.planner.made[0]]
+
+    in_world(test)
+
+
 def test_a_program_used_just_after_its_last_session_left_is_planned() -> None:
     async def test(here: World) -> None:
         entry, one = held("negative"), session("a")

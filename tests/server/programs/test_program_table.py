@@ -1,10 +1,13 @@
 """The table of programs: shared by bytes, bounded, and when a program is worth compiling."""
 
+import gc
+import pickle
 import tracemalloc
 import weakref
 
 import pytest
 
+from fusewire_kernels.build import build_plan
 from fusewire_protos.errors import CaseError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -12,15 +15,18 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, encode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import ProgramOp, build
+from fusewire_server.inspect.snapshots.snapshot import compiled_view
 from fusewire_server.programs.program_table import (
     PlanState,
     ProgramEntry,
     ProgramTable,
     TableBounds,
     bucket,
+    bytes_of_plan,
 )
 from tests.server.parts import VECTOR, chain, op
 
+MATRIX = Spec(dtypes.float32, (4, 4))
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
 
@@ -222,6 +228,45 @@ def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: list[Spec],
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.7 * taken_bytes < entry.size_bytes < 6 * taken_bytes
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ops", "live"),
+    [
+        ([VECTOR], [op("negative", 0)], 1),
+        ([VECTOR], [op("exp", number) for number in range(300)], 1),
+        ([VECTOR], [op("negative", 0)] * 300, 300),
+        ([MATRIX], [op("matmul", number, number) for number in range(30)], 1),
+    ],
+    ids=["small", "many ops", "many results", "many launches"],
+)
+def test_a_plan_counts_for_about_the_memory_that_it_takes(inputs: list[Spec], ops: list[ProgramOp], live: int) -> None:
+    sent = pickle.dumps(build_plan(build(inputs, (), ops, range(len(ops) - live, len(ops))), "c"))
+    copies = 100
+    gc.collect()  # empties Python's lists of freed objects, whose memory would be taken again without being counted
+    tracemalloc.start()
+    plans = [pickle.loads(sent) for _ in range(copies)]  # noqa: S301 - as a planner's answer comes
+    shown = [compiled_view(plan) for plan in plans]
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert all(view.sources for view in shown)
+    assert 0.5 * taken_bytes < copies * bytes_of_plan(plans[0]) < 2 * taken_bytes
+
+
+def test_a_plan_counts_for_the_table_and_for_the_tenants_whose_sessions_hold_its_program() -> None:
+    programs = table()
+    entry, plan = intern(programs, raw(0)), build_plan(chain(NAMES[:1]), "c")
+    programs.hold("a", entry)
+    programs.add_plan(entry, plan)
+    held_bytes = size_bytes(0) + bytes_of_plan(plan)
+    assert (programs.size_bytes, programs.quota.tenant_bytes("a"), programs.quota.tenant_bytes("b")) == (
+        held_bytes,
+        held_bytes,
+        0,
+    )
+    programs.hold("b", entry)
+    assert programs.quota.tenant_bytes("b") == held_bytes
+    assert (programs.let_go("a", entry), programs.let_go("b", entry)) == (0, 0)
 
 
 def test_a_small_program_counts_for_about_the_memory_that_it_takes() -> None:

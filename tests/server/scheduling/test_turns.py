@@ -54,6 +54,25 @@ def test_tenants_take_turns_and_within_each_its_owners() -> None:
     assert [turns.take() for _ in range(7)] == [1, 5, 3, 6, 2, 4, None]
 
 
+def test_what_may_wait_comes_behind_all_else_of_its_tenant_and_before_nothing_of_others() -> None:
+    a, b, other = session("a"), session("b"), session("c", tenant="other")
+    turns = tenant_turns((a, 1), (other, 5))
+    turns.add(a, 2, may_wait=True)
+    turns.add(b, 3, may_wait=True)
+    turns.add(b, 4)
+    turns.add(other, 6, may_wait=True)
+    assert (turns.waiting(a), turns.waiting(b)) == (2, 2)
+    assert [turns.take() for _ in range(7)] == [1, 5, 4, 6, 2, 3, None]
+
+
+def test_who_leaves_takes_along_what_may_wait_too() -> None:
+    a, b = session("a"), session("b")
+    turns = tenant_turns((a, 1), (b, 2))
+    turns.add(a, 3, may_wait=True)
+    assert turns.leave(a) == [1, 3]
+    assert (turns.waiting(a), [turns.take(), turns.take()]) == (0, [2, None])
+
+
 def test_a_tenant_of_whose_items_all_are_settled_takes_no_turn() -> None:
     turns = tenant_turns((session("a"), 1), (session("b", tenant="other"), 2), settled=frozenset({1}))
     assert [turns.take(), turns.take()] == [2, None]

@@ -24,7 +24,7 @@ from fusewire_protos.frames import (
     decode_entries,
     encode_entries,
 )
-from fusewire_server.sessions.frame import Arrival
+from fusewire_server.sessions.entries.frame import Arrival
 from fusewire_server.sessions.host_bytes import VALUE_BYTES
 from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.session import Session

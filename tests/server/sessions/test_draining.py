@@ -11,7 +11,7 @@ from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.draining import QUIET_NS, may_end
-from fusewire_server.sessions.session import Fetching, Session
+from fusewire_server.sessions.session import Fetching, Session, SessionEvent
 from tests.server.tables import World
 
 HEARD_NS = 1_000
@@ -53,8 +53,22 @@ def _is_uploading(session: Session) -> None:
     session.uploading_bytes = 1
 
 
+def _has_lost_its_stream_before_it_took_an_answer(session: Session) -> None:
+    _has_an_answer_to_send(session)
+    session.answers.take(1)
+    session.on(SessionEvent.DISCONNECT)
+
+
 @pytest.mark.parametrize(
-    "begin", [_is_computing, _is_uploading, _waits_for_a_fetch, _has_an_answer_to_send, _has_a_large_answer_to_fetch]
+    "begin",
+    [
+        _is_computing,
+        _is_uploading,
+        _waits_for_a_fetch,
+        _has_an_answer_to_send,
+        _has_a_large_answer_to_fetch,
+        _has_lost_its_stream_before_it_took_an_answer,
+    ],
 )
 def test_a_session_with_unfinished_work_may_not(begin: Callable[[Session], None]) -> None:
     session = quiet_session()

@@ -10,17 +10,24 @@ import pytest
 
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Fetch, Free, Loop
+from fusewire_protos.frames import Cancel, Entry, Fetch, Free, Loop, decode_entries, encode_entries
+from fusewire_protos.programs.program import build
 from fusewire_server.config.settings import MIB
 from fusewire_server.programs.claim import Claim, claim_of_program
-from fusewire_server.sessions import fetch_entry, host_bytes
+from fusewire_server.programs.program_table import ROW_BYTES
+from fusewire_server.sessions import host_bytes
+from fusewire_server.sessions.entries import fetch
 from fusewire_server.sessions.host_bytes import FAILED_RANGE_BYTES, VALUE_BYTES, TenantBytes, own_bytes
 from fusewire_server.sessions.session import Session
-from tests.server.parts import chain, new, segment, upload
-from tests.server.sessions.test_hostile_loops import BASE, COUNT, X, loop, opened
+from fusewire_server.sessions.values import make_ready, pack
+from tests.server.parts import VECTOR, chain, new, op, segment, upload
+from tests.server.sessions.test_hostile_loops import BASE, COUNT, STEP, X, loop, opened
 from tests.server.tables import NEGATE, World, answers, failure
 
 MANY, WITHIN = 2000, 1.6  # times more or less than measured
+FEW = 10
+ONE_INPUT, MANY_INPUTS = 30, 31  # numbers of programs without live results
+BLOCK_BYTES = 64  # of the device, for each value
 
 
 def held_by(*sessions: Session, limit_bytes: int) -> TenantBytes:
@@ -50,6 +57,40 @@ def values(world: World, one: Session) -> None:
         value.block = device.allocate(value.size_bytes)
 
 
+def packed_values(world: World, one: Session) -> None:
+    values(world, one)
+    one.queue.clear()
+    for value in [*one.values.values()]:
+        make_ready(value, [])
+        pack(one, value)
+    one.values.clear()
+
+
+def queue(world: World, one: Session, *entries: Entry) -> None:
+    """Queues rows of programs without live results, as they come on the wire."""
+    for entry in decode_entries(encode_entries(entries)):
+        world.take(one, entry)
+        one.completed = one.admitted  # so that there is credit; the rows stay
+
+
+def rows_of_few_inputs(world: World, one: Session) -> None:
+    queue(world, one, *[segment(ONE_INPUT, 10**6 + number, X) for number in range(MANY)])
+
+
+def rows_of_many_inputs(world: World, one: Session) -> None:
+    queue(world, one, *[segment(MANY_INPUTS, 10**6 + number, *[X] * MANY) for number in range(FEW)])
+
+
+def loops_of_few_steps(world: World, one: Session) -> None:
+    queue(world, one, *[Loop(segment(ONE_INPUT, 10**6 + 10 * number, X), 4, 1, ()) for number in range(MANY)])
+
+
+def loops_of_many_steps(world: World, one: Session) -> None:
+    for number in range(FEW):
+        first = segment(ONE_INPUT, 10**6 + 5000 * number, X)
+        queue(world, one, Loop(first, MANY, 1, (), inputs=((0, (X, STEP) * (MANY // 2)),)))
+
+
 def failed_segments(world: World, one: Session) -> None:
     world.take(one, *[segment(NEGATE, 10**6 + number, 999) for number in range(MANY)])
 
@@ -69,13 +110,31 @@ def waiting_fetches(world: World, one: Session) -> None:
     world.take(one, *[Fetch(number, BASE + 1 + 2 * (number % 1000)) for number in range(MANY)])
 
 
-@pytest.mark.parametrize("fill", [values, failed_segments, freed_handles, answered_fetches, waiting_fetches])
+@pytest.mark.parametrize(
+    "fill",
+    [
+        values,
+        packed_values,
+        rows_of_few_inputs,
+        rows_of_many_inputs,
+        loops_of_few_steps,
+        loops_of_many_steps,
+        failed_segments,
+        freed_handles,
+        answered_fetches,
+        waiting_fetches,
+    ],
+)
 def test_what_a_session_holds_is_estimated_near_what_it_is(fill: Callable[[World, Session], None]) -> None:
     world, one = opened()
+    negatives = [op("negative", number) for number in range(MANY)]
+    world.take(one, new(ONE_INPUT, chain(live=[])), new(MANY_INPUTS, build([VECTOR] * MANY, [], negatives, [])))
     if fill is waiting_fetches:
         world.take(one, loop(1000, kept=(0, 1000)))
     before_bytes = own_bytes(one)
     taken_bytes = measured(lambda: fill(world, one))
+    if fill in {values, packed_values}:
+        taken_bytes -= MANY * BLOCK_BYTES
     assert taken_bytes / WITHIN < own_bytes(one) - before_bytes < taken_bytes * WITHIN
 
 
@@ -148,7 +207,7 @@ def test_many_fetches_beyond_the_limit_end_their_session(monkeypatch: pytest.Mon
     one = world.session()
     tenant = held_by(one, limit_bytes=own_bytes(one))
     with pytest.raises(CaseError, match=rf"slow_reader.*limits.tenant_host_bytes = {tenant.limit_bytes}"):
-        world.take(one, *[Fetch(number, 999) for number in range(fetch_entry.COUNTED_FETCHES)])
+        world.take(one, *[Fetch(number, 999) for number in range(fetch.COUNTED_FETCHES)])
 
 
 def test_programs_beyond_the_limit_are_rejected_and_those_of_the_tenant_count_once() -> None:
@@ -162,3 +221,15 @@ def test_programs_beyond_the_limit_are_rejected_and_those_of_the_tenant_count_on
     held_by(one, limit_bytes=1 << 30)
     effects = world.take(one, new(11, chain(("tanh",))))
     assert [each.case.name for each in effects.failures] == ["quota_host_bytes"]
+
+
+def test_a_row_counts_until_it_is_completed_or_given_up() -> None:
+    world = World()
+    one = world.session()
+    before_bytes = own_bytes(one)
+    world.take(one, segment(NEGATE, 100, 10), segment(NEGATE, 101, 10))
+    counted_bytes = own_bytes(one) - before_bytes
+    assert counted_bytes > 2 * (VALUE_BYTES + ROW_BYTES)
+    one.end_row(one.queue.popleft())
+    world.take(one, Cancel(), Free((100,)))
+    assert one.rows_bytes == 0

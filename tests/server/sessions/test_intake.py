@@ -16,10 +16,10 @@ from fusewire_protos.programs.codec import encode
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions import rows
 from fusewire_server.sessions.effects import Effects
-from fusewire_server.sessions.frame import Arrival, Item
+from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.rows import bring_upload
-from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import ValueState
+from fusewire_server.sessions.tables.salted_table import SaltedTable
 from fusewire_server.sessions.values import forget_ended
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers, bases

@@ -6,9 +6,9 @@ from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions.answers import MOST_DOWNLOADS, Answer
-from fusewire_server.sessions.salted_table import SaltedTable
 from fusewire_server.sessions.session import TRANSITIONS, Session, SessionEvent, SessionState
+from fusewire_server.sessions.tables.answers import MOST_DOWNLOADS, Answer
+from fusewire_server.sessions.tables.salted_table import SaltedTable
 from tests.server.parts import CREDIT, UNREAD_BYTES, session
 
 OPEN, DETACHED, CLOSED = SessionState.OPEN, SessionState.DETACHED, SessionState.CLOSED
@@ -241,7 +241,22 @@ def test_resuming_owes_unseen_answers_again_under_the_number_that_the_client_exp
     one.on(DISCONNECT)
     one.resume(acknowledged=1)
     assert (one.state, one.epoch) == (OPEN, 2)
-    assert fetches(one.answers.take(MOST)) == (2, [8, 9])
+    assert [fetches(one.answers.take(MOST)) for _ in range(2)] == [(2, [8]), (3, [9])]
+
+
+def test_a_frame_keeps_its_number_and_its_answers_whatever_streams_carry_it() -> None:
+    """A stream that is older than it seems must not change what a newer one has brought."""
+    one = answered(7)
+    one.answers.take(MOST)
+    answer(one, 8)
+    one.resume(acknowledged=0)
+    one.resume(acknowledged=1)
+    assert fetches(one.answers.take(MOST)) == (2, [8])
+    one.resume(acknowledged=0)
+    answer(one, 9)
+    one.resume(acknowledged=2)
+    assert fetches(one.answers.take(MOST)) == (3, [9])
+    assert not one.answers.are_owed
 
 
 def test_resuming_with_an_impossible_acknowledgement_changes_nothing() -> None:

@@ -2,14 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pytest
+
+from fusewire_kernels.devices.base import Block
+from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Fetch, Free
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.programs.program import build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.entries.frame import Arrival, Item
+from fusewire_server.sessions.entries.segment import MOST_UNPACKED
 from fusewire_server.sessions.rows import bring_upload
-from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
+from fusewire_server.sessions.session import Session, Value
+from fusewire_server.sessions.values import pack
+from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, World, answers, failure
+
+
+def held(world: World, one: Session, *handles: int) -> list[Value]:
+    """Results that are computed, with their blocks."""
+    for handle in handles:
+        world.take(one, segment(NEGATE, handle, 10))
+        world.submit_next(one)
+    values = [one.values[handle] for handle in handles]
+    for value in values:
+        value.block = Block(64 * value.handle, 64, None)
+    return values
+
+
+def places(values: Iterable[Value]) -> list[tuple[int, int | None]]:
+    return [(value.handle, None if value.block is None else value.block.address) for value in values]
+
+
+def test_a_packed_value_is_as_it_was_once_something_touches_it() -> None:
+    world = World()
+    one = world.session()
+    live_bytes = one.live_bytes
+    for value in held(world, one, 100, 101, 102):
+        pack(one, value)
+    assert (one.packed.count, one.values_held, one.knows(101)) == (3, 5, True)
+    effects = world.take(one, Fetch(1, 100), segment(NEGATE, 200, 101), Free((102,)))
+    assert places(each.value for each in effects.reads) == [(100, 6400)]
+    assert one.queue[0].inputs == [one.values[101]]
+    assert places(effects.released) == [(102, 64 * 102)]
+    assert (one.packed.count, 102 in one.values, one.live_bytes) == (0, False, live_bytes + 3 * SIZE_BYTES)
+
+
+def test_many_packed_inputs_are_unpacked_in_steps_before_their_segment_is_taken() -> None:
+    world = World()
+    one = world.session()
+    handles = range(1000, 1000 + 3 * MOST_UNPACKED)
+    for value in held(world, one, *handles):
+        pack(one, value)
+    wide = build([VECTOR] * len(handles), [], [op("negative", number) for number in range(len(handles))], [0])
+    world.take(one, new(9, wide))
+    left: Item | None = segment(9, 5000, *handles)
+    packed = []
+    while left is not None:
+        packed.append(one.packed.count)
+        left = world.intake.take(one, [left], Arrival((), 0)).left
+    assert packed == [3 * MOST_UNPACKED, 2 * MOST_UNPACKED, MOST_UNPACKED, 0]
+    assert one.queue[0].inputs == [one.values[handle] for handle in handles]
+
+
+def test_a_value_that_something_is_about_to_read_or_that_has_no_memory_yet_is_not_packed() -> None:
+    world = World()
+    one = world.session()
+    read, fetched, freed, without = held(world, one, 100, 101, 102, 103)
+    world.take(one, segment(NEGATE, 200, 100), Fetch(1, 101), segment(NEGATE, 201, 102), Free((102,)))
+    without.block = None
+    for value in (read, fetched, freed, without, one.values[200]):
+        pack(one, value)
+    assert one.packed.count == 0
+
+
+def test_a_packed_value_keeps_its_handle_and_counts() -> None:
+    world = World(Limits(handles=4))
+    one = world.session()
+    for value in held(world, one, 100, 101):
+        pack(one, value)
+    world.take(one, segment(NEGATE, 102, 10))
+    assert failure(one, 102).case.name == "quota_handles"
+    world.take(one, Free((101,)))
+    with pytest.raises(CaseError, match="reused_handle"):
+        world.take(one, segment(NEGATE, 100, 10))
 
 
 def test_live_bytes_beyond_the_quota_are_refused_until_some_are_freed() -> None:

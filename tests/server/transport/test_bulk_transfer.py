@@ -22,7 +22,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import KIB, MIB
 from fusewire_server.sessions.session import SessionState
 from tests.server.parts import upload_beside
-from tests.server.wire import LARGE, LARGE_BYTES, Peer, all_of, in_order, pieces, server, status_of, stream
+from tests.server.wire import LARGE, LARGE_BYTES, Peer, all_of, in_order, never, pieces, server, status_of, stream
 from tests.server.world import DEADLINE_S, run, until
 
 
@@ -46,11 +46,6 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
             assert session.bytes_out >= sent_bytes + LARGE.size_bytes  # a frame counts once it is written
 
     run(test())
-
-
-async def never() -> AsyncIterator[bytes]:
-    yield LARGE_BYTES[:100]
-    await asyncio.Event().wait()
 
 
 def test_an_upload_is_accepted_before_its_bytes_come() -> None:
@@ -393,7 +388,7 @@ def test_bytes_that_are_no_bools_fail_their_upload() -> None:
 
 def test_an_upload_or_download_that_names_nothing_of_its_session_is_refused() -> None:
     async def test() -> None:
-        async with server(upload_stall_s=0.05) as here:
+        async with server(upload_stall_s=0.05, resume_grace_s=0.05) as here:
             peer, other = await here.peer(), await here.peer()
             await other.send(upload_beside(20, LARGE))
             await until(lambda: 20 in here.engine.sessions[other.session_id].values)

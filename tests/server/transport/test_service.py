@@ -233,6 +233,21 @@ def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -
     run(test())
 
 
+def test_a_hello_that_comes_late_loses_no_answer_and_ends_no_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            late = Peer(here.channel, session_id=peer.session_id)
+            late.welcome = peer.welcome
+            await peer.works(100)
+            await peer.works(200)
+            await late.resume()
+            await peer.resume()
+            await peer.works(300)
+
+    run(test())
+
+
 def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
     async def test() -> None:
         async with server() as here:

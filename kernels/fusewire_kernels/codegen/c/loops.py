@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 
-from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.c.sections import Section, Sections, sections_of
-from fusewire_kernels.codegen.kernel import LoopKernel, Node
+from fusewire_kernels.codegen.dialect import C
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_kernels.codegen.reductions import (
     accumulator_type,
     is_positional,
@@ -37,9 +37,9 @@ from fusewire_kernels.codegen.reductions import (
 )
 from fusewire_kernels.codegen.statements import UNLESS_IN_PLACE, AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.kernel import LoopKernel, Node
 from fusewire_kernels.ops.order import LANES
 
-SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
@@ -50,7 +50,7 @@ _MOST_STACK_BYTES = 256 << 10  # the most that partial results may take; a threa
 
 def loop_text(kernel: LoopKernel) -> str:
     """Returns the C function of a loop kernel."""
-    return loop_function(kernel, SIGNATURE.format(key=kernel.key))
+    return loop_function(kernel, C.head_of(kernel.key))
 
 
 def loop_function(kernel: LoopKernel, signature: str) -> str:

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from string import Template
 
-from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.c.loops import SIGNATURE, loop_function
-from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
+from fusewire_kernels.codegen.c.loops import loop_function
+from fusewire_kernels.codegen.dialect import C
+from fusewire_kernels.codegen.expressions import TYPES, loaded
 from fusewire_kernels.codegen.product import (
     accumulator_of,
     epilogue_arrays,
@@ -36,6 +36,7 @@ from fusewire_kernels.codegen.product import (
 )
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_protos.ops.dtypes import DType
 
 _TILES = ((8, 2), (8, 1), (4, 2), (4, 1), (1, 2), (1, 1))
@@ -45,14 +46,14 @@ _ROWS_OF_K = 4
 def product_text(kernel: ProductKernel) -> str:
     """Returns the C function of a product kernel, after the shared functions of its dtype and after its epilogue."""
     lines = Lines()
-    with lines.block(SIGNATURE.format(key=kernel.key)):
+    with lines.block(C.head_of(kernel.key)):
         _write_batches(lines, kernel)
     epilogue = "" if kernel.epilogue is None else loop_function(kernel.epilogue, _epilogue_signature(kernel))
     return _machinery(kernel.dtype) + epilogue + lines.text()
 
 
 def _epilogue_signature(kernel: ProductKernel) -> str:
-    return "static __attribute__((noinline)) " + SIGNATURE.format(key=f"{kernel.key}_epilogue")
+    return "static __attribute__((noinline)) " + C.head_of(f"{kernel.key}_epilogue")
 
 
 def _write_batches(lines: Lines, kernel: ProductKernel) -> None:

@@ -1,11 +1,7 @@
-"""What each CUDA kernel that a plan launches begins with: its parameters, and the statements that read them. Pure."""
+"""What each CUDA kernel that a plan launches begins with: the statements that read its parameters. Pure."""
 
 from __future__ import annotations
 
-PARAMETERS = (
-    "const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, "
-    "const int64_t *slots, int64_t columns"
-)
 WAIT, LET_NEXT_START = "fw_wait_for_kernels_before();", "fw_let_next_kernel_start();"
 MOST_SIZES, MOST_OPERANDS = 48, 12  # of a launch, passed as parameters: the numbers in the prelude
 

@@ -11,7 +11,7 @@ from enum import Enum
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
+from fusewire_kernels.ir.kernel import Kernel, LineKernel, ProductKernel
 from fusewire_kernels.ops.order import CHUNK, LANES
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE
 
@@ -34,6 +34,10 @@ class Schedule(Enum):
     REGISTER_ROWS = "register_rows"
     COLUMNS = "columns"
     PRODUCT = "product"
+    SCANS = "scans"
+    SORTS = "sorts"
+    MERGES = "merges"
+    SEGMENTS = "segments"
 
 
 class Layout(NamedTuple):
@@ -120,6 +124,14 @@ _FEW_IN_A_COLUMN, _FEW_IN_A_ROW = LANES, 8
 _VERY_MANY_POINTS = 1 << 15
 
 
+# A block scans a line of several segments, a segment a warp, or as many shorter lines as it has warps.
+LINES = (Schedule.SCANS, Schedule.SORTS, Schedule.MERGES, Schedule.SEGMENTS)
+SCANNING_WARPS = 8
+SCAN_SEGMENT = 128
+SORTING_THREADS = 512
+SEGMENT_WARPS = 8
+
+
 class Grid(NamedTuple):
     """The x dimension of a launch. The name of the function ends with `entry`: a tile, a kind of length, or nothing."""
 
@@ -137,6 +149,8 @@ def layout(kernel: Kernel) -> Layout:
     """Returns the layout of a kernel's CUDA text, unless it keeps rows in registers."""
     if isinstance(kernel, ProductKernel):
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
+    if isinstance(kernel, LineKernel):
+        return Layout(_schedule_of_lines(kernel), 0)
     if not kernel.has_inner:
         return Layout(Schedule.POINTS, kernel.rank)
     return Layout(Schedule.COLUMNS if kernel.runs_along_columns else Schedule.ROWS, kernel.rank)
@@ -160,6 +174,8 @@ def layout_of(text: str) -> Layout:
 def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Grid:
     """Returns the grid of one instance of a kernel over `sizes`, in a launch of all instances of so many rows."""
     schedule, rank = layout
+    if schedule in LINES:
+        return _grid_of_lines(schedule, *sizes)
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
         return _grid_of_points(outer)
@@ -199,6 +215,24 @@ def source_of_entry(keys: Sequence[str], first: int, entry: str) -> int:
     """
     kernel = "_".join(keys[first].split("_")[:_PARTS_OF_A_KEY])
     return keys.index(kernel + entry, first)
+
+
+def _schedule_of_lines(kernel: LineKernel) -> Schedule:
+    if not kernel.sorts:
+        return Schedule.SEGMENTS if kernel.reduces_segments else Schedule.SCANS
+    return Schedule.MERGES if kernel.merges else Schedule.SORTS
+
+
+def _grid_of_lines(schedule: Schedule, before: int, length: int, behind: int, run: int, segments: int) -> Grid:
+    """Chooses a grid: a block scans or sorts a line or a run, a warp reduces a segment, a thread merges one element."""
+    lines = before * behind
+    if schedule is Schedule.MERGES:
+        return _grid_of_points(lines * length)
+    if schedule is Schedule.SCANS:
+        return _grid(lines if length > SCAN_SEGMENT else -(-lines // SCANNING_WARPS), SCANNING_WARPS * LANES)
+    if schedule is Schedule.SEGMENTS:
+        return _grid(-(-lines * segments // SEGMENT_WARPS), SEGMENT_WARPS * LANES)
+    return _grid(lines * -(-length // max(run, 1)), SORTING_THREADS)
 
 
 def _grid_of_points(points: int, entry: str = "") -> Grid:

@@ -25,11 +25,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.cuda.entry import PARAMETERS, WAIT, instance_lines
-from fusewire_kernels.codegen.cuda.points import THREAD, THREADS, is_short, product_of, write_pointwise, write_positions
+from fusewire_kernels.codegen.cuda.entry import WAIT, instance_lines
+from fusewire_kernels.codegen.cuda.points import is_short, product_of, write_pointwise, write_positions
 from fusewire_kernels.codegen.cuda.register_rows import MOST_THREADS, Pass, RegisterRows
-from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
+from fusewire_kernels.codegen.dialect import CUDA
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_kernels.codegen.reductions import (
     is_positional,
     reduction_definitions,
@@ -38,6 +38,7 @@ from fusewire_kernels.codegen.reductions import (
 )
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines, count_sizes
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.kernel import Argument, LoopKernel, Node, Stride
 from fusewire_kernels.ops.order import LANES
 from fusewire_protos.ops import dtypes
 
@@ -55,8 +56,8 @@ def cuda_loop_text(
     body = analyse(kernel)
     lines = Lines()
     lines.add(*reduction_definitions([body]))
-    bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
-    with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
+    bounds = (_MOST_THREADS,) if rows is None else (MOST_THREADS, rows.blocks)
+    with lines.block(CUDA.head_of(name, *bounds)):
         lines.add(*instance_lines(count_sizes(body), len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         lines.add(WAIT)
         if not kernel.has_inner:
@@ -416,7 +417,7 @@ class _FewElements(_Reducing):
     def write(self) -> None:
         lines, rank = self._lines, self._body.kernel.rank
         lines.add(f"const int64_t points = {product_of(range(rank))};")
-        with lines.block(f"for (int64_t point = {THREAD}; point < points; point += {THREADS})"):
+        with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
             write_positions(lines, range(rank), "point")
             self._write_point()
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.cuda.entry import LET_NEXT_START
-from fusewire_kernels.codegen.kernel import ArgumentKind
+from fusewire_kernels.codegen.dialect import CUDA
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_kernels.codegen.statements import UNLESS_IN_PLACE, AnalysedKernel
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.kernel import ArgumentKind
 
 _AT_ONCE = 4  # points of a thread
 _MOST_INPUTS, _MOST_WEIGHT = 4, 24  # of a short body
-THREAD = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
-THREADS = "gridDim.x * (int64_t)blockDim.x"
 
 
 def write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
@@ -32,7 +31,7 @@ def write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
         _write_several_points(lines, body, inputs)
         return
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
-    with lines.block(f"for (int64_t point = {THREAD}; point < points; point += {THREADS})"):
+    with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
         write_positions(lines, range(body.dims), "point")
         lines.add(*(body.declaration(value) for value in body.all_needed))
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
@@ -55,9 +54,9 @@ def _write_several_points(lines: Lines, body: AnalysedKernel, inputs: list[int])
     """Writes a loop in which a thread takes `_AT_ONCE` points at once. `k0[n]` is the input `a0` at its n-th point."""
     others = [value for value in body.all_needed if value not in inputs]
     lines.add(*(body.declaration(value) for value in others if body.levels[value] == 0))
-    lines.add(f"const int64_t apart = {THREADS};")
+    lines.add(f"const int64_t apart = {CUDA.count};")
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
-    with lines.block(f"for (int64_t first = {THREAD}; first < points; first += {_AT_ONCE} * apart)"):
+    with lines.block(f"for (int64_t first = {CUDA.index}; first < points; first += {_AT_ONCE} * apart)"):
         lines.add(*(f"{TYPES[body.dtype(value)].value} k{value}[{_AT_ONCE}];" for value in inputs))
         lines.add("#pragma unroll")
         with lines.block(f"for (int n = 0; n < {_AT_ONCE}; n++)"):

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from string import Template
 
-from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.cuda.entry import LET_NEXT_START, PARAMETERS, WAIT, instance_lines
+from fusewire_kernels.codegen.cuda.entry import LET_NEXT_START, WAIT, instance_lines
 from fusewire_kernels.codegen.cuda.geometry import LOADING_THREADS, Tile
-from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
+from fusewire_kernels.codegen.dialect import CUDA
+from fusewire_kernels.codegen.expressions import TYPES, loaded
 from fusewire_kernels.codegen.product import (
     accumulator_of,
     epilogue_arrays,
@@ -26,6 +26,7 @@ from fusewire_kernels.codegen.product import (
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_protos.ops.dtypes import DType
 
 _TILE_PARAMETERS = ("down", "across", "high", "wide", "depth", "steps", "kept")
@@ -38,7 +39,7 @@ def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
     # Several tiles of a kernel may be compiled together.
     lines.add(f"#ifndef {kernel.key}_defined", f"#define {kernel.key}_defined")
     lines.add(f"template <{', '.join(f'int {name}' for name in _TILE_PARAMETERS)}>")
-    parameters = PARAMETERS.replace("const __grid_constant__ fw_values values", "const fw_values &values")
+    parameters = CUDA.parameters.replace("const __grid_constant__ fw_values values", "const fw_values &values")
     with lines.block(f"FW_FN void {kernel.key}_any({parameters})"):
         _write_tiles(lines, kernel)
     lines.add("#endif")
@@ -47,8 +48,7 @@ def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
 
 
 def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
-    bounds = f"__launch_bounds__({tile.threads}, {_BLOCKS_AT_ONCE})"
-    with lines.block(f'extern "C" __global__ void {bounds} {kernel.key}_{tile.entry}({PARAMETERS})'):
+    with lines.block(CUDA.head_of(f"{kernel.key}_{tile.entry}", tile.threads, _BLOCKS_AT_ONCE)):
         fitting = _fitting(kernel.dtype, tile)
         numbers = ", ".join(str(getattr(fitting, name)) for name in _TILE_PARAMETERS)
         lines.add(f"{kernel.key}_any<{numbers}>(values, all_sizes, all_operands, slots, columns);")

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.arrays import Arrays
-from fusewire_kernels.codegen.bodies import HEAVY_WEIGHT
 from fusewire_kernels.codegen.cuda.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.statements import AnalysedKernel
+from fusewire_kernels.ops.bodies import HEAVY_WEIGHT
 from fusewire_kernels.ops.order import CHUNK, LANES
 
 ELEMENTS = CHUNK // LANES  # elements of a row that a thread may have

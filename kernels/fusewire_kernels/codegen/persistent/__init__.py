@@ -1,1 +1,1 @@
-"""Kernels that run all iterations of a loop. Pure."""
+"""Kernels that run whole loops. Pure."""

@@ -20,16 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 
-from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.kernel import PersistentCluster, Place, ReducedValue, Source, Stage, StageProduct
-from fusewire_kernels.codegen.persistent.cluster_shape import (
-    DEPTH_STEP,
-    THREADS,
-    ClusterShape,
-    cluster_shape,
-    depth,
-    pitch,
-)
+from fusewire_kernels.codegen.dialect import CUDA
+from fusewire_kernels.codegen.expressions import TYPES, loaded
 from fusewire_kernels.codegen.persistent.cluster_steps import Phase, Step, phase_of, steps_of
 from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
@@ -44,6 +36,13 @@ from fusewire_kernels.codegen.reductions import reduction_definitions, reduction
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.cluster_shape import (
+    DEPTH_STEP,
+    THREADS,
+    depth,
+    pitch,
+)
+from fusewire_kernels.ir.persistent import PersistentCluster, Place, ReducedValue, Source, Stage, StageProduct
 from fusewire_protos.ops import dtypes
 
 _MOST_WRITTEN_OUT = 512  # multiply-adds of a thread in an iteration that are written one after another
@@ -55,25 +54,17 @@ _ALONG_COLUMNS = (Place.COLUMN, Place.POINT)
 
 def cluster_text(kernel: PersistentCluster) -> str:
     """Returns the text of a persistent kernel that runs in clusters."""
-    writer = _Writer(kernel, shape_of(kernel))
+    writer = _Writer(kernel)
     writer.write()
     templates = (template("copies.cu"), template("cluster.cu"))
     parts = (template("persistent.cu"), "#if __CUDA_ARCH__ >= 900\n", *templates, writer.text(), "#endif\n")
     return "".join(parts)
 
 
-def shape_of(kernel: PersistentCluster) -> ClusterShape:
-    """Returns the shape of the kernel's clusters."""
-    exchanged = [each.columns for each in kernel.exchanged]
-    shape = cluster_shape(kernel.rows, max(kernel.widths), kernel.products, exchanged)
-    assert shape is not None, "a persistent kernel fits its clusters"
-    return shape
-
-
 class _Writer:
-    def __init__(self, kernel: PersistentCluster, shape: ClusterShape) -> None:
+    def __init__(self, kernel: PersistentCluster) -> None:
         self._kernel = kernel
-        self._shape = shape
+        self._shape = kernel.shape
         self._bodies = [analyse(stage.body) for stage in kernel.stages]
         self._steps = steps_of(kernel, self._bodies)
         self._lines = Lines()
@@ -104,8 +95,9 @@ class _Writer:
     def write(self) -> None:
         lines, shape = self._lines, self._shape
         lines.add(*reduction_definitions(self._bodies))
-        head = f"__cluster_dims__({shape.blocks}, 1, 1) __launch_bounds__({THREADS}, {_BLOCKS_AT_ONCE})"
-        with lines.block(f'extern "C" __global__ void {head} {self._kernel.key}({PARAMETERS})'):
+        bounds = (THREADS, _BLOCKS_AT_ONCE)
+        head = CUDA.head_of(self._kernel.key, *bounds, parameters=PARAMETERS, cluster_blocks=shape.blocks)
+        with lines.block(head):
             self._write_places()
             for number, stage in enumerate(self._kernel.stages):
                 if stage.product is not None:
@@ -133,7 +125,7 @@ class _Writer:
             f"const int rows = (int)fw_lesser({kernel.rows} - first_row, {shape.height});",
             f"const int place = threadIdx.x % {shape.threads_a_group};",
             f"const int own_row = threadIdx.x / {shape.threads_a_group} * {shape.rows_a_thread};",
-            *[line for columns in kernel.widths for line in self._column_lines(columns)],
+            *[line for columns in kernel.shape.widths for line in self._column_lines(columns)],
             "const int count = (int)loop.counts[blockIdx.z];",
             "const int64_t *slots = fw_slots_of(loop, count, 0);",
         )
@@ -228,7 +220,7 @@ class _Writer:
         lines.add(f"if (threadIdx.x >= {shape.groups * shape.threads_a_group} || own_row >= rows) return;")
         has = [
             f"warp_place < {width} && (int)rank * {width} + warp_place < {columns}"
-            for columns in self._kernel.widths
+            for columns in self._kernel.shape.widths
             for width in (shape.width(columns),)
         ]
         lines.add(f"if (!({' || '.join(has)})) return;")
@@ -272,7 +264,7 @@ class _Writer:
         If all stages have the same columns, each warp sends in each iteration. Who has got what a warp has sent knows
         that it has read what was there before. Else there may be warps that send nothing of what a thread waits for.
         """
-        return len(self._kernel.widths) > 1
+        return len(self._kernel.shape.widths) > 1
 
     def _write_prefetch(self) -> None:
         """Writes the reads of the next iteration's operands, and of the slots of the one after it."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.kernel import PersistentCluster, ReducedValue, Source, Stage
 from fusewire_kernels.codegen.statements import AnalysedKernel
+from fusewire_kernels.ir.persistent import PersistentCluster, ReducedValue, Source, Stage
 
 
 class Phase(NamedTuple):

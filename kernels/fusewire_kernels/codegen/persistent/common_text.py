@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_kernels.codegen.statements import AnalysedKernel
+from fusewire_kernels.ir.kernel import ArgumentKind, LoopKernel
 
 PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop"
 

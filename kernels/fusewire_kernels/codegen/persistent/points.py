@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusewire_kernels.codegen.bodies import TYPES, weight
-from fusewire_kernels.codegen.cuda.points import THREAD, THREADS, product_of, write_positions
-from fusewire_kernels.codegen.kernel import CarriedInput, PersistentPoints
+from fusewire_kernels.codegen.cuda.points import product_of, write_positions
+from fusewire_kernels.codegen.dialect import CUDA
+from fusewire_kernels.codegen.expressions import TYPES
 from fusewire_kernels.codegen.persistent.common_text import (
     PARAMETERS,
     input_address,
@@ -22,6 +22,8 @@ from fusewire_kernels.codegen.persistent.common_text import (
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse, argument_lines
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.ir.persistent import CarriedInput, PersistentPoints
+from fusewire_kernels.ops.bodies import weight
 
 POINT_THREADS = 256
 _UNROLLED_WEIGHT = 200  # of the iterations that are written one after another. Much longer code runs slower.
@@ -31,7 +33,7 @@ _MOST_UNROLLED = 16
 def points_text(kernel: PersistentPoints) -> str:
     """Returns the text of a persistent kernel of a pointwise body."""
     body, lines = analyse(kernel.body), Lines()
-    with lines.block(f'extern "C" __global__ void __launch_bounds__({POINT_THREADS}) {kernel.key}({PARAMETERS})'):
+    with lines.block(CUDA.head_of(kernel.key, POINT_THREADS, parameters=PARAMETERS)):
         lines.add(
             "const int64_t count = loop.counts[blockIdx.z];", "const int64_t *slots = fw_slots_of(loop, count, 0);"
         )
@@ -40,7 +42,7 @@ def points_text(kernel: PersistentPoints) -> str:
         lines.add("const int64_t still = loop.moving | loop.each ? 0 : count - loop.tail;")
         lines.add(f"const int64_t points = {product_of(range(body.dims))};")
         lines.add("#pragma unroll 1")
-        with lines.block(f"for (int64_t point = {THREAD}; point < points; point += {THREADS})"):
+        with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
             write_positions(lines, range(body.dims), "point")
             _write_iterations(lines, body, kernel.carried)
     return template("persistent.cu") + lines.text()

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.kernel import PersistentKernel, PersistentPoints
-from fusewire_kernels.codegen.persistent.cluster import cluster_text, shape_of
-from fusewire_kernels.codegen.persistent.cluster_shape import THREADS, most_in_turn
+from fusewire_kernels.codegen.persistent.cluster import cluster_text
 from fusewire_kernels.codegen.persistent.points import POINT_THREADS, points_text
+from fusewire_kernels.ir.cluster_shape import THREADS
+from fusewire_kernels.ir.persistent import PersistentKernel, PersistentPoints
 from fusewire_kernels.plan.plan import KernelSource
 
 _MOST_POINT_BLOCKS = 1 << 16
@@ -39,6 +39,6 @@ def persistent_grid(kernel: PersistentKernel, sizes: Sequence[int]) -> Persisten
     if isinstance(kernel, PersistentPoints):
         blocks = -(-prod(sizes[: kernel.body.rank]) // POINT_THREADS)
         return PersistentGrid(max(1, min(blocks, _MOST_POINT_BLOCKS)), POINT_THREADS, 0, clusters=0, most_in_turn=0)
-    shape = shape_of(kernel)
-    in_turn = most_in_turn(shape, kernel.rows)
-    return PersistentGrid(shape.clusters * shape.blocks, THREADS, shape.shared_bytes, shape.clusters, in_turn)
+    shape = kernel.shape
+    blocks = shape.clusters * shape.blocks
+    return PersistentGrid(blocks, THREADS, shape.shared_bytes, shape.clusters, shape.most_in_turn)

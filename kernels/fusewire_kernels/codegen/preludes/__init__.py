@@ -3,18 +3,13 @@
 from functools import cache
 from importlib.resources import files
 
-_FILES = {
-    "c": ("c.h", "math.h", "order.h", "order_c.h"),
-    "cuda": ("cuda.h", "math.h", "order.h", "order_cuda.h"),
-}
+from fusewire_kernels.codegen.dialect import dialect_of
 
 
 @cache
 def prelude(dialect: str) -> str:
-    """Returns the prelude's source for `dialect`, "c" or "cuda". Raises ValueError for any other."""
-    if dialect not in _FILES:
-        raise ValueError(f"no prelude for dialect {dialect!r}; there is one for {', '.join(_FILES)}")
-    return "\n".join(_read(name) for name in _FILES[dialect])
+    """Returns the prelude's source for the dialect of this name. Raises ValueError if there is none."""
+    return "\n".join(map(_read, dialect_of(dialect).prelude))
 
 
 def _read(name: str) -> str:

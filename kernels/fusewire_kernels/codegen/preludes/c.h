@@ -28,6 +28,8 @@
 #define fw_copysign_f32(magnitude, sign) __builtin_copysignf((magnitude), (sign))
 #define fw_copysign_f64(magnitude, sign) __builtin_copysign((magnitude), (sign))
 
+#define fw_opaque_i8(x) (x)
+#define fw_opaque_i16(x) (x)
 #define fw_opaque_i32(x) (x)
 #define fw_opaque_i64(x) (x)
 

@@ -10,11 +10,18 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
 #define INT64_MIN (-9223372036854775807LL - 1)
 #define INT64_MAX 9223372036854775807LL
 #define UINT8_MAX 255
+#define UINT16_MAX 65535
+#define UINT32_MAX 4294967295U
+#define UINT64_MAX 18446744073709551615ULL
 #else
 #include <stdint.h>
 #endif
@@ -49,6 +56,9 @@ FW_FN int32_t fw_opaque_i32(int32_t x) {
     asm("" : "+r"(x));
     return x;
 }
+
+#define fw_opaque_i8(x) fw_opaque_i32(x)
+#define fw_opaque_i16(x) fw_opaque_i32(x)
 
 FW_FN int64_t fw_opaque_i64(int64_t x) {
     asm("" : "+l"(x));

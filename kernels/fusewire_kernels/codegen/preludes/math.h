@@ -772,37 +772,38 @@ FW_FLOAT_ARITHMETIC(f64, double)
         return exponent < 0 ? unit : power; \
     }
 
+#define FW_UNSIGNED_ARITHMETIC(I, T, U) \
+    FW_INTEGER_ARITHMETIC(I, T, U) \
+    FW_IDENTITY(abs, I, T) \
+    FW_FN T fw_sign_##I(T x) { \
+        return x != 0; \
+    } \
+    FW_FN T fw_bitwise_right_shift_##I(T x, T count) { \
+        return count < 8 * sizeof x ? (T)(x >> (count & (8 * sizeof x - 1))) : 0; \
+    } \
+    FW_FN T fw_floor_divide_##I(T a, T b) { \
+        return b == 0 ? 0 : (T)(a / (b == 0 ? 1 : b)); \
+    } \
+    FW_FN T fw_remainder_##I(T a, T b) { \
+        return b == 0 ? 0 : (T)(a % (b == 0 ? 1 : b)); \
+    } \
+    FW_FN T fw_power_##I(T base, T exponent) { \
+        return fw_raise_##I(base, exponent); \
+    }
+
+FW_SIGNED_ARITHMETIC(i8, int8_t, uint32_t)
+FW_SIGNED_ARITHMETIC(i16, int16_t, uint32_t)
 FW_SIGNED_ARITHMETIC(i32, int32_t, uint32_t)
 FW_SIGNED_ARITHMETIC(i64, int64_t, uint64_t)
-FW_INTEGER_ARITHMETIC(u8, uint8_t, uint32_t)
-
-FW_IDENTITY(abs, u8, uint8_t)
-
-FW_FN uint8_t fw_sign_u8(uint8_t x) {
-    return x != 0;
-}
-
-FW_FN uint8_t fw_bitwise_right_shift_u8(uint8_t x, uint8_t count) {
-    return count < 8 ? (uint8_t)(x >> (count & 7)) : 0;
-}
-
-FW_FN uint8_t fw_floor_divide_u8(uint8_t a, uint8_t b) {
-    return b == 0 ? 0 : (uint8_t)(a / (b == 0 ? 1 : b));
-}
-
-FW_FN uint8_t fw_remainder_u8(uint8_t a, uint8_t b) {
-    return b == 0 ? 0 : (uint8_t)(a % (b == 0 ? 1 : b));
-}
-
-FW_FN uint8_t fw_power_u8(uint8_t base, uint8_t exponent) {
-    return fw_raise_u8(base, exponent);
-}
+FW_UNSIGNED_ARITHMETIC(u8, uint8_t, uint32_t)
+FW_UNSIGNED_ARITHMETIC(u16, uint16_t, uint32_t)
+FW_UNSIGNED_ARITHMETIC(u32, uint32_t, uint32_t)
+FW_UNSIGNED_ARITHMETIC(u64, uint64_t, uint64_t)
 
 /* ---- booleans: a byte, 0 or 1; the sum is "or", the product "and" ---- */
 
 FW_INTEGER_IDENTITIES(b8, uint8_t)
 FW_IDENTITY(abs, b8, uint8_t)
-FW_IDENTITY(square, b8, uint8_t)
 
 FW_FN uint8_t fw_add_b8(uint8_t a, uint8_t b) {
     return a | b;
@@ -850,6 +851,13 @@ FW_FN uint8_t fw_clip_b8(uint8_t x, uint8_t low, uint8_t high) {
         return x != x ? (T)0 : whole; \
     }
 
+/* To the integers all of whose values F holds. */
+#define FW_SHORT_CASTS(from, F) \
+    FW_SATURATING_CAST(from, F, i8, int8_t, INT8_MIN, INT8_MAX, INT8_MAX) \
+    FW_SATURATING_CAST(from, F, i16, int16_t, INT16_MIN, INT16_MAX, INT16_MAX) \
+    FW_SATURATING_CAST(from, F, u8, uint8_t, 0, UINT8_MAX, UINT8_MAX) \
+    FW_SATURATING_CAST(from, F, u16, uint16_t, 0, UINT16_MAX, UINT16_MAX)
+
 #define FW_HALF_CASTS(from, F) \
     FW_FN float fw_cast_##from##_f16(F x) { \
         return fw_round_f16((float)x); \
@@ -861,29 +869,43 @@ FW_FN uint8_t fw_clip_b8(uint8_t x, uint8_t low, uint8_t high) {
 #define FW_INTEGER_CASTS(from, F) \
     FW_PLAIN_CAST(from, F, f32, float) \
     FW_PLAIN_CAST(from, F, f64, double) \
+    FW_PLAIN_CAST(from, F, i8, int8_t) \
+    FW_PLAIN_CAST(from, F, i16, int16_t) \
     FW_PLAIN_CAST(from, F, i32, int32_t) \
     FW_PLAIN_CAST(from, F, i64, int64_t) \
     FW_PLAIN_CAST(from, F, u8, uint8_t) \
+    FW_PLAIN_CAST(from, F, u16, uint16_t) \
+    FW_PLAIN_CAST(from, F, u32, uint32_t) \
+    FW_PLAIN_CAST(from, F, u64, uint64_t) \
     FW_BOOL_CAST(from, F) \
     FW_HALF_CASTS(from, F)
+FW_INTEGER_CASTS(i8, int8_t)
+FW_INTEGER_CASTS(i16, int16_t)
 FW_INTEGER_CASTS(i32, int32_t)
 FW_INTEGER_CASTS(i64, int64_t)
 FW_INTEGER_CASTS(u8, uint8_t)
+FW_INTEGER_CASTS(u16, uint16_t)
+FW_INTEGER_CASTS(u32, uint32_t)
+FW_INTEGER_CASTS(u64, uint64_t)
 FW_INTEGER_CASTS(b8, uint8_t)
 
 FW_PLAIN_CAST(f32, float, f32, float)
 FW_PLAIN_CAST(f32, float, f64, double)
+FW_SHORT_CASTS(f32, float)
 FW_SATURATING_CAST(f32, float, i32, int32_t, INT32_MIN, 2147483520, INT32_MAX)
 FW_SATURATING_CAST(f32, float, i64, int64_t, INT64_MIN, 9223371487098961920, INT64_MAX)
-FW_SATURATING_CAST(f32, float, u8, uint8_t, 0, 255, 255)
+FW_SATURATING_CAST(f32, float, u32, uint32_t, 0, 4294967040, UINT32_MAX)
+FW_SATURATING_CAST(f32, float, u64, uint64_t, 0, 18446742974197923840ULL, UINT64_MAX)
 FW_BOOL_CAST(f32, float)
 FW_HALF_CASTS(f32, float)
 
 FW_PLAIN_CAST(f64, double, f32, float)
 FW_PLAIN_CAST(f64, double, f64, double)
+FW_SHORT_CASTS(f64, double)
 FW_SATURATING_CAST(f64, double, i32, int32_t, INT32_MIN, INT32_MAX, INT32_MAX)
 FW_SATURATING_CAST(f64, double, i64, int64_t, INT64_MIN, 9223372036854774784, INT64_MAX)
-FW_SATURATING_CAST(f64, double, u8, uint8_t, 0, 255, 255)
+FW_SATURATING_CAST(f64, double, u32, uint32_t, 0, UINT32_MAX, UINT32_MAX)
+FW_SATURATING_CAST(f64, double, u64, uint64_t, 0, 18446744073709549568ULL, UINT64_MAX)
 FW_BOOL_CAST(f64, double)
 
 /* Rounding to float32 first would round twice: cut to float32 with the last bit set when anything was lost ("round

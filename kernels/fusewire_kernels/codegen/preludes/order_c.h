@@ -48,12 +48,13 @@
     }
 #define FW_SLOW static __attribute__((cold, noinline, unused))
 
-#define FW_PLAIN_REDUCTION(X, T) \
+#define FW_PLAIN_REDUCTION(X, T, identity, combined) \
+    FW_COMBINATION(X, T, combined) \
     typedef struct { \
         T *value; \
     } fw_lanes_##X; \
     FW_FN void fw_start_##X(fw_lanes_##X r, int64_t i) { \
-        r.value[i] = fw_identity_##X(); \
+        r.value[i] = identity; \
     } \
     FW_FN void fw_take_##X(fw_lanes_##X r, int64_t i, T value) { \
         r.value[i] = fw_combine_##X(r.value[i], value); \
@@ -66,13 +67,14 @@
     } \
     FW_REDUCTION(X)
 
-#define FW_POSITIONAL_REDUCTION(X, T) \
+#define FW_POSITIONAL_REDUCTION(X, T, identity, is_better) \
+    FW_PRECEDENCE(X, T, is_better) \
     typedef struct { \
         T *value; \
         int64_t *position; \
     } fw_lanes_##X; \
     FW_FN void fw_start_##X(fw_lanes_##X r, int64_t i) { \
-        r.value[i] = fw_identity_##X(); \
+        r.value[i] = identity; \
         r.position[i] = INT64_MAX; \
     } \
     FW_FN void fw_take_##X(fw_lanes_##X r, int64_t i, T value, int64_t position) { \

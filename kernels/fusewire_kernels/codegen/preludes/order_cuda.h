@@ -74,12 +74,13 @@ FW_FN int fw_warps_of_row(int64_t extent) {
         return r; \
     }
 
-#define FW_PLAIN_REDUCTION(X, T) \
+#define FW_PLAIN_REDUCTION(X, T, identity, combined) \
+    FW_COMBINATION(X, T, combined) \
     typedef struct { \
         T value; \
     } fw_partial_##X; \
     FW_FN fw_partial_##X fw_start_##X() { \
-        fw_partial_##X r = {fw_identity_##X()}; \
+        fw_partial_##X r = {identity}; \
         return r; \
     } \
     FW_FN void fw_take_##X(fw_partial_##X *r, T value) { \
@@ -98,13 +99,14 @@ FW_FN int fw_warps_of_row(int64_t extent) {
     } \
     FW_REDUCTION(X)
 
-#define FW_POSITIONAL_REDUCTION(X, T) \
+#define FW_POSITIONAL_REDUCTION(X, T, identity, is_better) \
+    FW_PRECEDENCE(X, T, is_better) \
     typedef struct { \
         T value; \
         int64_t position; \
     } fw_partial_##X; \
     FW_FN fw_partial_##X fw_start_##X() { \
-        fw_partial_##X r = {fw_identity_##X(), INT64_MAX}; \
+        fw_partial_##X r = {identity, INT64_MAX}; \
         return r; \
     } \
     FW_FN void fw_take_##X(fw_partial_##X *r, T value, int64_t position) { \

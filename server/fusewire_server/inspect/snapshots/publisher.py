@@ -148,8 +148,7 @@ class Publisher:
     def _host_memory(self) -> HostMemory:
         engine = self._engine
         memory, sessions = engine.memory, sum(session.host_bytes for session in engine.sessions.values())
-        is_on_host = engine.device.info.backend != "cuda"
-        device = memory.live_bytes + memory.pool_bytes if is_on_host else 0
+        device = 0 if engine.device.info.is_gpu else memory.live_bytes + memory.pool_bytes
         known = sessions + engine.programs.size_bytes + device
         unaccounted = max((self._process.resident_bytes or 0) - known, 0)
         return HostMemory(sessions, engine.programs.size_bytes, device, unaccounted)
@@ -232,7 +231,7 @@ def _session_view(session: Session, now_ns: int, waits_for: Sequence[str], host_
         in_flight_ops=in_flight.ops,
         in_flight_bytes=in_flight.bytes,
         in_flight_segments=in_flight.segments,
-        live_handles=len(session.values) + session.failed.count,
+        live_handles=session.values_held + session.failed.count,
         live_bytes=session.live_bytes,
         unread_bytes=session.answers.unread_bytes,
         host_bytes=host_bytes,

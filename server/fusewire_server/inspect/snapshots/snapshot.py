@@ -282,7 +282,7 @@ class HostMemory(Described):
     """The memory of the server process by what it is for, as far as that is known. Estimated from counts of items."""
 
     sessions: int = 0
-    """Bytes of tables, failures, answers and uploads of all sessions."""
+    """Bytes of tables, rows, failures, answers and uploads of all sessions."""
     programs: int = 0
     """Bytes of all known programs."""
     values: int = 0

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.c.loops import columns_at_once, loop_text
-from fusewire_kernels.codegen.kernel import LoopKernel
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import Toolchain
+from fusewire_kernels.ir.kernel import LoopKernel
 from fusewire_kernels.ops.order import CHUNK
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import catalogue, dtypes

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.c.product import product_text
-from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.c_compiler import Toolchain
+from fusewire_kernels.ir.kernel import ProductKernel
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in

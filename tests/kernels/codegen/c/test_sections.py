@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.codegen.c.sections import Sections, sections_of
-from fusewire_kernels.codegen.kernel import LoopKernel, Node
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile.c_compiler import Toolchain
+from fusewire_kernels.ir.kernel import LoopKernel, Node
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.problems import Gathered, Problem, Scalar, loop_problem, node, run, toolchain_in

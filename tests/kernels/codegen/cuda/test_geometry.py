@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.codegen.cuda.geometry import (
+    LINES,
     LONGEST_SHORT_ROW,
     TILES,
     Grid,
@@ -46,7 +47,7 @@ def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
 
 
 @given(
-    st.sampled_from(Schedule),
+    st.sampled_from([each for each in Schedule if each not in LINES]),
     st.lists(st.integers(0, 10_000), min_size=2, max_size=4),
     st.integers(1, 64),
     st.integers(1, 64),
@@ -58,6 +59,30 @@ def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
     assert 1 <= blocks <= 65536
     assert 32 <= threads <= MOST_THREADS
     assert bool(entry) == (schedule in (Schedule.PRODUCT, Schedule.REGISTER_ROWS))
+
+
+@given(st.sampled_from(LINES), st.tuples(*[st.integers(0, 100_000)] * 5))
+def test_a_grid_of_lines_has_blocks_and_no_more_threads_than_a_device_takes(
+    schedule: Schedule, sizes: tuple[int, ...]
+) -> None:
+    entry, blocks, threads = grid(Layout(schedule, 0), sizes, 1, 1)
+    assert 1 <= blocks <= 65536
+    assert 32 <= threads <= MOST_THREADS
+    assert entry == ""
+
+
+def test_a_warp_scans_a_line_of_one_segment_and_a_block_a_longer_one() -> None:
+    scans = Layout(Schedule.SCANS, 0)
+    assert grid(scans, (64, 128, 1, 128, 0), 1, 1).blocks == 8
+    assert grid(scans, (64, 129, 1, 129, 0), 1, 1).blocks == 64
+
+
+def test_a_block_sorts_a_run() -> None:
+    assert grid(Layout(Schedule.SORTS, 0), (3, 10_000, 2, 4096, 0), 1, 1).blocks == 3 * 2 * 3
+
+
+def test_a_warp_reduces_a_segment() -> None:
+    assert grid(Layout(Schedule.SEGMENTS, 0), (2, 10_000, 3, 10_000, 40), 1, 1) == ("", 2 * 3 * 40 // 8, 256)
 
 
 def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:

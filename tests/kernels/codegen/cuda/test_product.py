@@ -11,10 +11,10 @@ import pytest
 
 from fusewire_kernels.codegen.cuda import geometry
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
+from fusewire_kernels.ir.kernel import ProductKernel
 from fusewire_kernels.plan.plan import Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType

@@ -5,16 +5,8 @@ from __future__ import annotations
 from fusewire_kernels.codegen.cuda.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.cuda.register_rows import ELEMENTS, MOST_THREADS, Pass, RegisterRows, register_rows
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import (
-    Argument,
-    ArgumentKind,
-    Kernel,
-    LoopKernel,
-    Node,
-    Store,
-    Stride,
-)
 from fusewire_kernels.codegen.statements import analyse
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, Store, Stride
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.codegen.kernels_of_note import NOTED

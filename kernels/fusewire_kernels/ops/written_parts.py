@@ -1,0 +1,16 @@
+"""Looks up the parts of an op that are written by hand, and names a part that is missing and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+Part = TypeVar("Part")
+
+
+def part_of(op: str, parts: Mapping[str, Part], what: str) -> Part:
+    """Returns the part of an op in a table. Raises LookupError if it is missing; `what` says the part and its place."""
+    found = parts.get(op)
+    if found is None:
+        raise LookupError(f"{op} has no {what}")
+    return found

@@ -1,0 +1,70 @@
+"""Measures the device time of array functions against CuPy's: scans, sorts, sums at indices, random numbers.
+
+A call's device time is the time in which the device ran submissions, as the server counts it, divided by the calls of a
+program. The calls of a program have different operands, and all of their results are kept, so that none is left out.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import fusewire as fw
+from loadtests.measuring.errors import NotWarm
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.workers import Worker
+from loadtests.microbenchmarks.microbenchmark import Microbenchmark
+from loadtests.peers import cupy_functions
+from loadtests.system.context import Context
+from loadtests.system.service import Service
+from loadtests.workloads.array_functions import CALLS, Call
+from loadtests.workloads.loops import check_close
+
+_CALLS = 4
+_SAMPLES = 7
+_NAMES = dict(zip(CALLS, ("device_cumsum", "device_sort", "device_add_at", "device_normal"), strict=True))
+
+
+def _measure(context: Context) -> Iterator[Figure]:
+    with context.session() as (service, session), Worker(cupy_functions.serve) as peer:
+        for name, call in CALLS.items():
+            _check(call, peer.ask("result", name), f"{name} in CuPy")
+            yield figure(name, device_us(service, session, call), peer.ask("device_us", name))
+
+
+def device_us(service: Service, session: fw.Session, call: Call) -> float:
+    """Returns the device time of a call in µs. Raises WrongResult if its result differs from NumPy's."""
+    operands = [tuple([session.array(each) for each in call.operands(number)]) for number in range(_CALLS)]
+    body = fw.function(lambda *given: tuple([call.ours(fw, each) for each in given]))
+    known = frozenset(service.programs())
+    _check(call, body(*operands)[0].numpy(), call.name)
+    if not service.wait_for_plans_beside(known):
+        raise NotWarm(f"{call.name} got no plan")
+    _call_us(service, body, operands)
+    return statistics.median(_call_us(service, body, operands) for _ in range(_SAMPLES))
+
+
+def _check(call: Call, result: Any, what: str) -> None:
+    check_close(call.seen(result), call.expected(call.operands(0)), what, call.tolerance)
+
+
+def _call_us(service: Service, body: Any, operands: list[Any]) -> float:
+    before = service.count()
+    results = body(*operands)
+    (results[-1].reshape(-1)[:1]).numpy()
+    return service.count().since(before).device_ns / 1e3 / len(operands)
+
+
+def figure(name: str, ours_us: float, theirs_us: float) -> Figure:
+    return Figure(
+        name=_NAMES[name],
+        what=f"device time: {name}",
+        value=ours_us,
+        unit="µs",
+        peer=Peer("CuPy", theirs_us, ours_us / theirs_us),
+        raw={name: (ours_us, theirs_us)},
+    )
+
+
+ARRAY_FUNCTIONS = Microbenchmark(tuple(_NAMES.values()), _measure)

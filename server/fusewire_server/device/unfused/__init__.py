@@ -1,0 +1,1 @@
+"""Runs programs without a plan, op by op."""

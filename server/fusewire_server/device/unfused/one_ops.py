@@ -1,0 +1,183 @@
+"""Keeps what computes each call of one op: the call's loaded plan, or its NumPy twin. Device thread.
+
+A call's plan is made here, because that takes less time than asking another process. Its kernels are compiled files
+that lie on disk. If some are missing, the NumPy twin computes the call, provided that it gives the bits of a kernel, or
+that nothing can be compiled. Otherwise the planner has the kernels compiled, and `add` brings the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import Device, LoadedPlan
+from fusewire_kernels.plan.plan import Cost, KernelSource
+from fusewire_kernels.plan.slots import SlotLayout
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.pieces import Piece, pieces_of
+from fusewire_kernels.unfused.twins import has_same_bits, twin_of
+from fusewire_protos.errors import FusewireError
+
+log = logging.getLogger("fusewire.device")
+
+MOST_CALLS = 4096
+# The estimated time of a piece of a large op on a processor. An array can hold any number of seconds of work.
+PIECE_NS = 10_000_000
+# The planner makes a plan of more operands: it would take so long here that other orders would wait.
+_MOST_OPERANDS = 64
+
+# Returns the compiled file of each kernel, or None if some kernel has no file.
+FindKernels = Callable[[Sequence[KernelSource]], Sequence[str] | None]
+
+
+class OneOp(Protocol):
+    """What computes a call, in `pieces` pieces. It needs an arena of `arena_bytes` while it runs."""
+
+    @property
+    def pieces(self) -> int: ...
+
+    @property
+    def arena_bytes(self) -> int: ...
+
+    @property
+    def estimate_ns(self) -> int:
+        """Returns the estimated time of all pieces on one processor core."""
+
+    def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
+        """Computes a piece of the result, after all earlier work of the device.
+
+        The operands, the result and the arena are addresses; arrays are in C order. Raises OutOfMemory if the device
+        has no memory of its own for the launch.
+        """
+
+
+class PlannedOp:
+    """Computes a call by its plan."""
+
+    pieces = 1
+
+    def __init__(self, device: Device, loaded: LoadedPlan) -> None:
+        self.arena_bytes = loaded.plan.arena_bytes
+        self.estimate_ns = loaded.plan.cost.estimate_ns
+        self._device = device
+        self._loaded = loaded
+        self._slot_layout = SlotLayout(loaded.plan)
+        self._table = np.zeros((1, len(loaded.plan.columns)), np.int64)
+
+    def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
+        self._slot_layout.fill(self._table[0], arena, operands, (result,), (), starts)
+        self._device.launch(self._loaded, self._table)
+
+
+class TwinOp:
+    """Computes a call by its NumPy twin. Only for devices whose memory is the host's."""
+
+    pieces = 1
+    arena_bytes = 0
+
+    def __init__(self, call: OneOpCall) -> None:
+        moved_bytes = sum([spec.size_bytes for spec in (*call.operands, call.result())])
+        self.estimate_ns = Cost(0, moved_bytes).estimate_ns
+        self._twin = twin_of(call)
+
+    def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
+        self._twin(operands, result, starts)
+
+
+class OpInPieces:
+    """Computes a call piece by piece, so that other orders run in between."""
+
+    def __init__(self, parts: Sequence[tuple[Piece, OneOp]]) -> None:
+        self.pieces = len(parts)
+        self.arena_bytes = max([one_op.arena_bytes for _, one_op in parts])
+        self.estimate_ns = sum([one_op.estimate_ns for _, one_op in parts])
+        self._parts = parts
+
+    def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
+        (_, offsets, result_offset), one_op = self._parts[piece]
+        addresses = [address + offset for address, offset in zip(operands, offsets, strict=True)]
+        one_op.run(0, addresses, result + result_offset, arena, starts)
+
+
+class OneOps:
+    """The calls that all programs of a device share. Beyond `most_calls`, the call that was found least recently goes.
+
+    `find_kernels` looks for compiled files.
+    """
+
+    def __init__(self, device: Device, find_kernels: FindKernels, most_calls: int = MOST_CALLS) -> None:
+        self._device = device
+        self._find_kernels = find_kernels
+        self._most_calls = most_calls
+        self._dialect = device.info.dialect
+        self._has_compiler = device.info.has_compiler
+        self._is_gpu = device.info.is_gpu
+        self._known: OrderedDict[OneOpCall, OneOp | str] = OrderedDict()  # a text says why there are no kernels
+
+    def find(self, call: OneOpCall) -> OneOp | str | None:
+        """Returns what computes a call; the reason if nothing ever will; or None as long as its kernels are missing."""
+        known = self._known.get(call)
+        if known is None:
+            known = self._new(call)
+            if known is None:
+                return None
+            self._keep(call, known)
+        self._known.move_to_end(call)
+        return known
+
+    def has_news_of(self, call: OneOpCall) -> bool:
+        """Returns whether a call whose kernels were missing has been added or refused since."""
+        return call in self._known
+
+    def add(self, call: OneOpCall, loaded: LoadedPlan) -> None:
+        """Takes a plan that the planner has made."""
+        self._keep(call, PlannedOp(self._device, loaded))
+
+    def refuse(self, call: OneOpCall, text: str) -> None:
+        """Notes that a call will never have kernels."""
+        self._keep(call, text)
+
+    def _keep(self, call: OneOpCall, known: OneOp | str) -> None:
+        self._known[call] = known
+        if len(self._known) > self._most_calls:
+            self._known.popitem(last=False)
+
+    def _new(self, call: OneOpCall) -> OneOp | None:
+        one_op = self._whole(call)
+        if one_op is None or self._is_gpu or one_op.estimate_ns < 2 * PIECE_NS:
+            return one_op
+        return self._in_pieces(call, one_op)
+
+    def _whole(self, call: OneOpCall) -> OneOp | None:
+        """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled."""
+        planned = self._planned(call)
+        if planned is None and not self._is_gpu and (has_same_bits(call) or not self._has_compiler):
+            return TwinOp(call)
+        return planned
+
+    def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:
+        """Returns what computes a call in pieces of about `PIECE_NS`; the whole if it cannot be divided."""
+        parts: list[tuple[Piece, OneOp]] = []
+        for piece in pieces_of(call, whole.estimate_ns // PIECE_NS):
+            one_op = whole if piece.call == call else self._known.get(piece.call) or self._whole(piece.call)
+            if one_op is None or isinstance(one_op, str):
+                return whole
+            self._keep(piece.call, one_op)
+            parts.append((piece, one_op))
+        return OpInPieces(parts) if len(parts) > 1 else whole
+
+    def _planned(self, call: OneOpCall) -> OneOp | None:
+        if self._dialect is None or len(call.operands) > _MOST_OPERANDS:
+            return None
+        plan = build_plan(call.program(), self._dialect, most_rows=1)
+        try:
+            paths = self._find_kernels(plan.kernels)
+            return None if paths is None else PlannedOp(self._device, self._device.load(plan, paths))
+        except (FusewireError, OSError) as error:
+            log.warning("a compiled kernel of %s cannot be used: %s", call.op.name, error)
+            return None

@@ -1,0 +1,1 @@
+"""Applies the entries of a frame. Pure."""

@@ -1,0 +1,82 @@
+"""Applies the entries that begin or abandon a fetch. Pure."""
+
+from __future__ import annotations
+
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import Abandon, Fetch
+from fusewire_server.sessions.entries.frame import Frame
+from fusewire_server.sessions.entries.segment import failure_of_unknown
+from fusewire_server.sessions.host_bytes import FETCH_BYTES, may_hold
+from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
+from fusewire_server.sessions.tables.salted_table import SaltedTable
+from fusewire_server.sessions.values import end_reading, value_of
+
+COUNTED_FETCHES = 256  # so many fetches are counted at once, because counting each would slow every read
+
+
+def take_fetch(frame: Frame, fetch: Fetch) -> None:
+    """Begins a fetch. If the value has failed or is unknown, answers at once.
+
+    Otherwise the value is read once it is ready. Ignores a fetch that is already being answered. Raises CaseError if
+    the session has too many fetches.
+    """
+    session, effects = frame.session, frame.effects
+    if _is_repeated(session, fetch.fetch):
+        return
+    if len(session.fetches) + len(session.answers.untaken) >= frame.limits.handles:
+        limit = frame.limits.handles
+        raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
+    _check_host_room(session)
+    value = value_of(session, fetch.handle)
+    if value is None or not value.is_named:
+        failure = session.failed.failure_of(fetch.handle)
+        if failure is None:
+            failure = failure_of_unknown(fetch.handle, 0)
+            effects.failures.append(failure)
+        session.answer_failure(fetch.fetch, failure)
+        return
+    if value.state is ValueState.FAILED:
+        session.answer_failure(fetch.fetch, failure_of(value))
+        return
+    fetching = Fetching(session, fetch.fetch, value)
+    session.fetches[fetch.fetch] = fetching
+    value.readers += 1
+    if value.state is ValueState.READY:
+        effects.reads.append(fetching)
+    else:
+        if value.fetches is None:
+            value.fetches = SaltedTable()
+        value.fetches[fetch.fetch] = fetching
+
+
+def take_abandon(frame: Frame, abandon: Abandon) -> None:
+    """Drops the fetch whose answer the client does not want any more."""
+    session = frame.session
+    fetching = session.fetches.get(abandon.fetch)
+    if fetching is None:
+        session.answers.forget_beside(abandon.fetch)
+        return
+    fetching.is_abandoned = True
+    for waiting in (fetching.value.fetches, session.reads):
+        if waiting and waiting.pop(abandon.fetch, None) is not None:
+            del session.fetches[abandon.fetch]
+            end_reading(fetching, frame.effects.released)
+
+
+def _check_host_room(session: Session) -> None:
+    """Raises CaseError if there is no host memory for many more fetches. Looks at each `COUNTED_FETCHES`th of them."""
+    held = len(session.fetches) + len(session.answers.untaken)
+    is_counted = held % COUNTED_FETCHES == COUNTED_FETCHES - 1
+    if is_counted and not may_hold(session, held * FETCH_BYTES, COUNTED_FETCHES * FETCH_BYTES):
+        limit = session.tenant_bytes.limit_bytes
+        raise CaseError("slow_reader", f"{held} fetches wait to be taken; limits.tenant_host_bytes = {limit}")
+
+
+def _is_repeated(session: Session, fetch: int) -> bool:
+    """Returns whether a fetch was sent before and needs no new read.
+
+    If the answer was acknowledged and its bytes still wait for a Download call, queues the answer again.
+    """
+    if fetch in session.fetches or fetch in session.answers.untaken:
+        return True
+    return session.answers.tell_again(fetch)

@@ -1,0 +1,1 @@
+"""Tables that no client can make slow. Pure."""

@@ -1,0 +1,138 @@
+"""What computes each call: a twin, a plan whose kernels were found, one that the planner made, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import DeviceInfo
+from fusewire_kernels.devices.null import NullDevice, NullPlan
+from fusewire_kernels.plan.plan import KernelSource, Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops.shapes import Spec
+from fusewire_server.device.unfused.one_ops import OneOps, PlannedOp, TwinOp
+from tests.server.parts import EXP, NEGATIVE, VECTOR, call_of
+
+
+class Dialect(NullDevice):
+    """A device of a dialect, whose launches compute nothing."""
+
+    def __init__(self, dialect: str | None, *, has_compiler: bool = True) -> None:
+        super().__init__()
+        self._dialect, self._has_compiler = dialect, has_compiler
+
+    @property
+    def info(self) -> DeviceInfo:
+        return super().info._replace(dialect=self._dialect, has_compiler=self._has_compiler)
+
+
+class Files:
+    """Finds the compiled files of kernels, or none, and notes how often it was asked."""
+
+    def __init__(self, *, has_files: bool) -> None:
+        self.has_files = has_files
+        self.asked: list[Sequence[KernelSource]] = []
+
+    def find(self, sources: Sequence[KernelSource]) -> list[str] | None:
+        self.asked.append(sources)
+        return ["" for _ in sources] if self.has_files else None
+
+
+@pytest.mark.parametrize("call", [EXP, NEGATIVE], ids=["inexact", "exact"])
+@pytest.mark.parametrize("dialect", ["c", "cuda"])
+def test_kernels_compute_where_there_are_some(dialect: str, call: OneOpCall) -> None:
+    assert isinstance(OneOps(Dialect(dialect), Files(has_files=True).find).find(call), PlannedOp)
+
+
+@pytest.mark.parametrize("call", [EXP, NEGATIVE], ids=["inexact", "exact"])
+def test_without_a_dialect_twins_compute(call: OneOpCall) -> None:
+    assert isinstance(OneOps(Dialect(None, has_compiler=False), Files(has_files=True).find).find(call), TwinOp)
+
+
+def test_without_kernels_a_twin_computes_on_the_host_what_has_one_result() -> None:
+    one_ops = OneOps(Dialect("c"), Files(has_files=False).find)
+    assert isinstance(one_ops.find(NEGATIVE), TwinOp)
+    assert one_ops.find(EXP) is None
+    assert OneOps(Dialect("cuda"), Files(has_files=False).find).find(NEGATIVE) is None
+
+
+def test_without_a_compiler_either_twins_compute_on_the_host_what_has_no_kernels() -> None:
+    device = Dialect("c", has_compiler=False)
+    assert isinstance(OneOps(device, Files(has_files=False).find).find(EXP), TwinOp)
+
+
+def test_a_call_is_prepared_once() -> None:
+    files = Files(has_files=True)
+    one_ops = OneOps(Dialect("cuda"), files.find)
+    assert one_ops.find(EXP) is one_ops.find(call_of("exp", VECTOR))
+    assert len(files.asked) == 1
+
+
+def test_a_planned_op_launches_its_plan_over_the_addresses_and_the_arena() -> None:
+    device = Dialect("c")
+    tables: list[list[int]] = []
+    launch = device.launch
+
+    def noted(loaded: NullPlan, table: np.ndarray) -> None:
+        tables.append(table[0].tolist())
+        launch(loaded, table)
+
+    device.launch = noted  # type: ignore[method-assign]
+    one_op = OneOps(device, Files(has_files=True).find).find(EXP)
+    assert isinstance(one_op, PlannedOp)
+    one_op.run(0, (64,), 128, 0, ())
+    assert {64, 128} <= {*tables[0]}
+    assert [rows for _, rows in device.launched] == [1]
+
+
+def test_a_call_without_compiled_kernels_is_missing_until_the_planner_brings_them() -> None:
+    device = Dialect("cuda")
+    one_ops = OneOps(device, Files(has_files=False).find)
+    assert one_ops.find(EXP) is None
+    loaded = device.load(build_plan(EXP.program(), "cuda", most_rows=1), ())
+    one_ops.add(EXP, loaded)
+    assert isinstance(one_ops.find(EXP), PlannedOp)
+    assert one_ops.find(NEGATIVE) is None
+
+
+def test_a_refused_call_has_the_reason_for_ever() -> None:
+    one_ops = OneOps(Dialect("cuda"), Files(has_files=True).find)
+    one_ops.refuse(EXP, "it cannot be")
+    assert one_ops.find(EXP) == "it cannot be"
+
+
+@pytest.mark.parametrize(
+    "error", [ConfigurationError("torn"), ServerFault("no such kernel"), OSError("gone"), OutOfMemory("full")]
+)
+def test_a_compiled_file_that_does_not_load_counts_as_missing(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Plan, __: Sequence[str]) -> NullPlan:
+        raise error
+
+    device = Dialect("cuda")
+    monkeypatch.setattr(device, "load", fail)
+    assert OneOps(device, Files(has_files=True).find).find(EXP) is None
+
+
+def test_a_call_of_very_many_operands_is_left_to_the_planner() -> None:
+    many = OneOpCall(catalogue.BY_NAME["concat"], (VECTOR,) * 65, (0,))
+    files = Files(has_files=True)
+    assert OneOps(Dialect("cuda"), files.find).find(many) is None
+    assert not files.asked
+
+
+def test_the_call_that_was_found_least_recently_is_forgotten() -> None:
+    files = Files(has_files=True)
+    one_ops = OneOps(Dialect("cuda"), files.find, most_calls=2)
+    calls = [call_of("exp", Spec(dtypes.float32, (size,))) for size in (1, 2, 3)]
+    for call in (calls[0], calls[1], calls[0], calls[2], calls[0]):
+        one_ops.find(call)
+    assert len(files.asked) == 3
+    one_ops.find(calls[1])
+    assert len(files.asked) == 4
