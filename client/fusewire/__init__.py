@@ -10,64 +10,27 @@ Ops are recorded, and sent in the background. Only a call that reads a value wai
 NumPy and of the array API standard.
 """
 
+import typing as _typing
 from math import e, inf, nan, pi
 
+from fusewire import lib as lib
+from fusewire import random as random
 from fusewire._api import catalogued as _catalogued
+from fusewire._api import functions as _functions
+from fusewire._api.array import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
 from fusewire._api.array import Array
 from fusewire._api.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
-from fusewire._api.functions import (
-    arange,
-    argmax,
-    argmin,
-    array,
-    astype,
-    broadcast_to,
-    clip,
-    concat,
-    concatenate,
-    dot,
-    empty,
-    empty_like,
-    expand_dims,
-    eye,
-    flip,
-    full,
-    full_like,
-    layer_norm,
-    linspace,
-    matrix_transpose,
-    mean,
-    one_hot,
-    ones,
-    ones_like,
-    outer,
-    permute_dims,
-    pow,  # noqa: A004
-    prod,
-    ravel,
-    reshape,
-    result_type,
-    roll,
-    round,  # noqa: A004
-    split,
-    squeeze,
-    stack,
-    std,
-    sum,  # noqa: A004
-    swapaxes,
-    take,
-    transpose,
-    var,
-    where,
-    zeros,
-    zeros_like,
-)
+from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
+from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.loops import fori_loop
-from fusewire._api.operands import asarray
+from fusewire._api.missing_names import missing as _missing
+from fusewire._api.names_of_numpy import of_numpy as _of_numpy
+from fusewire._api.numpy_ufuncs import give_methods as _give_methods
 from fusewire._api.recorded_function import function
 from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
     ArgumentError,
+    AxisError,
     Cancelled,
     ConfigurationError,
     DtypeError,
@@ -95,17 +58,24 @@ from fusewire_protos.ops.dtypes import (
     float16,
     float32,
     float64,
+    int8,
+    int16,
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 
 bool = bool_  # noqa: A001  # the standard's name
 newaxis = None
+__array_api_version__ = _ARRAY_API_VERSIONS[-1]
 
 __all__ = [
     "ArgumentError",
     "Array",
+    "AxisError",
     "Cancelled",
     "ConfigurationError",
     "DType",
@@ -127,71 +97,44 @@ __all__ = [
     "UnknownHandle",
     "UploadFailed",
     "WaitTimeout",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
-    "arange",
-    "argmax",
-    "argmin",
-    "array",
-    "asarray",
-    "astype",
     "bfloat16",
     "bool",
     "bool_",
-    "broadcast_to",
-    "clip",
-    "concat",
-    "concatenate",
     "connect",
     "default_session",
-    "dot",
     "e",
-    "empty",
-    "empty_like",
-    "expand_dims",
-    "eye",
-    "flip",
     "float16",
     "float32",
     "float64",
     "fori_loop",
-    "full",
-    "full_like",
     "function",
     "inf",
+    "int8",
+    "int16",
     "int32",
     "int64",
-    "layer_norm",
-    "linspace",
-    "matrix_transpose",
-    "mean",
     "nan",
     "newaxis",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "outer",
-    "permute_dims",
     "pi",
-    "pow",
-    "prod",
-    "ravel",
     "replay",
-    "reshape",
-    "result_type",
-    "roll",
-    "round",
-    "split",
-    "squeeze",
-    "stack",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "transpose",
     "uint8",
-    "var",
-    "where",
-    "zeros",
-    "zeros_like",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
 __all__ += _catalogued.__all__
+__all__ += _functions.__all__  # type: ignore[attr-defined]  # a type checker follows imports
+_give_methods({name: globals()[name] for name in __all__})
+
+if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "ndarray":
+            return Array
+        found = _of_numpy(name)
+        if found is None:
+            raise _missing(name, __all__)
+        return found

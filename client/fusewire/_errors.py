@@ -19,9 +19,11 @@ from fusewire_protos.errors import (
     UploadFailed,
     WaitTimeout,
 )
+from fusewire_protos.ops.axis_error import AxisError
 
 __all__ = [
     "ArgumentError",
+    "AxisError",
     "Cancelled",
     "ConfigurationError",
     "DtypeError",

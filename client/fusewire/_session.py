@@ -24,6 +24,7 @@ from google.protobuf.message import DecodeError
 from fusewire._api.array import Array
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.operations import astype, dtype_of
+from fusewire._api.stacking import array_among, stacked
 from fusewire._errors import (
     ArgumentError,
     FusewireError,
@@ -82,7 +83,8 @@ class SessionStats:
 class Session:
     """A connection to a server, and the arrays on this server. `fusewire.connect` makes a session.
 
-    A session is a context manager, which closes the session when the block ends.
+    A session is a context manager, which closes the session when the block ends. `server` is the name and version of
+    its server, `backend` says what computes there, and `is_draining` whether the server has said that it shuts down.
     """
 
     def __init__(self, transport: Transport, *, debug: bool, client: str, reconnect_s: float = RECONNECT_S) -> None:
@@ -105,7 +107,7 @@ class Session:
     # ---- for users ----
 
     def array(self, data: Any, dtype: Any = None) -> Array:
-        """Uploads an object with the buffer protocol or `__array__`, a scalar, or nested lists.
+        """Uploads an object with the buffer protocol or `__array__`, a scalar, or nested lists; stacks arrays in lists.
 
         Returns when the bytes are copied, so changing `data` afterwards does not change the array. May wait for credit.
         Raises DtypeError for an unsupported dtype, OverflowError for a Python integer that `dtype` cannot hold, and
@@ -113,6 +115,8 @@ class Session:
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
+        if array_among(data) is not None:
+            return self._own(stacked(self, data), dtype)
         wanted = None if dtype is None else dtype_of(dtype)
         given = tensor_bytes.host_of(data, wanted)
         spec = tensor_bytes.spec_of(given, wanted)
@@ -172,6 +176,7 @@ class Session:
 
     @property
     def stats(self) -> SessionStats:
+        """Returns counts of the session's work so far."""
         sender, state = self._sender, self._state
         with state.lock:
             return SessionStats(
@@ -193,6 +198,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
+        """Whether the session has not ended."""
         return self._state.ended is None
 
     def close(self) -> None:
@@ -344,11 +350,11 @@ class Session:
         self.check_open()
 
     def _begin_to_close(self) -> bool:
-        """Ends the session and sends a goodbye. Returns False if the session had already ended."""
+        """Ends the session and sends a goodbye, over a new connection if need be. Returns False if it had ended."""
         state = self._state
         with state.lock:
             was_open = state.ended is None
-            farewell = state.stream.goodbye() if was_open and state.stream.is_connected else None
+            farewell = state.stream.goodbye() if was_open and self._is_welcome else None
         if was_open:
             self._end(SessionClosed("the session is closed"))
             state.transport.close(farewell)

@@ -45,13 +45,15 @@ def views(
     look: Callable[[], Look], view: Callable[[Look, Look], _View], wait: Callable[[], None]
 ) -> Iterator[_View | ServerFault]:
     """Yields a view of what happened between each two looks, or why a look failed: the server may come back."""
-    earlier = None
+    earlier: Look | None = None
     while True:
+        later: Look | None = None
+        seen: _View | ServerFault | None = None
         try:
             later = look()
             seen = None if earlier is None else view(earlier, later)
         except ServerFault as fault:
-            later, seen = None, fault
+            seen = fault
         if seen is not None:
             yield seen
         earlier = later

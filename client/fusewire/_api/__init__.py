@@ -1,1 +1,1 @@
-"""The array and the functions of the namespace: what users write."""
+"""What users write."""

@@ -1,28 +1,35 @@
 """The array: a value on the server, used like a NumPy array. A program waits only when it reads a value.
 
 A slice such as `x[1:]` is a value, not a view: `y = x[1:]; y += 1` does not change `x`, nor does `x[1:][0] = v`.
-`x[i] = v` gives the array object `x` a new value, and all names of that object see the new value. `x += v` binds the
-name `x` to a new object of the same shape and dtype. Shapes and dtypes are known at once, so an op with operands that
-do not fit raises an error at its own line.
+`x[i] = v` and `x += v` give the array object `x` a new value of its shape and dtype, and all names of that object see
+the new value. Shapes and dtypes are known at once, so an op with operands that do not fit raises an error at its own
+line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from types import ModuleType
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from fusewire import _conversions as conversions
-from fusewire._api import numpy_protocols, operations
+from fusewire._api import missing_names, numpy_protocols, numpy_ufuncs, operations
+from fusewire._api.devices import check_device
+from fusewire._api.flat import Flat
 from fusewire._api.in_place import in_place
-from fusewire._api.indexing.assignment import with_item
+from fusewire._api.indexing.assignment import with_combined_item, with_item
+from fusewire._api.indexing.at import At
 from fusewire._api.indexing.selection import get_item, take_any
+from fusewire._api.indexing.writes import COMBINATIONS
 from fusewire._api.operations import Axis
+from fusewire._api.strided import with_view
+from fusewire._api.text import text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
 from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator, record_item
@@ -32,8 +39,8 @@ from fusewire_protos.ops.catalogue import BY_NAME, Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
-# NumPy functions that return Python objects. They need the values of their arrays, so these values are read.
-_NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
+ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
+_DLPACK_CPU = (1, 0)  # the kind and the number of a device
 
 
 def is_array_like(value: object) -> bool:
@@ -130,16 +137,6 @@ def _prefix(name: str) -> Callable[[Array], Array]:
     return prefix_operator(BY_NAME[name], apply_of_one(BY_NAME[name]))
 
 
-def _no_output(name: str, out: Sequence[Any]) -> TypeError:
-    """Returns the error of a ufunc that is to write to `out`, of which NumPy makes a tuple."""
-    if any(isinstance(each, Array) for each in out):
-        return TypeError(f"np.{name} cannot write to out=, an array on a server; write out[...] = np.{name}(…)")
-    return TypeError(
-        f"np.{name} cannot write a value on a server to out=; for a += x write a += x.numpy(), "
-        f"otherwise out[...] = np.{name}(…).numpy()"
-    )
-
-
 def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
     return self // other, self % other
 
@@ -192,23 +189,33 @@ class Array(Recorded):
 
     @property
     def shape(self) -> Shape:
+        """Returns the lengths of the axes, a tuple."""
         return self._spec.shape
 
     @property
     def dtype(self) -> DType:
+        """Returns the dtype of the elements."""
         return self._spec.dtype
 
     @property
     def ndim(self) -> int:
+        """Returns the number of axes."""
         return len(self._spec.shape)
 
     @property
     def size(self) -> int:
+        """Returns the number of elements."""
         return self._spec.spec.elements
 
     @property
     def nbytes(self) -> int:
+        """Returns the bytes of all elements."""
         return self._spec.spec.size_bytes
+
+    @property
+    def itemsize(self) -> int:
+        """Returns the bytes of one element."""
+        return self._spec.dtype.itemsize_bytes
 
     @property
     def session(self) -> Any:
@@ -221,18 +228,37 @@ class Array(Recorded):
         backend: str = self.session.backend
         return backend
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Returns for each axis how many bytes lie between neighbours, as a value that was read has them."""
+        return tuple(self.itemsize * math.prod(self.shape[axis + 1 :]) for axis in range(self.ndim))
+
+    if not TYPE_CHECKING:  # a type checker would allow every attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_names.missing_member(name)
+
     def __len__(self) -> int:
         if not self._spec.shape:
             raise TypeError("an array of rank 0 has no length")
         return self._spec.shape[0]
 
     def __repr__(self) -> str:
+        """Returns dtype and shape, and waits for nothing: debuggers and error messages ask for it."""
         return f"<fusewire.Array {self._spec!r}>"
 
+    def __str__(self) -> str:
+        """Waits for the elements that NumPy would print, and returns them as text."""
+        return text_of(self)
+
+    def _repr_pretty_(self, printer: Any, _is_cycle: object) -> None:
+        """Shows the elements in a notebook."""
+        printer.text(f"{self!s}  # {self._spec!r}")
+
     def __format__(self, specification: str) -> str:
-        """Returns the text of `repr`. With a specification, waits for the value and formats it as a Python scalar."""
+        """Returns the text of `str`. With a specification, waits for the value and formats it as a Python scalar."""
         if not specification:
-            return repr(self)
+            return str(self)
         if self._spec.shape:
             raise TypeError(f"an array of rank {self.ndim} has no format; format its elements")
         return format(self.item(), specification)
@@ -257,15 +283,26 @@ class Array(Recorded):
         value = self.numpy()
         return value if dtype is None else conversions.cast(value, np.dtype(dtype))
 
-    def item(self) -> bool | int | float:
-        """Waits for the value, and returns its only element as a Python scalar."""
+    def item(self, *index: Any) -> bool | int | float:
+        """Waits for the only element, and returns it as a Python scalar; or for the one at an index.
+
+        The index is one integer of the flat array, or an integer for each axis, one by one or as a tuple.
+        """
+        if index:
+            at = index[0] if len(index) == 1 else index
+            return (self[at] if isinstance(at, tuple) else self.flatten()[at]).item()
         if self.size != 1:
             raise ArgumentError(f"only an array of one element is a scalar; this one has shape {self.shape}")
         value: bool | int | float = self.numpy().item()
         return value
 
     def tolist(self) -> Any:
+        """Waits for the value, and returns it as nested lists of Python scalars; of rank 0, as a scalar."""
         return self.numpy().tolist()
+
+    def tobytes(self) -> bytes:
+        """Waits for the value, and returns its bytes in C order."""
+        return self.numpy().tobytes()
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -277,10 +314,19 @@ class Array(Recorded):
         return isinstance(equal, Array) and bool(equal.any())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def _scalar(self) -> bool | int | float:
+        """Waits for the only element. Raises TypeError if there is another number of them, as NumPy does."""
+        if self.size != 1:
+            raise TypeError(f"only an array of one element is a Python number; this one has shape {self.shape}")
+        return self.item()
 
     def __index__(self) -> int:
         if not self._spec.dtype.is_integer or self._spec.shape:
@@ -294,10 +340,31 @@ class Array(Recorded):
         return get_item(self, key, self._recorder.owner.array) if item is None else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
-            value = self._recorder.owner.array(value)
+        operand = self._operand(value)
         check_may_assign(self)
-        self._exchange(with_item(self, key, value, self._recorder.owner.array))
+        self._exchange(with_item(self, key, operand, self._recorder.owner.array))
+
+    def _write_view(self, value: Any, shape: Sequence[int], strides: Sequence[int], start: int) -> None:
+        """Replaces the elements that strides lead to, in place, by `value`, which broadcasts to `shape`."""
+        operand = self._operand(value)
+        check_may_assign(self)
+        self._exchange(with_view(self, operand, shape, strides, start))
+
+    @property
+    def at(self) -> At[Array]:
+        """Returns what makes changed copies: `x.at[key].add(v)` is `x` with `v` added to `x[key]`."""
+        return At(self, self._recorder.owner.array, self._operand)
+
+    def _combine_at(self, op: str, key: Any, value: Any) -> None:
+        """Combines all of `value` that go to an element of `self[key]` with it, in place, by "add" or the like."""
+        operand = self._operand(value)
+        check_may_assign(self)
+        self._exchange(with_combined_item(self, key, operand, self._recorder.owner.array, COMBINATIONS[op]))
+
+    def _operand(self, value: Any) -> Any:
+        """Returns an operand beside this array. Uploads what is no array and no scalar."""
+        is_operand = isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS))
+        return value if is_operand else self._recorder.owner.array(value)
 
     def _exchange(self, other: Array) -> None:
         """Gives this object the value of another one of the same spec, which then has the value of this one."""
@@ -327,21 +394,107 @@ class Array(Recorded):
         """
         return operations.transpose(self, _one_or_many(axes))
 
-    def reshape(self, *shape: int | Sequence[int]) -> Array:
+    def reshape(self, *shape: int | Sequence[int], order: str = "C") -> Array:
         """Returns the elements in another shape. One dim may be −1: it is computed from the others.
 
-        The dims are given one by one or as a sequence.
+        The dims are given one by one or as a sequence. With `order` "F" the first index changes fastest.
         """
         dims = _one_or_many(shape)
-        return operations.reshape(self, () if dims is None else dims)
+        return operations.reshape(self, () if dims is None else dims, order)
 
-    def flatten(self) -> Array:
-        return operations.reshape(self, (-1,))
+    def flatten(self, order: str = "C") -> Array:
+        """Returns the elements as a vector, in row-major order, or with `order` "F" in column-major order."""
+        return operations.reshape(self, (-1,), order)
 
     ravel = flatten
 
     def squeeze(self, axis: Axis = None) -> Array:
         return operations.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        return self._called("swapaxes", axis1, axis2)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Array:
+        return self._called("repeat", repeats, axis)
+
+    @property
+    def flat(self) -> Flat:
+        """Returns what reads and assigns elements by their index in the flat array: `x.flat[3] = 1`."""
+        return Flat(self)
+
+    # ---- in order ----
+
+    def sort(self, axis: int = -1, kind: Any = None, *, stable: bool = True) -> None:
+        """Sorts the elements along `axis` in place. Every order is stable, whatever `kind` and `stable` say."""
+        self[...] = self._called("sort", axis)
+
+    def argsort(self, axis: int | None = -1, kind: Any = None, *, stable: bool = True) -> Array:
+        return self._called("argsort", axis)
+
+    def partition(self, kth: int | Sequence[int], axis: int = -1) -> None:
+        """Changes the order along `axis` in place, as `fusewire.partition` does."""
+        self[...] = self._called("partition", kth, axis)
+
+    def argpartition(self, kth: int | Sequence[int], axis: int = -1) -> Array:
+        return self._called("argpartition", kth, axis)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Array:
+        return self._called("searchsorted", v, side=side, sorter=sorter)
+
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Array:
+        return self._called("cumsum", axis, dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Array:
+        return self._called("cumprod", axis, dtype)
+
+    # ---- chosen elements ----
+
+    def nonzero(self) -> tuple[Array, ...]:
+        """Waits for the places of the elements that are not 0, and returns a vector of indices for each axis."""
+        places: tuple[Array, ...] = self.__array_namespace__().nonzero(self)
+        return places
+
+    def compress(self, condition: Any, axis: int | None = None) -> Array:
+        """Does the same as `fusewire.compress(condition, self, axis)`."""
+        chosen: Array = self.__array_namespace__().compress(condition, self, axis)
+        return chosen
+
+    def choose(self, choices: Any, mode: str = "raise") -> Array:
+        return self._called("choose", choices, mode)
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Assigns `values` at `indices` of the flat array, in place. Does the same as `fusewire.put`."""
+        self.__array_namespace__().put(self, indices, values, mode)
+
+    def fill(self, value: Any) -> None:
+        """Assigns one number to all elements, in place."""
+        self[...] = value
+
+    # ---- diagonals and parts ----
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        return self._called("diagonal", offset, axis1, axis2)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
+        return self._called("trace", offset, axis1, axis2, dtype)
+
+    def conj(self) -> Array:
+        return self._called("conj")
+
+    conjugate = conj
+
+    @property
+    def real(self) -> Array:
+        return self._called("real")
+
+    @property
+    def imag(self) -> Array:
+        return self._called("imag")
+
+    def _called(self, name: str, *arguments: Any, **options: Any) -> Array:
+        """Calls the function of that name. The class cannot import it, because functions import the class."""
+        result: Array = getattr(self.__array_namespace__(), name)(self, *arguments, **options)
+        return result
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Array:
         return operations.astype(self, dtype, copy=copy)
@@ -397,8 +550,7 @@ class Array(Recorded):
         return operations.arg_reduce("argmax", self, axis, keepdims=keepdims)
 
     def clip(self, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the names are NumPy's
-        clipped: Array = self.__array_namespace__().clip(self, min, max)
-        return clipped
+        return self._called("clip", min, max)
 
     def round(self, decimals: int = 0) -> Array:
         """Rounds to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
@@ -409,42 +561,54 @@ class Array(Recorded):
 
     def dot(self, other: Any) -> Array:
         """Does the same as `fusewire.dot(self, other)`."""
-        product: Array = self.__array_namespace__().dot(self, other)
-        return product
+        return self._called("dot", other)
 
     # ---- other libraries ----
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        if api_version is not None and api_version > "2024.12":
-            raise ValueError(f"version {api_version} of the array API is not supported")
+        """Returns the module `fusewire`. Raises ValueError for a version of the array API that it does not know."""
+        if api_version is not None and api_version not in ARRAY_API_VERSIONS:
+            raise ValueError(
+                f"version {api_version!r} of the array API is unknown; known are {', '.join(ARRAY_API_VERSIONS)}"
+            )
         return sys.modules["fusewire"]
 
+    def to_device(self, device: str, /, *, stream: None = None) -> Array:
+        """Returns a copy. Raises ArgumentError for another device than its own, and for a stream."""
+        _refuse_stream(stream)
+        check_device(self.session, device)
+        return self.copy()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns DLPack's number of a processor's memory, because `__dlpack__` reads the value into it."""
+        return _DLPACK_CPU
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Waits for the value, and exports it from this machine's memory.
+
+        Raises BufferError if `copy` is False, for another device than the processor, and for a dtype that DLPack cannot
+        export; and ArgumentError, a ValueError, for a stream.
+        """
+        _refuse_stream(stream)
+        if copy is False:
+            raise BufferError("copy=False: a value on a server is exported as a copy")
+        if dl_device not in (None, _DLPACK_CPU):
+            raise BufferError(f"device {dl_device}: a value on a server is exported to {_DLPACK_CPU}, the processor")
+        exported: Any = self.numpy()  # with the parameters of this release of NumPy
+        return exported.__dlpack__() if max_version is None else exported.__dlpack__(max_version=max_version)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        function = numpy_protocols.counterpart_of(ufunc)
-        if method != "__call__":
-            raise numpy_protocols.unsupported(
-                f"{ufunc.__name__}.{method}", writes=method == "at" and isinstance(inputs[0], Array)
-            )
-        if function is None:
-            raise numpy_protocols.unsupported(ufunc.__name__)
-        if "out" in options:
-            raise _no_output(ufunc.__name__, options["out"])
-        if options:
-            raise TypeError(
-                f"np.{ufunc.__name__} of arrays on a server takes no {', '.join(options)}; use where or astype"
-            )
-        return function(*inputs)
+        return numpy_ufuncs.call(ufunc, method, inputs, options)
 
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        if numpy_function in _NEEDS_VALUES:
-            return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
-        function = numpy_protocols.counterpart_of(numpy_function)
-        if function is None:
-            writes = isinstance(numpy_protocols.writes_to(numpy_function, arguments, options), Array)
-            raise numpy_protocols.unsupported(numpy_function.__name__, writes=writes)
-        if options:
-            arguments, options = numpy_protocols.translate_arguments(numpy_function, function, arguments, options)
-        return function(*arguments, **options)
+        return numpy_protocols.call(numpy_function, arguments, options)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an array lives on its server and cannot be pickled; pickle array.numpy() instead")
@@ -456,8 +620,9 @@ class Array(Recorded):
         return self.copy()
 
 
-def _read(argument: Any) -> Any:
-    return argument.numpy() if isinstance(argument, Array) else argument
+def _refuse_stream(stream: object) -> None:
+    if stream is not None:
+        raise ArgumentError(f"stream {stream!r}: the work of a session is in order, and has no streams; pass None")
 
 
 def _cast(array: Array, dtype: Any) -> Array:

@@ -27,9 +27,23 @@ from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
 _Function = Callable[..., Array]
 
 # The functions of these ops have other parameters than the operands and attributes of the entry, such as a dtype.
-# `functions` defines them.
+# `functions` defines them, or uses them in others.
 _WRITTEN_BY_HAND = frozenset(
-    ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
+    (
+        *(
+            "argmax",
+            "argmin",
+            "argsort",
+            "clip",
+            "cumulative_max",
+            "cumulative_min",
+            "cumulative_prod",
+            "cumulative_sum",
+        ),
+        *("layer_norm", "mean", "prod", "round", "std", "sum", "take", "take_along_axis", "var", "where"),
+        *("segment_max", "segment_min", "segment_prod", "segment_sum"),
+        *("exponential_of_bits", "normal_of_bits"),
+    )
 )
 
 

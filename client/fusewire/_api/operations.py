@@ -10,9 +10,11 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
+from fusewire._recording.implementation import name_of_call, record_call
+from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
 from fusewire_protos.ops import dtypes, shapes
-from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
@@ -50,12 +52,15 @@ def dtype_of(given: Any) -> DType:
 
 
 def axis_of(axis: SupportsIndex, rank: int) -> int:
-    """Returns `axis`, a Python or NumPy integer, as counted from the front. Raises ShapeError."""
+    """Returns `axis`, a Python or NumPy integer, as counted from the front. Raises AxisError."""
     return shapes.normalise_axis(operator.index(axis), rank)
 
 
 def axes_of(axis: Axis, rank: int) -> Shape:
-    """Returns the axes of a reduction, ascending and counted from the front. None means all axes. Raises ShapeError."""
+    """Returns the axes of a reduction, ascending and counted from the front. None means all axes.
+
+    Raises AxisError for an axis out of range, and ShapeError for one that is named twice.
+    """
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, int):
@@ -85,13 +90,26 @@ def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
     """Records the reduction `name` over `axis`; `scalars` are the operands behind the array."""
-    op, rank = BY_NAME[name], len(x._spec.shape)
+    function = f"{name}, keepdims" if keepdims else name
+    known: R | None = None if scalars else record_call(x, function, axis)
+    if known is not None:
+        return known
+    op, rank, given = BY_NAME[name], len(x._spec.shape), axis
     if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # NumPy allows this axis for these ops
         axis = None
     attributes = (axes_of(axis, rank), bool(keepdims))
     if not scalars:
-        return apply_to_one(op, x, attributes)
+        return _first_call(x, function, given, op, attributes)
     result: R = apply(op, (x, *scalars), attributes)
+    return result
+
+
+def _first_call(x: R, function: str, key: Any, op: Op, attributes: Attributes) -> R:
+    """Records an op, and keeps for `record_call` that this call of a function is this op for the spec of `x`."""
+    result = apply_to_one(op, x, attributes)
+    name = name_of_call(function, key)
+    if name is not None:
+        learn_item(x._spec, name, op, attributes, ())
     return result
 
 
@@ -133,22 +151,43 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
-    return apply_to_one(BY_NAME["astype"], x, (wanted.code,))
+    known: R | None = record_call(x, "astype", wanted.code)
+    return _first_call(x, "astype", wanted.code, BY_NAME["astype"], (wanted.code,)) if known is None else known
 
 
-def reshape(x: R, shape: int | Sequence[int]) -> R:
-    """Returns the elements of `x` in another shape. One dim may be −1: it is computed from the others."""
+def reshape(x: R, shape: int | Sequence[int], order: str = "C") -> R:
+    """Returns the elements of `x` in another shape. One dim may be −1: it is computed from the others.
+
+    They are taken and laid out in row-major order, or with `order` "F" in column-major order. Raises ArgumentError for
+    another order.
+    """
+    if order != "C":
+        return _reshape_by_columns(x, shape, order)
+    known: R | None = record_call(x, "reshape", shape)
+    if known is not None:
+        return known
     dims = [operator.index(dim) for dim in integers_of(shape)]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
-    return apply_to_one(BY_NAME["reshape"], x, (shapes.check(dims),))
+    return _first_call(x, "reshape", shape, BY_NAME["reshape"], (shapes.check(dims),))
+
+
+def _reshape_by_columns(x: R, shape: int | Sequence[int], order: str) -> R:
+    if order not in ("A", "F"):
+        raise ArgumentError(f"order = {order!r} is none of 'C', 'F' and 'A'")
+    if order == "A":  # of an array in row-major order that is row-major order
+        return reshape(x, shape)
+    return transpose(reshape(transpose(x), [operator.index(dim) for dim in integers_of(shape)][::-1]))
 
 
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
     """Returns `x` with its axes in the order of `axes`, or in reverse order if `axes` is None."""
+    known: R | None = record_call(x, "transpose", axes)
+    if known is not None:
+        return known
     rank = len(x._spec.shape)
     order = range(rank - 1, -1, -1) if axes is None else (axis_of(axis, rank) for axis in integers_of(axes))
-    return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
+    return _first_call(x, "transpose", axes, BY_NAME["transpose"], (tuple(order),))
 
 
 def squeeze(x: R, axis: Axis) -> R:
@@ -247,7 +286,10 @@ def round_to(x: R, decimals: SupportsIndex) -> R:
 
 
 def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
-    return apply_to_one(BY_NAME["broadcast_to"], x, (shape_of(shape),))
+    known: R | None = record_call(x, "broadcast_to", shape)
+    return (
+        _first_call(x, "broadcast_to", shape, BY_NAME["broadcast_to"], (shape_of(shape),)) if known is None else known
+    )
 
 
 def take(x: R, indices: Recorded, axis: int) -> R:

@@ -47,8 +47,25 @@ def check_may_assign(array: Recorded) -> None:
     The body runs later and any number of times, so that the array would have no value now.
     """
     recorder = array._recorder.owner.recorder()
-    if recorder.is_in_body and not (array._recorder is recorder and recorder.is_of_body(array._handle)):
+    if recorder.is_in_body and not _is_of_body(array, recorder):
         raise RequestError("the body of a loop or function cannot assign to an array from outside; assign to a copy")
+
+
+def check_may_draw(recorder: Recorder, key: Recorded | None) -> None:
+    """Raises RequestError if a body is recorded and the key of random numbers is from outside, or known as a number.
+
+    Each use of the body would draw the same numbers.
+    """
+    if recorder.is_in_body and (key is None or not _is_of_body(key, recorder)):
+        raise RequestError(
+            "the body of a loop or function is recorded once, so that a generator from outside would draw the same "
+            "numbers each time: make one in the body, fw.random.Generator(fw.random.fold_in(key, i)), of the counter i "
+            "and a key = fw.random.key(seed) from outside, or of a key that is an argument"
+        )
+
+
+def _is_of_body(array: Recorded, recorder: Recorder) -> bool:
+    return array._recorder is recorder and recorder.is_of_body(array._handle)
 
 
 @contextmanager

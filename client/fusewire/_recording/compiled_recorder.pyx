@@ -607,14 +607,30 @@ def name_of_key(key):
 
 def record_item(Recorded x not None, key):
     """See `python_recorder.record_item`."""
+    name = name_of_key(key)
+    return None if name is None else record_named(x, name)
+
+
+def record_call(Recorded x not None, str function, key):
+    """See `python_recorder.record_call`."""
+    name = name_of_call(function, key)
+    return None if name is None else record_named(x, name)
+
+
+def name_of_call(str function, key):
+    """See `python_recorder.name_of_call`."""
+    name = name_of_key(key)
+    return None if name is None else (function, type(key) is tuple, name)
+
+
+cdef record_named(Recorded x, tuple name):
     cdef ThreadTape tape = x._recorder
     cdef tuple starts
     cdef Recorded result
     cdef int64_t* items
     if tape is None or tape.thread != PyThread_get_thread_ident():
         return None
-    name = name_of_key(key)
-    found = None if name is None else KNOWN_ITEMS.get((x._spec, name))
+    found = KNOWN_ITEMS.get((x._spec, name))
     if found is None:
         return None
     cdef int64_t number = found[0]

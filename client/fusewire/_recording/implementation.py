@@ -23,10 +23,12 @@ __all__ = [
     "count_repeats",
     "inputs_among",
     "light",
+    "name_of_call",
     "name_of_key",
     "places_of_signatures",
     "prefix_operator",
     "record",
+    "record_call",
     "record_item",
     "record_known",
     "results_among",
@@ -85,9 +87,11 @@ if TYPE_CHECKING:
         adopt_without_handle,
         binary_operator,
         light,
+        name_of_call,
         name_of_key,
         prefix_operator,
         record,
+        record_call,
         record_item,
         record_known,
         unary,
@@ -100,3 +104,4 @@ else:
     binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator
     name_of_key, record, unary = _modules.recorder.name_of_key, _modules.recorder.record, _modules.recorder.unary
     record_item, record_known = _modules.recorder.record_item, _modules.recorder.record_known
+    name_of_call, record_call = _modules.recorder.name_of_call, _modules.recorder.record_call

@@ -48,7 +48,10 @@ known_ops: dict[tuple[Op, Attributes, tuple[ArraySpec | type, ...]], LearntOp] =
 
 
 class LearntItem(NamedTuple):
-    """What recording `x[key]` needs once the key has been read, if it is one op."""
+    """What recording `x[key]`, or a call of a function with one argument, needs once the argument has been read.
+
+    It is one op.
+    """
 
     signature: int
     result: ArraySpec
@@ -56,11 +59,12 @@ class LearntItem(NamedTuple):
 
 
 MOST_ITEMS = 4096  # keys, such as those of a loop that goes through a sequence
-known_items: dict[tuple[ArraySpec, Hashable], LearntItem] = {}  # by the spec of the array, and the name of the key
+# By the spec of the array, and the name of the key; of a call, by its function's name and that of the argument.
+known_items: dict[tuple[ArraySpec, Hashable], LearntItem] = {}
 
 
 def learn_item(spec: ArraySpec, name: Hashable, op: Op, attributes: Attributes, starts: tuple[int, ...]) -> None:
-    """Keeps that the key of this name is an op with these attributes for an array of this spec."""
+    """Keeps that what this name stands for is an op with these attributes for an array of this spec."""
     signature = intern_signature(op, (spec,), attributes)
     if len(known_items) >= MOST_ITEMS:
         known_items.clear()

@@ -211,8 +211,32 @@ def name_of_key(key: Any) -> tuple[Any, ...] | None:
 
 def record_item(x: Any, key: Any) -> Any:
     """Records `x[key]` if `known_items` has it. Returns None if it does not, or for an array of another thread."""
-    recorder, name = x._recorder, name_of_key(key)
-    learnt = None if name is None or recorder.thread != get_ident() else known_items.get((x._spec, name))
+    name = name_of_key(key)
+    return None if name is None else _record_named(x, name)
+
+
+def record_call(x: Any, function: str, key: Any) -> Any:
+    """Records a call of a function of one array, with `key` as its other argument, if `known_items` has it.
+
+    Returns None if it does not, or for an array of another thread. The argument is an integer, None, or a tuple of
+    integers: a shape or axes.
+    """
+    name = name_of_call(function, key)
+    return None if name is None else _record_named(x, name)
+
+
+def name_of_call(function: str, key: Any) -> tuple[Any, ...] | None:
+    """Returns the name of a call, which equal calls share, or None for an argument that is no such key.
+
+    One item and a tuple of it are two arguments: they are one index, but one number has an axis 0 and no axes (0,).
+    """
+    name = name_of_key(key)
+    return None if name is None else (function, type(key) is tuple, name)
+
+
+def _record_named(x: Any, name: tuple[Any, ...]) -> Any:
+    recorder = x._recorder
+    learnt = None if recorder.thread != get_ident() else known_items.get((x._spec, name))
     if learnt is None:
         return None
     return _record(type(x), recorder, (learnt.signature, x._handle), learnt.result, learnt.starts)

@@ -86,7 +86,7 @@ def _dtype_beside(op: Op, operands: Sequence[Operand]) -> DType:
     """Returns the dtype to which Python scalars among the operands adapt."""
     if op.name == "where":
         operands = operands[1:]
-    elif op.name == "assign_slice":
+    elif op.takes_starts:  # what is assigned is cast to the dtype of the array
         operands = operands[:1]
     strong = [_strong_dtype(operand) for operand in operands if isinstance(operand, Recorded | np.generic)]
     return dtypes.promote_all(strong) if strong else dtypes.bool_

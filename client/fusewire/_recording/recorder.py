@@ -56,7 +56,7 @@ _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _NEVER = sys.maxsize  # the number of no op
 _AGE_NS = 1_000_000
-_AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
+_AGE_WITHIN_BODY_NS = 1_000_000_000  # longer than a busy machine or a step of the environment holds a loop up
 
 
 class Owner(Protocol):

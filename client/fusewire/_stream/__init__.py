@@ -1,1 +1,1 @@
-"""One session's frames: segments, fetches and uploads out, answers and credit in."""
+"""One session's frames, out and in."""

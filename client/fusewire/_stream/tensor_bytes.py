@@ -21,7 +21,7 @@ def host_of(data: Any, dtype: DType | None) -> Host:
     """Returns `data` as a NumPy array. Bytes become uint8. An array keeps its dtype. Python numbers become `dtype`.
 
     If an integer `dtype` cannot hold one of the Python floats, all numbers become floats instead. Raises OverflowError
-    for a Python integer that is out of range for `dtype`, or for int64 if `dtype` is None.
+    for a Python integer that is out of range for `dtype`, or for int64 and uint64 if `dtype` is None.
     """
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
@@ -32,7 +32,7 @@ def host_of(data: Any, dtype: DType | None) -> Host:
     if dtype is not None and _types_in(data) <= _PYTHONS:
         return _integers(data, dtype)
     host = np.asarray(data)
-    if isinstance(data, int | list | tuple) and host.dtype in (np.object_, np.uint64):
+    if isinstance(data, int | list | tuple) and host.dtype == np.object_:
         _check_integers(data, dtypes.int64)
     return host
 

@@ -36,15 +36,16 @@ from fusewire._transport.interface import ConnectionCut, Peer
 from fusewire._transport.large_values import SERVICE, LargeValues, case_of
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 
-# A server that is stopped or cut off is noticed after this time at the latest, or, while nothing is sent, 15 s after
-# its last answer. A busy machine shall not look like that.
-_SILENT_MS = 14_000
+# A server that is stopped or cut off is noticed after this time, or, if gRPC awaits nothing of it, _IDLE_MS later: a
+# ping may wait so long, whatever `keepalive_timeout_ms` says. A busy machine shall not look like that.
+_SILENT_MS = 10_000
+_IDLE_MS = 5_000
 _SILENT = "ping timeout"  # gRPC's words
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),  # otherwise the two channels would share one connection
-    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_time_ms", _IDLE_MS),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.ping_timeout_ms", _SILENT_MS),
     ("grpc.http2.max_pings_without_data", 0),
@@ -67,6 +68,10 @@ FORKED = (
 
 # The type of a gRPC call. gRPC's own type stubs do not fit, because they demand serialisers, which may be omitted.
 Call = Any
+
+
+class _StreamEnded(ConnectionCut):
+    """The server has ended the stream, in order, and said nothing."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -176,6 +181,7 @@ class GrpcTransport:
         self._is_ending = False
         self._is_over = False  # whether no connection is made any more
         self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
+        self._is_to_end = asyncio.Event()
         self._is_given_up = asyncio.Event()
         self._large_values: LargeValues  # of the connection that is made or used
         self._connected: asyncio.Future[LargeValues] = self._loop.create_future()  # done while the server answers
@@ -251,14 +257,20 @@ class GrpcTransport:
         while isinstance(reason, ConnectionCut):
             attempt = self._peer.on_cut(reason)
             if attempt is None or await self._is_given_up_within(attempt.delay_s):
+                await self._say_farewell_again(reason)
                 return SessionLost(str(reason))
             reason = await self._converse(attempt.within_s)
         return reason
 
+    async def _say_farewell_again(self, reason: ConnectionCut) -> None:
+        """Says farewell over one more connection, if the last one broke and may not have carried it."""
+        if self._farewell is not None and not isinstance(reason, _StreamEnded):
+            await self._converse(_PARTING_S)
+
     async def _is_given_up_within(self, delay_s: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(delay_s):
-                await self._is_given_up.wait()
+                await self._is_to_end.wait()
         return self._is_given_up.is_set()
 
     async def _converse(self, within_s: float | None) -> FusewireError:
@@ -305,7 +317,7 @@ class GrpcTransport:
         if failure is not None:
             return SessionLost(f"the client failed: {failure!r}")
         if not reading.done():
-            return ConnectionCut(f"{self._target} did not end the stream")
+            return SessionLost(f"{self._target} did not end the stream")  # after the farewell
         return await _reason_of(call, self._target)
 
     async def _write(self, call: Call) -> None:
@@ -367,11 +379,12 @@ class GrpcTransport:
         await self._is_given_up.wait()
 
     def _begin_to_end(self) -> None:
-        """Makes the stream end after the farewell is sent.
+        """Makes the stream end after the farewell is sent, which the next attempt does if there is no connection now.
 
-        Without a farewell the stream ends at once, because there may be no connection yet.
+        Without a farewell the stream ends at once, because no session may have begun.
         """
         self._is_ending = True
+        self._is_to_end.set()
         self._is_asleep = False
         self._awaken()
         if self._farewell is None:
@@ -440,7 +453,7 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
     if case_of(details) is not None:
         return SessionLost(f"{target}: {code.name.lower()}: {details}")
     if code is grpc.StatusCode.OK:
-        return ConnectionCut(f"{target} ended the session")
+        return _StreamEnded(f"{target} ended the session")
     if _SILENT in details:
         return ConnectionCut(f"{target} has not answered for {_SILENT_MS // 1000} s: it is stopped, or cut off")
     return ConnectionCut(f"{target}: {code.name.lower()}: {details}")

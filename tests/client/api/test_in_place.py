@@ -1,4 +1,4 @@
-"""`x += v` and the like keep dtype and shape as in NumPy, and bind one name to a new array."""
+"""`x += v` and the like keep the array object, its dtype and its shape, as in NumPy."""
 
 from __future__ import annotations
 
@@ -75,6 +75,63 @@ def test_an_array_of_rank_0_becomes_any_other_as_a_scalar_of_numpy_does(session:
     total += np.full(2, 0.5)
     expected += np.full(2, 0.5)
     assert (total.dtype.name, total.tolist()) == (expected.dtype.name, expected.tolist())
+
+
+@pytest.mark.parametrize("change", [operator.iadd, operator.isub, operator.imul, operator.itruediv])
+@pytest.mark.parametrize("value", [2.0, np.full(3, 2.0), [1.0, 2.0, 4.0]])
+def test_all_names_of_the_array_show_the_new_value(session: fw.Session, change: In_place, value: Any) -> None:
+    x, host = session.array([3.0, 1.0, 2.0]), np.array([3.0, 1.0, 2.0])
+    other, before = x, x + 0
+    assert change(x, value) is x
+    change(host, value)
+    assert other.tolist() == host.tolist()
+    assert before.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_a_loop_over_parameters_changes_them(session: fw.Session) -> None:
+    parameters = [session.array(np.ones((2, 2))), session.array(np.zeros(3, np.float32))]
+    for _ in range(40):
+        for parameter in parameters:
+            parameter -= 0.5 * (parameter - 2.0)  # noqa: PLW2901  # the object changes
+    assert np.allclose(parameters[0].numpy(), 2.0)
+    assert np.allclose(parameters[1].numpy(), 2.0)
+
+
+def test_a_function_changes_its_argument(session: fw.Session) -> None:
+    def scale(x: Any) -> None:
+        x *= 3
+
+    x = session.array([1, 2])
+    scale(x)
+    assert x.tolist() == [3, 6]
+
+
+def test_a_slice_that_is_changed_is_assigned_back(session: fw.Session) -> None:
+    x = session.array(np.zeros((2, 2)))
+    x[0] += 1
+    x[:, 1] *= 5
+    assert x.tolist() == [[1, 5], [0, 0]]
+
+
+def test_other_names_keep_an_array_of_rank_0_as_they_keep_a_number(session: fw.Session) -> None:
+    total = session.array([1.0, 2.0]).sum()
+    before = total
+    total += 1
+    assert (before.item(), total.item()) == (3.0, 4.0)
+
+
+def test_a_body_changes_its_own_arrays_and_refuses_those_from_outside(session: fw.Session) -> None:
+    outside = session.array([1.0, 2.0])
+
+    def body(_: Any, x: Any) -> Any:
+        x += 1
+        x *= 2
+        return x
+
+    assert fw.fori_loop(2, body, outside).tolist() == [10.0, 14.0]
+    assert outside.tolist() == [1.0, 2.0]
+    with pytest.raises(fw.RequestError, match="cannot assign to an array from outside"):
+        fw.fori_loop(2, lambda i, x: x + outside.__iadd__(1), outside)
 
 
 def test_a_product_in_place_has_the_matrix_on_its_right(session: fw.Session) -> None:

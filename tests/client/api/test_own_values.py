@@ -48,21 +48,40 @@ CASES: dict[str, Case] = {
     "swapaxes": lambda x: fw.swapaxes(x, 0, 0),
     "where": lambda x: fw.where(True, x, x),  # the condition
     "rint": np.rint,
+    "dsplit": lambda x: fw.dsplit(x[None, None], 1)[0][0, 0],
+    "einsum": lambda x: fw.einsum("i", x),
+    "tile": lambda x: fw.tile(x, 1),
+    "pad": lambda x: fw.pad(x, 0),
+    "broadcast_arrays": lambda x: fw.broadcast_arrays(x)[0],
+    "apply_along_axis": lambda x: fw.apply_along_axis(lambda row: row, 0, x),
+    "piecewise": lambda x: fw.piecewise(x, [x < 9, x > 9], [lambda each: each, 0]),
+    "select": lambda x: fw.select([x < 99], [x]),
+    "meshgrid": lambda x: fw.meshgrid(x)[0],
+    "to_device": lambda x: x.to_device(x.device),
 }
 # Functions that return arrays and have none as an argument, or none of their arguments' values.
 _WITHOUT_ARRAYS = {"arange", "connect", "default_session", "eye", "fori_loop", "function", "linspace", "replay"}
-_WITHOUT_ARRAYS |= {"empty", "full", "ones", "zeros", "result_type"}
+_WITHOUT_ARRAYS |= {"empty", "full", "geomspace", "identity", "ones", "tri", "zeros"}
+_WITHOUT_ARRAYS |= {"__array_namespace_info__", "broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype"}
+_WITHOUT_ARRAYS |= {"promote_types", "result_type", "shape", "ndim", "size", "isrealobj", "iscomplexobj"}
+_WITHOUT_ARRAYS |= {"add_at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}  # return None
+_WITHOUT_ARRAYS |= {"bartlett", "blackman", "hamming", "hanning", "kaiser", "fromfunction", "diag_indices"}
+_WITHOUT_ARRAYS |= {"ravel_multi_index", "unravel_index"}  # which return indices of this machine for such
+_WITHOUT_ARRAYS |= {"diag_indices_from", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from"}
+_WITH_OTHERS = {"apply_along_axis", "dsplit", "einsum", "piecewise", "select"}  # cases above
 _RETURNING_THEIR_ARGUMENT = {"asarray"}  # as documented
 FUNCTIONS = sorted(
     name
-    for name in {*fw.__all__} - _WITHOUT_ARRAYS - _RETURNING_THEIR_ARGUMENT
+    for name in {*fw.__all__} - _WITHOUT_ARRAYS - _WITH_OTHERS - _RETURNING_THEIR_ARGUMENT
     if callable(getattr(fw, name)) and not isinstance(getattr(fw, name), type | fw.DType)
 )
 _STATE = {"__reduce_cython__", "__setstate__", "__setstate_cython__"}  # of a compiled object, for pickle alone
+_IN_PLACE = {f"__i{op}__" for op in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow")}
+_IN_PLACE |= {f"__i{op}__" for op in ("rshift", "sub", "truediv", "xor")}  # they return the array, as Python asks
 _WITHOUT_CALLS = {*_STATE, "__await__"}  # a coroutine awaits
 MEMBERS = sorted(
     name
-    for name in {*dir(fw.Array)} - {*dir(object)} - _WITHOUT_CALLS
+    for name in {*dir(fw.Array)} - {*dir(object)} - _WITHOUT_CALLS - _IN_PLACE
     if not name.startswith("_") or name.startswith("__")
 )
 # What a function may be called with besides an array. Those that give no effect are the likeliest to return it itself.

@@ -34,6 +34,7 @@ class Server:
         self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down
         self.arrange: Callable[[list[bytes]], list[bytes]] = lambda chunks: chunks  # and of its chunks
         self.refusal: tuple[grpc.StatusCode, str] | None = None  # of every download
+        self.has_parted = threading.Event()  # whether a client has said goodbye
         self.take_upload: Callable[[], object] = lambda: None  # comes before the bytes of each upload are read
         self._owed: SimpleQueue[bytes | None] = SimpleQueue()
         self._declared = threading.Event()
@@ -69,7 +70,10 @@ class Server:
     def _read(self, frames: Iterator[bytes]) -> None:
         with suppress(grpc.RpcError):  # the client has gone
             for raw in frames:
-                if self.farewells or wire.ClientFrame.FromString(raw).HasField("goodbye"):
+                is_last = wire.ClientFrame.FromString(raw).HasField("goodbye")
+                if is_last:
+                    self.has_parted.set()
+                if self.farewells or is_last:
                     break
                 self._owe(self.memory.receive(raw))
                 if self.memory.awaited:

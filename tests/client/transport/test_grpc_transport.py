@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._stream import resumption
+from fusewire._transport.interface import Attempt, ConnectionCut
 from fusewire._transport.large_values import _reason_of
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import Abandon, Fetch, Upload
@@ -163,6 +165,31 @@ def test_a_session_whose_stream_ends_without_a_word_is_resumed(server: Server) -
         server.farewells.append(wire.ServerFrame())
         value = (x + 1).future()
         np.testing.assert_array_equal(value.result(HANGS_S), A + 1)
+
+
+def test_who_closes_a_session_without_a_connection_says_goodbye_over_another(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resumption, "_FIRST_DELAY_S", HANGS_S)
+    monkeypatch.setattr(resumption, "_LONGEST_DELAY_S", HANGS_S)
+    session = fw.connect(server.target)
+    x = session.array(A)
+    x.numpy(timeout=HANGS_S)
+    is_cut = threading.Event()
+
+    def note(reason: ConnectionCut) -> Attempt | None:
+        attempt = fw.Session.on_cut(session, reason)
+        is_cut.set()
+        return attempt
+
+    monkeypatch.setattr(session, "on_cut", note)
+    server.farewells.append(wire.ServerFrame())
+    future = (x + 1).future()
+    assert is_cut.wait(HANGS_S)
+    session.close()
+    assert server.has_parted.wait(HANGS_S)
+    with pytest.raises(fw.SessionClosed):
+        future.result(HANGS_S)
 
 
 def test_each_connection_takes_the_token_that_there_is_then(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

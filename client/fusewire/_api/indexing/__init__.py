@@ -1,1 +1,1 @@
-"""Reads `x[key]`, and assigns to it."""
+"""Reads and assigns `x[key]`."""

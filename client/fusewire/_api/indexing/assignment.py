@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -10,12 +10,15 @@ import numpy as np
 
 from fusewire._api.indexing import keys
 from fusewire._api.indexing.counted_key import with_counted
-from fusewire._api.indexing.keys import Index
-from fusewire._api.indexing.selection import region_of
-from fusewire._api.operations import astype, broadcast_to, reshape, take, take_places, transpose
+from fusewire._api.indexing.gathers import join_axes, joined_indices, part_axes, places_on_server
+from fusewire._api.indexing.keys import Gather, Index
+from fusewire._api.indexing.selection import get_item, region_of, with_masks_read
+from fusewire._api.indexing.writes import Combination, Write, chosen, overwritten
+from fusewire._api.operations import broadcast_to, reshape, transpose
+from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, ShapeError
-from fusewire._recording.record_op import Recorded, apply, create
-from fusewire_protos.ops import dtypes, shapes
+from fusewire._recording.record_op import Recorded, apply
+from fusewire_protos.ops import shapes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Shape
 
@@ -27,16 +30,35 @@ def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
 
     `value` is an array, or a Python or NumPy scalar. `as_array` uploads masks and indices.
     """
-    mask = _mask_of(key)
+    mask = _only_mask(key)
     if mask is not None:
         return _with_masked(x, mask, value, as_array)
-    index = keys.read_index(with_counted(x, key), x._spec.shape)
+    index = keys.read_index(with_counted(x, with_masks_read(key)), x._spec.shape)
     if index.gather is None:
         return _with_region(x, index, _in_region(value, x._spec.shape, index))
+    return _with_indices(x, index, value, as_array, overwritten)
+
+
+def with_combined_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R], combination: Combination) -> R:
+    """Returns the new value of `x` after all of `value` that go to an element of `x[key]` are combined with it.
+
+    Raises DtypeError for values of a higher kind than the elements, as `x += v` does.
+    """
+    combination.check_kind(x, value)
+    index = keys.read_index(with_counted(x, with_masks_read(key)), x._spec.shape)
+    if index.gather is None:
+        return with_item(x, key, combination.of(get_item(x, key, as_array), value), as_array)
+    return _with_indices(x, index, value, as_array, combination.written)
+
+
+def _with_indices(x: R, index: Index, value: Any, as_array: Callable[[Any], R], write: Write) -> R:
+    assert index.gather is not None
+    if any(axis in index.new_axes for axis in index.gather.axes):
+        raise ArgumentError("an assignment takes a single boolean only if nothing stands beside it in the brackets")
     if index.region is None:
-        return _with_gathered(x, index, value, as_array)
+        return _with_gathered(x, index, value, as_array, write)
     part = region_of(x, index.region, index.starts)
-    return _with_region(x, index, _with_gathered(part, index, value, as_array))
+    return _with_region(x, index, _with_gathered(part, index, value, as_array, write))
 
 
 def _with_region(x: R, index: Index, value: Any) -> R:
@@ -50,58 +72,68 @@ def _in_region(value: Any, shape: Shape, index: Index) -> Any:
     """Removes the axes of `value` that the region of `index` in an array of `shape` does not have."""
     if not isinstance(value, Recorded):
         return value
-    if index.new_axes:
-        return _laid_out(value, index, (), ())
-    return _without_leading_ones(value, len(shape) - (len(index.region.dropped) if index.region else 0))
+    if not index.new_axes:
+        return _without_leading_ones(value, len(shape) - (len(index.region.dropped) if index.region else 0))
+    value = _of_rank(value, index.selected(()))
+    return reshape(value, [dim for axis, dim in enumerate(value._spec.shape) if axis not in index.new_axes])
 
 
-def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], R]) -> R:
+def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], R], write: Write) -> R:
     """Returns the new value of `part` after an assignment. `part` is the region of `index`, and `index` gathers."""
-    assert index.gather is not None
-    axis, given, shape = index.gathered_axis, index.gather.indices, part._spec.shape
-    is_written: Recorded
-    if isinstance(given, Recorded):
-        is_written = _is_at(given, shape[axis])
-        value = _laid_out(value, index, shape, given._spec.shape)
-    else:
-        writes = keys.last_writes(given, shape[axis])
-        is_written = as_array(writes.is_written)
-        value = _laid_out(value, index, shape, given.shape)
-        if isinstance(value, Recorded) and value._spec.shape[axis] > 1:
-            value = take_places(value, as_array(writes.writer), axis)
-    if isinstance(value, Recorded) and value._spec.shape[axis] == 0:
+    gather = _without_new_axes(index)
+    shape = part._spec.shape
+    if isinstance(value, Recorded):
+        value = _laid_out(value, index, gather, shape)
+    if not prod(gather.shape):
         return part
-    return _where(is_written, value, part, behind=len(shape) - axis - 1)
+    places = _places(gather, [shape[axis] for axis in gather.axes], as_array)
+    written: R = write(join_axes(part, gather), gather.joined_axis, places, value, as_array)
+    return part_axes(written, gather, shape)
 
 
-def _is_at(index: R, length: int) -> R:
-    """Returns a boolean for each place of an axis of `length`, which tells whether `index` selects the place.
+def _places(gather: Gather, dims: Sequence[int], as_array: Callable[[Any], R]) -> Any:
+    """Returns the places on the joined axis, counted from the front, in order: a vector here or on the server.
 
-    `index` is one integer on the server.
+    `dims` are the lengths of the axes that are joined.
     """
-    if prod(index._spec.shape) != 1:
-        raise ArgumentError(
-            "assignment takes one index on the server at a time; read several of them: x[indices.numpy()] = value"
-        )
-    scalars = (dtypes.int64, 0), (dtypes.int64, 1)
-    attributes = length, dtypes.int64.code
-    places = create(type(index), index._recorder.owner.recorder(), BY_NAME["arange"], scalars, attributes)
-    result: R = apply(BY_NAME["equal"], (places, take(places, reshape(index, ()), 0)))
-    return result
+    indices = joined_indices(gather, dims, as_array)
+    if not isinstance(indices, Recorded):
+        return np.broadcast_to(indices, gather.shape).reshape(-1)
+    if len(gather.axes) == 1:
+        indices = places_on_server(indices, dims[0], as_array)
+    return reshape(indices, (prod(gather.shape),))
 
 
-def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
-    """Reshapes `value`, which broadcasts to the shape that `index` selects, to broadcast to the region of shape `part`.
+def _without_new_axes(index: Index) -> Gather:
+    """Returns the gather of `index`, its axes counted without the new ones."""
+    assert index.gather is not None
+    axes = [axis - sum(new < axis for new in index.new_axes) for axis in index.gather.axes]
+    return index.gather._replace(axes=tuple(axes))
 
-    Joins the axes of the indices, which have the shape `indices`, to one axis, and removes the new axes of `index`.
+
+def _laid_out(value: R, index: Index, gather: Gather, part: Shape) -> R:
+    """Reshapes `value`, which broadcasts to what `index` selects, to broadcast to the region of shape `part`.
+
+    The axes of `gather` are joined in that region. In `value` the axes of the indices become one, which moves to that
+    axis, and the new axes of `index` go.
     """
-    if not isinstance(value, Recorded):
-        return value
-    value = _of_rank(value, index.selected(part, indices))
-    if index.gather is not None:
-        value = _joined(value, index.gather, indices)
-    old = [dim for axis, dim in enumerate(value._spec.shape) if axis not in index.new_axes]
-    return reshape(value, old) if index.new_axes else value
+    assert index.gather is not None
+    value = _of_rank(value, index.selected(part))
+    shape, first, count = value._spec.shape, index.gather.result_axis, len(gather.shape)
+    if prod(shape[first : first + count]) != 1:
+        value = broadcast_to(value, shape[:first] + gather.shape + shape[first + count :])
+    joined = prod(value._spec.shape[first : first + count])
+    others = [axis for axis in range(len(part) + len(index.new_axes)) if axis not in index.gather.axes]
+    dims = [*shape[:first], *shape[first + count :]]
+    ahead = [dim for dim, axis in zip(dims[:first], others[:first], strict=True) if axis not in index.new_axes]
+    behind = [dim for dim, axis in zip(dims[first:], others[first:], strict=True) if axis not in index.new_axes]
+    return _moved(reshape(value, [*ahead, joined, *behind]), len(ahead), gather.joined_axis)
+
+
+def _moved(value: R, axis: int, to: int) -> R:
+    """Returns `value` with one axis elsewhere among the others."""
+    others = [each for each in range(len(value._spec.shape)) if each != axis]
+    return value if axis == to else transpose(value, [*others[:to], axis, *others[to:]])
 
 
 def _of_rank(value: R, target: Shape) -> R:
@@ -112,28 +144,13 @@ def _of_rank(value: R, target: Shape) -> R:
     return value if len(shape) == len(target) else reshape(value, (1,) * (len(target) - len(shape)) + shape)
 
 
-def _joined(value: R, gather: keys.Gather, indices: Shape) -> R:
-    """Joins the axes of the indices in `value` to one axis, and moves this axis to where the gather selects."""
-    shape, first = value._spec.shape, 0 if gather.comes_first else gather.axis
-    behind = first + len(indices)
-    if prod(shape[first:behind]) != 1:
-        value = broadcast_to(value, shape[:first] + indices + shape[behind:])
-    others = [axis for axis in range(len(shape)) if not first <= axis < behind]
-    if first != gather.axis:
-        value = transpose(value, [*others[: gather.axis], *range(first, behind), *others[gather.axis :]])
-    dims = [shape[axis] for axis in others]
-    joined = prod(value._spec.shape[gather.axis : gather.axis + len(indices)])
-    return reshape(value, [*dims[: gather.axis], joined, *dims[gather.axis :]])
-
-
-def _mask_of(key: Any) -> Any:
-    """Returns `key` as an array of booleans, on this machine or on the server, or None if `key` is no mask."""
+def _only_mask(key: Any) -> Any:
+    """Returns `key` as an array of booleans, on this machine or on the server, or None if `key` is not one mask."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
     if isinstance(key, Recorded):
         return key if key._spec.dtype.is_boolean else None
-    host = np.asarray(key) if isinstance(key, list | np.ndarray) else None
-    return host if host is not None and host.dtype == np.bool_ else None
+    return keys.mask_of(key)
 
 
 def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R:
@@ -141,46 +158,33 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
     keys.check_mask(of_mask, shape)
     behind = shape[len(of_mask) :]
-    if isinstance(value, Recorded) and not isinstance(mask, Recorded):
-        rows = reshape(x, (prod(of_mask), *behind))
-        index = Index(None, (), None, keys.Gather(0, np.flatnonzero(mask), comes_first=False))
-        return reshape(_with_gathered(rows, index, value, as_array), shape)
+    if isinstance(value, Recorded) and not _is_one_for_all(value, behind):
+        return _with_each_masked(x, with_masks_read(mask), value, as_array)
     if isinstance(value, Recorded):
-        value = _one_for_all(value, behind)
-    return _where(as_array(mask), value, x, behind=len(behind))
+        value = _without_leading_ones(value, len(behind))
+    return chosen(as_array(mask), value, x, behind=len(behind))
 
 
-def _one_for_all(value: R, shape: Shape) -> R:
-    """Reshapes `value` to broadcast to `shape`, the shape of each part of `x` that a mask on the server selects."""
-    value = _without_leading_ones(value, len(shape))
+def _with_each_masked(x: R, mask: Host, value: Any, as_array: Callable[[Any], R]) -> R:
+    """Returns the new value of `x` after an assignment of a value for each element that `mask` selects."""
+    shape = x._spec.shape
+    rows = reshape(x, (mask.size, *shape[mask.ndim :]))
+    places = np.flatnonzero(mask)
+    index = Index(None, (), None, Gather((0,), (places,), places.shape, comes_first=False))
+    return reshape(_with_gathered(rows, index, value, as_array, overwritten), shape)
+
+
+def _is_one_for_all(value: Recorded, shape: Shape) -> bool:
+    """Returns whether `value` broadcasts to `shape`, the shape of each part of an array that a mask selects."""
+    given = value._spec.shape
+    surplus = max(len(given) - len(shape), 0)
+    if prod(given[:surplus]) != 1:
+        return False
     try:
-        shapes.broadcast_to(value._spec.shape, shape)
-    except ShapeError as error:
-        raise ShapeError(
-            f"{error}; a mask on the server takes one value for all of its elements; or use where(mask, value, x)"
-        ) from None
-    return value
-
-
-def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
-    """Returns `value` where `condition` holds, else `x`. The condition lacks the last `behind` axes of `x`."""
-    if behind:
-        condition = reshape(condition, condition._spec.shape + (1,) * behind)
-    result: R = apply(BY_NAME["where"], (condition, _in_dtype_of(x, value), x))
-    return result
-
-
-def _in_dtype_of(x: R, value: Any) -> Any:
-    """Casts `value` to the dtype of `x`, because a promotion of `x` could change elements that are not assigned."""
-    dtype = x._spec.dtype
-    if isinstance(value, Recorded):
-        return astype(value, dtype, copy=False)
-    given = dtypes.from_numpy(value.dtype) if isinstance(value, np.generic) else dtypes.of_scalar(value, dtype)
-    if given is dtype:
-        return value
-    plain = value.item() if isinstance(value, np.generic) else value
-    scalar = create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((given, plain),), ((), given.code))
-    return astype(scalar, dtype)
+        shapes.broadcast_to(given[surplus:], shape)
+    except ShapeError:
+        return False
+    return True
 
 
 def _without_leading_ones(value: Any, rank: int) -> Any:

@@ -1,8 +1,9 @@
 """Reads the key of `x[key]` as NumPy does, without side effects.
 
-Integers, slices, `...` and `None` become one region (a slice along several axes) and a new shape. An array of integers
-in the key becomes a *gather*: it selects elements along its axis. The starts of slices are not part of the region, so a
-loop that moves a window over an array repeats the same op. An index that the client knows must lie in its axis.
+Integers, slices, `...` and `None` become one region (a slice along several axes) and a new shape. The arrays of
+integers in the key become one *gather*: together they select elements along their axes. A mask stands for the arrays of
+integers that `numpy.nonzero` returns for it. The starts of slices are not part of the region, so a loop that moves a
+window over an array repeats the same op. An index that the client knows must lie in its axis.
 """
 
 from __future__ import annotations
@@ -24,16 +25,31 @@ from fusewire_protos.ops.shapes import Region, Shape
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis`, which is an axis of the array that the region and the new shape give.
+    """Arrays of integers, each of which selects along one of `axes`, those of the array that region and new shape give.
 
-    `indices` are an array on the server, or places on this machine: integers from 0 to the axis's length − 1.
-    If `comes_first`, the axes of the indices are the first axes of the result. As in NumPy, this happens if a slice,
-    `...` or `None` stands between the indices and a single integer.
+    `axes` are ascending. Each array of `indices` is on the server, or holds places on this machine: integers from 0 to
+    the axis's length − 1. They broadcast to `shape`. If `comes_first`, the axes of `shape` are the first axes of the
+    result. As in NumPy, this happens if a slice, `...` or `None` stands between the indices, single integers included.
     """
 
-    axis: int
-    indices: Any
+    axes: Shape
+    indices: tuple[Any, ...]
+    shape: Shape
     comes_first: bool
+
+    @property
+    def joined_axis(self) -> int:
+        """Returns which axis an array has in place of `axes` once they are joined.
+
+        Neighbours are joined where they are. Other axes are first moved to the front.
+        """
+        first, last = self.axes[0], self.axes[-1]
+        return first if last - first < len(self.axes) else 0
+
+    @property
+    def result_axis(self) -> int:
+        """Returns where the axes of `shape` begin in the result."""
+        return 0 if self.comes_first else self.joined_axis
 
 
 class Index(NamedTuple):
@@ -48,19 +64,14 @@ class Index(NamedTuple):
     gather: Gather | None
     new_axes: tuple[int, ...] = ()
 
-    def selected(self, part: Shape, indices: Shape) -> Shape:
-        """Returns the shape that the key selects from a region of shape `part`, if its indices have shape `indices`."""
+    def selected(self, part: Shape) -> Shape:
+        """Returns the shape that the key selects from a region of shape `part`."""
         shape = part if self.new_shape is None else self.new_shape
         if self.gather is None:
             return shape
-        before, behind = shape[: self.gather.axis], shape[self.gather.axis + 1 :]
-        return indices + before + behind if self.gather.comes_first else before + indices + behind
-
-    @property
-    def gathered_axis(self) -> int:
-        """Returns the axis of the region along which the gather selects."""
-        assert self.gather is not None
-        return self.gather.axis - sum(axis < self.gather.axis for axis in self.new_axes)
+        others = tuple([dim for axis, dim in enumerate(shape) if axis not in self.gather.axes])
+        first = self.gather.result_axis
+        return others[:first] + self.gather.shape + others[first:]
 
 
 @dataclass(frozen=True)
@@ -72,13 +83,6 @@ class CountedIndex:  # no tuple, because a tuple is a key of several indices
 
 
 known_indices: dict[tuple[Shape, Hashable], Index] = {}  # by the shape of the array, and the name of the key
-
-
-class Writes(NamedTuple):
-    """Tells for each place of one axis whether an assignment through indices writes to the place, and which value."""
-
-    is_written: Host  # (length,) bool
-    writer: Host  # (length,) int32, or int64 for long axes: the index of the written value; 0 if no value is written
 
 
 class _Reader:
@@ -94,13 +98,13 @@ class _Reader:
         self._starts: list[int] = []
         self._dropped: list[int] = []
         self._result: list[int] = []
-        self._gather: Gather | None = None
+        self._gathered: list[int] = []
+        self._indices: list[Any] = []
         self._new_axes: list[int] = []
 
     def read(self, item: Any) -> None:
         if item is None:
-            self._new_axes.append(len(self._result))
-            self._result.append(1)
+            self._new_axis()
         elif isinstance(item, slice):
             if isinstance(item.start, CountedIndex) or isinstance(item.stop, CountedIndex):
                 self._counted_slice(item)
@@ -108,10 +112,12 @@ class _Reader:
                 self._slice(item)
         elif isinstance(item, CountedIndex):
             self._counted(item)
+        elif (mask := mask_of(item)) is not None:
+            self._mask(mask)
         else:
             integer = _integer_of(item)
             if integer is None:
-                self._indices(item)
+                self._select(item)
             else:
                 self._integer(integer)
 
@@ -125,7 +131,17 @@ class _Reader:
         if self._axes:
             region = Region(tuple(self._axes), tuple(self._lengths), tuple(self._steps), tuple(self._dropped))
         new_shape = tuple(self._result) if self._new_axes else None
-        return Index(region, tuple(self._starts), new_shape, self._gather, tuple(self._new_axes))
+        return Index(region, tuple(self._starts), new_shape, self._gather(), tuple(self._new_axes))
+
+    def _gather(self) -> Gather | None:
+        if not self._indices:
+            return None
+        shape = _common_shape(list(map(_shape_of, self._indices)))
+        return Gather(tuple(self._gathered), tuple(self._indices), shape, self._is_split)
+
+    def _new_axis(self) -> None:
+        self._new_axes.append(len(self._result))
+        self._result.append(1)
 
     def _slice(self, item: slice) -> None:
         dim = self._dim()
@@ -160,20 +176,11 @@ class _Reader:
         if integer.is_within(-dim, -1):
             integer = integer.plus(dim)
         if not integer.is_within(0, dim - 1):
-            self._partly_from_the_back(item)
+            self._select(item.array)  # only a gather can count from the back in some iterations
             return
         self._dropped.append(self._axis)
         self._region(integer, 1, 1)
         self._axis += 1
-
-    def _partly_from_the_back(self, item: CountedIndex) -> None:
-        """Reads an index that counts from the back in some iterations, which only a gather can."""
-        if self._gather is not None:
-            raise ArgumentError(
-                f"the index of axis {self._axis} counts from the back in some iterations of fori_loop and from the "
-                "front in others; only one index of a key may, and none beside an array of integers"
-            )
-        self._indices(item.array)
 
     def _integer(self, item: int) -> None:
         dim = self._dim()
@@ -183,27 +190,23 @@ class _Reader:
         self._region(item % dim, 1, 1)
         self._axis += 1
 
-    def _indices(self, item: Any) -> None:
+    def _select(self, item: Any) -> None:
         dim = self._dim()
-        if self._gather is not None:
-            raise ArgumentError(
-                "an index holds one array of integers at most; to select elements by row and column, counted from the "
-                "front, index the flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, assign "
-                "to the flattened array: "
-                "flat = x.ravel(); flat[rows * x.shape[1] + columns] = value; x[...] = flat.reshape(x.shape)"
-            )
-        places = self._checked(item) if isinstance(item, Recorded) else places_of(item, self._axis, self._shape)
-        self._gather = Gather(len(self._result), places, self._is_split)
+        places = _checked(item) if isinstance(item, Recorded) else places_of(item, self._axis, self._shape)
+        self._gathered.append(len(self._result))
+        self._indices.append(places)
         self._result.append(dim)
         self._axis += 1
 
-    def _checked(self, item: Recorded) -> Recorded:
-        dtype, shape = item._spec.dtype, item._spec.shape
-        if dtype.is_boolean:
-            raise mask_refused(shape, self._shape[self._axis :])
-        if not dtype.is_integer:
-            raise _no_index(dtype.name)
-        return item
+    def _mask(self, mask: Host) -> None:
+        if not mask.ndim:  # selects all or nothing along an axis of its own
+            self._gathered.append(len(self._result))
+            self._indices.append(np.flatnonzero(mask).astype(np.int32))
+            self._new_axis()
+            return
+        check_mask(mask.shape, self._shape[self._axis :])
+        for places in np.nonzero(mask):
+            self._select(places)
 
     def _region(self, start: int, length: int, step: int) -> None:
         self._axes.append(self._axis)
@@ -236,7 +239,7 @@ def read_index(key: Any, shape: Shape) -> Index:
 
 def _read(key: Any, shape: Shape) -> Index:
     items = key if isinstance(key, tuple) else (key,)
-    consumed = sum(item is not None and item is not Ellipsis for item in items)
+    consumed = sum(map(_axes_read, items))
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexError("an index holds one ellipsis at most")
     reader = _Reader(shape, is_split=_is_split(items))
@@ -268,23 +271,21 @@ def places_of(given: Any, axis: int, shape: Shape) -> Host:
 
     The places are int32, or int64 on a long axis.
 
-    Raises IndexError for an index out of range and for what is no integer, and ArgumentError for a mask.
+    Raises IndexError for an index out of range and for what is no integer.
     """
     indices, length = np.asarray(given), shape[axis]
     if not indices.size and isinstance(given, list | tuple):  # NumPy makes an empty list an array of floats
         indices = indices.astype(np.int64)
-    if indices.dtype.kind == "b":
-        raise mask_refused(indices.shape, shape[axis:])
     if indices.dtype.kind not in "iu":
         raise _no_index(indices.dtype.name)
     for extreme in (int(indices.min()), int(indices.max())) if indices.size else ():
         if not -length <= extreme < length:
             raise _out_of_range(extreme, axis, length)
     places = indices.astype(np.int64)
-    return np.where(places < 0, places + length, places).astype(_dtype_of_places(length))
+    return np.where(places < 0, places + length, places).astype(dtype_of_places(length))
 
 
-def _dtype_of_places(length: int) -> type[np.signedinteger[Any]]:
+def dtype_of_places(length: int) -> type[np.signedinteger[Any]]:
     return np.int32 if length < 1 << 31 else np.int64
 
 
@@ -294,10 +295,41 @@ def check_mask(mask: Shape, shape: Shape) -> None:
         raise IndexError(f"a mask of shape {mask} does not fit {shape}: it must have the shape of the first axes")
 
 
-def mask_refused(mask: Shape, shape: Shape) -> Exception:
-    """Returns the error for a mask of shape `mask`, in a place of `shape` where only indices may stand."""
-    check_mask(mask, shape)
-    return ArgumentError("the number of elements that a mask selects depends on its values; use where")
+def mask_of(item: Any) -> Host | None:
+    """Returns an item of a key as an array of booleans on this machine, or None if it is no such mask."""
+    if isinstance(item, bool):
+        return np.array(item)
+    if isinstance(item, list | np.ndarray | np.bool_):
+        host = np.asarray(item)
+        return host if host.dtype == np.bool_ else None
+    return None
+
+
+def _axes_read(item: Any) -> int:
+    """Returns how many axes of the array an item of a key reads."""
+    if item is None or item is Ellipsis:
+        return 0
+    mask = mask_of(item)
+    return 1 if mask is None else mask.ndim
+
+
+def _shape_of(indices: Any) -> Shape:
+    shape: Shape = indices._spec.shape if isinstance(indices, Recorded) else indices.shape
+    return shape
+
+
+def _common_shape(given: Sequence[Shape]) -> Shape:
+    try:
+        return shapes.broadcast(*given)
+    except ShapeError:
+        named = ", ".join(map(str, given))
+        raise IndexError(f"the arrays of an index have shapes that do not broadcast: {named}") from None
+
+
+def _checked(item: Recorded) -> Recorded:
+    if not item._spec.dtype.is_integer:
+        raise _no_index(item._spec.dtype.name)
+    return item
 
 
 def _no_index(given: str) -> IndexError:
@@ -310,27 +342,14 @@ def _out_of_range(index: int, axis: int, length: int) -> IndexError:
     return IndexError(f"index {index} is out of range for axis {axis} of length {length}")
 
 
-def last_writes(places: Host, length: int) -> Writes:
-    """Returns the effect of an assignment to `places` on an axis of `length`.
-
-    If several values go to one place, the last value stays.
-    """
-    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, _dtype_of_places(length)))
-    writes.is_written[places.reshape(-1)] = True
-    writes.writer[places.reshape(-1)] = np.arange(places.size)  # NumPy assigns in order, so the last value stays
-    return writes
-
-
 def _is_split(items: Sequence[Any]) -> bool:
-    """Returns whether other items stand between the integers of a key. An array of integers counts as an integer."""
+    """Returns whether other items stand between the integers of a key. Arrays of integers and masks count as such."""
     places = [place for place, item in enumerate(items) if not (item is None or item is ... or type(item) is slice)]
     return bool(places) and places[-1] - places[0] >= len(places)
 
 
 def _integer_of(item: Any) -> int | None:
-    """Returns the value of an integer of Python, NumPy or another library. Raises ArgumentError for a boolean."""
-    if isinstance(item, bool):
-        raise ArgumentError("a boolean is a mask, not an index; use where")
+    """Returns the value of an integer of Python, NumPy or another library, or None."""
     if isinstance(item, Recorded) or getattr(item, "shape", ()) != ():
         return None
     try:

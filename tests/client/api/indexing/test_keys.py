@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis.extra import numpy as npst
 
 from fusewire._api.indexing.keys import known_indices, read_index
-from fusewire._errors import ArgumentError
 from fusewire._recording.op_rules import MOST_ITEMS
 from fusewire_kernels.ops.reference import region_index
 
@@ -27,11 +26,16 @@ def picked(key: Any) -> Any:
     if index.new_shape is not None:
         value = value.reshape(index.new_shape)
     if index.gather is not None:
-        axis, indices, comes_first = index.gather
-        value = np.take(value, indices, axis=axis)
-        if comes_first:
-            of_indices = range(np.ndim(indices))
-            value = np.moveaxis(value, [axis + each for each in of_indices], list(of_indices))
+        places = dict(zip(index.gather.axes, index.gather.indices, strict=True))
+        first = index.gather.result_axis
+        value = value[tuple(places.get(axis, slice(None)) for axis in range(value.ndim))]
+        if len(places) > 1 and max(places) - min(places) >= len(places):
+            assert first == 0, "as NumPy has it for indices that something stands between"
+        else:
+            of_indices = range(len(index.gather.shape))
+            value = np.moveaxis(
+                value, [min(places) + each for each in of_indices], [first + each for each in of_indices]
+            )
     return value
 
 
@@ -53,9 +57,21 @@ def test_basic_indices_pick_what_numpy_picks(key: Any) -> None:
         (slice(None), 0, ..., [1, 3], slice(None)),
         (slice(None), 0, None, [1, 3]),
         (slice(None), 0, [1, 3], 2),
+        ([0, 4], [0, 0], [[1], [3]]),
+        ([0, 4], slice(None), [1, 3]),
+        (slice(1, 3), None, [0, 0], [1, 3]),
+        (0, slice(None), [1, 3], [0, 2]),
+        ([True, False, True, False, True], 0),
+        (..., [[True, False, True]] * 4),
+        (DATA % 7 == 0,),
+        ([False] * 5, slice(None), [], 1),
+        (slice(None), DATA[0] % 5 == 0),
+        (True, 0),
+        (False, ..., [1]),
+        (np.bool_(True), [0, 2]),
     ],
 )
-def test_one_array_of_integers_gathers_where_numpy_does(key: Any) -> None:
+def test_arrays_of_integers_and_masks_gather_where_numpy_does(key: Any) -> None:
     assert picked(key).shape == DATA[key].shape
     np.testing.assert_array_equal(picked(key), DATA[key])
 
@@ -66,18 +82,19 @@ def test_what_is_out_of_range_raises_as_in_numpy(key: Any) -> None:
         read_index(key, SHAPE)
 
 
-@pytest.mark.parametrize("key", [True, (slice(None), False), ([0], slice(None), [1])])
-def test_masks_and_several_arrays_are_refused(key: Any) -> None:
-    with pytest.raises(ArgumentError):
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (([0, 1], [0, 0, 0]), r"do not broadcast: \(2,\), \(3,\)"),
+        ((slice(None), [True, False]), r"a mask of shape \(2,\) does not fit"),
+        ((0, [[True], [True]]), r"a mask of shape \(2, 1\) does not fit"),
+        (([0], [0], [0], [0], [0]), "too many indices"),
+        (([0], [1]), "index 1 is out of range for axis 1"),
+    ],
+)
+def test_indices_that_do_not_fit_raise(key: Any, said: str) -> None:
+    with pytest.raises(IndexError, match=said):
         read_index(key, SHAPE)
-
-
-def test_several_arrays_are_refused_with_what_does_the_same() -> None:
-    rows, columns = [0, 2], [1, 3]
-    with pytest.raises(ArgumentError, match=r"x.ravel\(\)\[rows \* x.shape\[1\] \+ columns\]"):
-        read_index((rows, columns), (3, 4))
-    x = np.arange(12).reshape(3, 4)
-    np.testing.assert_array_equal(x.ravel()[np.array(rows) * x.shape[1] + np.array(columns)], x[rows, columns])
 
 
 def test_the_start_of_a_window_is_no_part_of_the_op() -> None:
@@ -96,17 +113,17 @@ def test_another_shape_gives_a_known_key_another_meaning() -> None:
     assert read_index(-1, (3,)).starts == (2,)
 
 
-def test_a_boolean_is_refused_although_it_equals_a_known_integer() -> None:
+def test_a_boolean_is_a_mask_although_it_equals_a_known_integer() -> None:
     assert read_index(1, SHAPE).starts == (1,)
-    with pytest.raises(ArgumentError, match="a boolean is a mask"):
-        read_index(True, SHAPE)
+    assert read_index(True, SHAPE).gather is not None
 
 
 def test_a_key_with_indices_is_read_each_time() -> None:
     for place in (1, 2):
         gather = read_index((0, ..., [place]), SHAPE).gather
         assert gather is not None
-        assert gather.indices == [place]
+        (places,) = gather.indices
+        assert places.tolist() == [place]
 
 
 def test_no_more_than_so_many_keys_are_kept() -> None:

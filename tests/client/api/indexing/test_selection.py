@@ -56,12 +56,10 @@ def test_a_key_that_comes_again_is_not_read(x: fw.Array, monkeypatch: pytest.Mon
             assert x[key].shape == DATA[key].shape
 
 
-def test_a_boolean_is_refused_although_it_equals_a_known_integer(x: fw.Array) -> None:
+def test_a_boolean_is_a_mask_although_it_equals_a_known_integer(x: fw.Array) -> None:
     assert x[1].shape == (3, 5)
-    with pytest.raises(fw.RequestError, match="a boolean is a mask"):
-        x[True]
-    with pytest.raises(fw.RequestError, match="a boolean is a mask"):
-        x[:, True]
+    assert x[True].shape == (1, *DATA.shape)
+    assert x[:, False].shape == DATA[:, False].shape
 
 
 def test_another_shape_gives_the_same_key_another_meaning(x: fw.Array) -> None:

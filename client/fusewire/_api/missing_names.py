@@ -1,0 +1,93 @@
+"""Says what to write for a name that the namespace lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from types import ModuleType
+
+import numpy as np
+
+from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS
+from fusewire_protos.ops import dtypes
+
+_INSTEAD = {
+    "False_": "False",
+    "True_": "True",
+    "asanyarray": "fw.asarray",
+    "ascontiguousarray": "fw.asarray",
+    "byte": "fw.int8",
+    "common_type": "fw.result_type",
+    "double": "fw.float64",
+    "float_": "fw.float64",
+    "half": "fw.float16",
+    "int_": "fw.int64",
+    "intc": "fw.int32",
+    "intp": "fw.int64",
+    "longlong": "fw.int64",
+    "row_stack": "fw.vstack",
+    "short": "fw.int16",
+    "single": "fw.float32",
+    "ubyte": "fw.uint8",
+    "uint": "fw.uint64",
+    "uintc": "fw.uint32",
+    "uintp": "fw.uint64",
+    "ulonglong": "fw.uint64",
+    "ushort": "fw.uint16",
+    "vectorize": "fw.function",
+}
+# What to write for members of NumPy's arrays.
+_INSTEAD_OF_MEMBERS = {
+    "base": "None: every array is a value of its own",
+    "byteswap": "x.numpy().byteswap()",
+    "ctypes": "x.numpy().ctypes",
+    "data": "x.numpy().data",
+    "dump": "x.numpy().dump(file)",
+    "dumps": "x.numpy().dumps()",
+    "flags": "x.numpy().flags",
+    "getfield": "x.numpy().getfield(dtype)",
+    "resize": "x = fw.resize(x, shape)",
+    "setfield": "x[...] = v",
+    "setflags": "nothing: every array can be written",
+    "tofile": "x.numpy().tofile(file)",
+    "to": "x.astype(dtype)",
+    "view": "x.numpy().view(dtype)",
+}
+
+
+def missing(name: str, known: Sequence[str]) -> AttributeError:
+    """Returns the error of an attribute `name` that the module lacks. It names the nearest of the `known` names.
+
+    For a name of NumPy's the error says how NumPy computes it from the values of arrays.
+    """
+    hint = "" if name.startswith("_") else instead_of(name) or _nearest(name, known)
+    text = f"module 'fusewire' has no attribute {name!r}"
+    return AttributeError(f"{text}: {hint}" if hint else text, name=name)
+
+
+def missing_member(name: str) -> AttributeError:
+    """Returns the error of an attribute `name` that arrays lack. It says what to write for a name of NumPy's arrays."""
+    text = f"'Array' object has no attribute {name!r}"
+    instead = _INSTEAD_OF_MEMBERS.get(name)
+    return AttributeError(f"{text}: write {instead}" if instead else text, name=name)
+
+
+def instead_of(name: str) -> str:
+    """Returns what to write for a name of NumPy's that there is not here, or an empty text for another name."""
+    if name in _INSTEAD:
+        return f"write {_INSTEAD[name]}"
+    if name in MAKE_ARRAYS:
+        return f"uploads what NumPy makes, np.{name}"
+    if name in ABOUT_NO_ARRAY:
+        return f"NumPy's own, np.{name}"
+    in_numpy = getattr(np, name, None)
+    if isinstance(in_numpy, type) and issubclass(in_numpy, np.generic):
+        return f"it is no dtype here; the dtypes are {', '.join(dtypes.BY_NAME)}"
+    if isinstance(in_numpy, ModuleType):
+        return f"give NumPy's functions values, np.{name}.…(x.numpy())"
+    return f"NumPy computes it from values, np.{name}(x.numpy())" if callable(in_numpy) else ""
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else ""

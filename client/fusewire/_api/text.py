@@ -1,0 +1,33 @@
+"""The text that shows the elements of an array, as NumPy prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fusewire._recording.implementation import Recorded
+
+
+def text_of(array: Recorded) -> str:
+    """Waits for the elements, and returns them as `np.set_printoptions` says. Of many, it reads only what is shown.
+
+    In a body that is recorded once there are no elements to wait for, so that it returns `repr(array)`.
+    """
+    x: Any = array
+    if x._recorder.owner.recorder().is_in_body:
+        return repr(x)
+    options = np.get_printoptions()
+    if x.size <= options["threshold"]:
+        return str(x.numpy())
+    for axis in range(x.ndim):
+        x = _edges(x, axis, options["edgeitems"])
+    return np.array2string(x.numpy(), threshold=0)
+
+
+def _edges(x: Any, axis: int, count: int) -> Any:
+    """Returns the first and the last `count` places of an axis. One place between them is left out when it is shown."""
+    length = x.shape[axis]
+    if length <= 2 * count:
+        return x
+    return x.take([*range(count + 1), *range(length - count, length)], axis)

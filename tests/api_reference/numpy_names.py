@@ -1,0 +1,60 @@
+"""The table of NumPy's names and of the array API standard's: where each is here, or what to write instead."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fusewire._api.missing_names import instead_of
+
+_NAMES: dict[str, Any] = tomllib.loads((Path(__file__).parent / "names.toml").read_text(encoding="utf-8"))
+NUMPY: frozenset[str] = frozenset(_NAMES["numpy"]["names"])
+NUMPY_VERSION: str = _NAMES["numpy"]["version"]
+STANDARD: frozenset[str] = frozenset(_NAMES["array_api"]["names"])
+STANDARD_VERSION: str = _NAMES["array_api"]["version"]
+# In the order of the standard: its kinds of functions that have a namespace of their own.
+_GROUPS = ("linalg", "fft", "random")
+_HEAD = f"""\
+# NumPy's names
+
+The functions, ufuncs, dtypes and constants of NumPy {NUMPY_VERSION}, and what the array API standard {STANDARD_VERSION}
+has. A name that is here is a link. For another name the last column says what to write; `x` and `y` are arrays, and
+`fw` is `fusewire`. `fusewire.<name>` says the same in the text of its error.
+
+"""
+
+
+def text(places: Mapping[str, str]) -> str:
+    """Returns the page. `places` tells where each name of `fusewire` has its entry."""
+    here = len((NUMPY | STANDARD) & {*places})
+    counted = f"Of these {len(NUMPY | STANDARD)} names, {here} are here.\n\n"
+    head = "| name | in NumPy | in the standard | here, or what to write |\n|---|---|---|---|\n"
+    rows = [_row(name, places) for name in sorted(NUMPY | STANDARD, key=lambda name: (name.lower(), name))]
+    groups = ["", "## Their namespaces", "", *map(_group, _GROUPS)]
+    return _HEAD + counted + head + "\n".join([*rows, *groups]) + "\n"
+
+
+def _row(name: str, places: Mapping[str, str]) -> str:
+    marks = " | ".join("yes" if name in names else "" for names in (NUMPY, STANDARD))
+    return f"| `{name}` | {marks} | {_here_or_instead(name, places)} |"
+
+
+def _here_or_instead(name: str, places: Mapping[str, str]) -> str:
+    if name in places:
+        return f"[`{name}`]({places[name]})"
+    return _short(instead_of(name))
+
+
+def _short(hint: str) -> str:
+    """A hint without the list of dtypes. Its code is marked: what stands behind "write" or a comma."""
+    phrase = hint.partition("; ")[0]
+    before, between, code = phrase.partition(" " if phrase.startswith("write ") else ", ")
+    return f"{before}{between}`{code}`" if code else phrase
+
+
+def _group(name: str) -> str:
+    if name == "random":
+        return "- `numpy.random`: [`fusewire.random`](random.md) has a generator with some of NumPy's distributions."
+    return f"- `numpy.{name}`, and the extension `{name}` of the standard: not here; {_short(instead_of(name))}."

@@ -1,0 +1,1 @@
+"""Runs the tests of other projects against a server; none of their files are kept here."""

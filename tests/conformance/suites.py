@@ -1,0 +1,96 @@
+"""The suites: where each comes from, and how its tests are started. A suite without an address is a package of PyPI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+_NO_OPTIONS = ("-c", str(HERE / "pytest.ini"), "--rootdir", ".")  # those of this project are not those of the suite
+
+# Those of its tests that compute by the array API, most of them without linalg.
+_OF_SCIKIT_LEARN = (
+    "sklearn.metrics.tests.test_classification",
+    "sklearn.metrics.tests.test_common",
+    "sklearn.metrics.tests.test_pairwise",
+    "sklearn.preprocessing.tests.test_data",
+    "sklearn.utils.tests.test_array_api",
+    "sklearn.utils.tests.test_extmath",
+)
+# Those of its tests that compute by the array API and without linalg and fft: so far the ones of these functions.
+_OF_SCIPY = (
+    "scipy.special.tests.test_logsumexp",
+    "scipy.special.tests.test_support_alternative_backends",
+    "scipy.stats.tests.test_entropy",
+    "scipy.stats.tests.test_variation",
+)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite. `arguments` are those of pytest; the folder of a suite with an `address` is given to the runner."""
+
+    name: str
+    arguments: tuple[str, ...]
+    address: str | None = None
+    import_path: str = ""  # of the suite's own package, in its folder
+    environment: dict[str, str] = field(default_factory=dict)
+    folder: str = ""  # of a suite with an address, if it is not its name: a suite may be run in several ways
+    companions: int = 0  # how many more runs of it go side by side with the one that is reported
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder, by which skips.toml lists its tests too."""
+        return self.folder or self.name
+
+
+def _of_the_standard(name: str, examples: int, *options: str, companions: int = 0) -> Suite:
+    """Returns the tests of the array API standard, with so many examples a test."""
+    chosen = ("--max-examples", str(examples), "--hypothesis-disable-deadline", *options)
+    return Suite(
+        name,
+        ("-p", "without_complex", *chosen, "array_api_tests"),
+        address="https://github.com/data-apis/array-api-tests (with its submodule)",
+        folder="array-api-tests",
+        environment={
+            "ARRAY_API_TESTS_MODULE": "fusewire",
+            "ARRAY_API_TESTS_VERSION": "2024.12",
+            "ARRAY_API_TESTS_SKIP_DTYPES": "complex64,complex128",
+        },
+        companions=companions,
+    )
+
+
+SUITES = (
+    _of_the_standard("array-api-tests", 20),
+    _of_the_standard("array-api-tests-flushed", 5, "-p", "flushed_after_each_op"),
+    # One seed, so that all of them do the same work.
+    _of_the_standard("array-api-tests-in-company", 5, "-p", "in_step", "--hypothesis-seed", "0", companions=4),
+    Suite(
+        "opt_einsum",
+        # Its tests of paths compute nothing.
+        (*_NO_OPTIONS, "-p", "opt_einsum_on_fusewire", "--pyargs", "opt_einsum.tests", "-k", "not test_paths"),
+    ),
+    Suite(
+        "einops",
+        (*_NO_OPTIONS, "-p", "einops_on_fusewire", "--pyargs", "einops.tests"),
+        environment={"EINOPS_TEST_BACKENDS": "numpy,fusewire"},
+    ),
+    Suite(
+        "array-api-extra",
+        ("-p", "array_api_extra_on_fusewire", "-k", "fusewire", "tests/main"),
+        address="https://github.com/data-apis/array-api-extra",
+        import_path="src",
+    ),
+    Suite(
+        "scikit-learn",
+        (*_NO_OPTIONS, "-p", "scikit_learn_on_fusewire", "-k", "fusewire", "--pyargs", *_OF_SCIKIT_LEARN),
+        environment={"SCIPY_ARRAY_API": "1"},
+    ),
+    Suite(
+        "scipy",
+        (*_NO_OPTIONS, "-p", "scipy_on_fusewire", "-k", "array_api_strict", "--pyargs", *_OF_SCIPY),
+        environment={"SCIPY_ARRAY_API": "1"},
+    ),
+    Suite("onnx", (*_NO_OPTIONS, str(HERE / "onnx_nodes.py"))),
+)

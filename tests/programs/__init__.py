@@ -1,0 +1,1 @@
+"""Programs of NumPy as people write them: each runs unchanged on Fusewire."""
