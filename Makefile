@@ -10,6 +10,8 @@ CUDA ?= cuda13
 SIDE_BY_SIDE ?= -n auto --maxprocesses 8
 # Compiling a thousand kernels is what takes the time.
 GPU_TEST_PROCESSES ?= 8
+# Tests start hundreds of servers, which take half the time to import what has been compiled to bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 # A sanitizer makes kernels so slow that few runs with random waits have to do.
 SANITIZER = $(shell command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 SANITIZED_RUNS ?= 2
@@ -35,13 +37,15 @@ RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/cl
 	tests/client/test_drawn_loops.py tests/client/api/indexing/test_counted_key.py tests/client/api/test_fori_loop.py \
 	tests/client/api/test_recorded_function.py \
 	tests/contract/test_rolled_loops.py tests/contract/test_drawn_loops.py tests/contract/test_drawn_company.py
+SUITE_PACKAGES := .venv/suites
+INSTALLED_SUITES := .venv/installed-suites
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
 STUB := client/fusewire/_api/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench recorder protos stubs test-gpu sanitize-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults conformance deploy-check check check-protos check-stubs bench recorder protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
@@ -53,6 +57,10 @@ test: $(INSTALLED_DEV)
 # In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m faults --fail-skipped tests/faults tests/server/inspect tests/loadtests
+
+# Tests of other projects. SUITES names the folder of those that are no packages; NAMES=einops runs one.
+conformance: $(INSTALLED_SUITES)
+	$(PYTHON) -m tests.conformance --packages $(SUITE_PACKAGES) $(if $(SUITES),--suites $(SUITES)) $(NAMES)
 
 # Installs what it needs, or fails.
 deploy-check: $(INSTALLED_DEV)
@@ -92,6 +100,10 @@ protos: $(INSTALLED_DEV)
 
 stubs: $(INSTALLED_DEV)
 	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._api.stub >"$$fresh" && cat "$$fresh" >$(STUB)
+
+# Runs the examples of all functions, in this process.
+api-docs: $(INSTALLED_DEV)
+	$(PYTHON) -m tests.api_reference docs/api
 
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark tests/kernels tests/contract
@@ -135,6 +147,10 @@ venv: $(INSTALLED_DEV)
 .venv/installed-dev: pyproject.toml $(RECORDER_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev]'
 	@touch $@ .venv/installed-demo
+
+$(INSTALLED_SUITES): tests/conformance/requirements.txt $(INSTALLED_DEV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SUITE_PACKAGES) -r $<
+	@touch $@
 
 .venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml $(RECORDER_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev,$*]'

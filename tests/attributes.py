@@ -12,6 +12,7 @@ from fusewire_protos.ops.shapes import Shape
 def sample_attributes(op: Op, axes: Shape = (0,), *, keepdims: bool = False) -> Attributes:
     """One value for each attribute of an op that has axes, flags, numbers and dtypes alone."""
     samples: dict[AttributeKind, Any] = {
+        AttributeKind.AXIS: axes[0] if axes else 0,
         AttributeKind.AXES: axes,
         AttributeKind.FLAG: keepdims,
         AttributeKind.FLOAT: 0.3,

@@ -25,6 +25,11 @@ def usually_the_same(examples: int) -> settings:
     return settings(of_a_hundred(examples), derandomize=is_usual)
 
 
+def seeds(usual: int) -> range:
+    """So many seeds, and more in a deep run: for what is drawn by a seed that the name of the test tells."""
+    return range(usual * _profile_examples() // _USUAL_EXAMPLES)
+
+
 def _profile_examples() -> int:
     """What the profile in force asks for."""
     return settings().max_examples

@@ -49,11 +49,13 @@ class Patience:
         self._left_s = budget_s
         self._threads = threads or threads_of_tree
         self._clock = clock
-        self._last = Look(clock(), self._threads())
+        # A look takes many milliseconds, and most waits are shorter than the time between two: they take none. What
+        # threads had used before the first look then counts, but of no more than the time until it.
+        self._last = Look(clock(), {})
 
     def is_exhausted(self) -> bool:
         now_s = self._clock()
-        if now_s - self._last.at_s >= _LOOKS_EVERY_S:  # a look takes some milliseconds
+        if now_s - self._last.at_s >= _LOOKS_EVERY_S:
             look = Look(now_s, self._threads())
             self._left_s -= counted_s(self._last, look)
             self._last = look

@@ -14,16 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_kernels.ops.bodies import body_of
 from fusewire_kernels.ops.conversions import cast
+from fusewire_kernels.ops.order import LANES
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.reductions import Reduction
 from tests.tolerances import epsilon, least_number
 
 Array = npt.NDArray[Any]
 
 # The longest chain of additions in one reduction: a lane's share of a chunk, the tree, and the same over chunks.
 _LONGEST_CHAIN = 2 * (32 + 5)
+_ROUNDS_OF_LANES = 5
+_LONGEST_SCAN_IN_SEGMENT, _SEGMENT = 3 + 5 + 2, 128
 _FUNCTION_ULPS = 8  # of exp and log, as a part of what is computed
 _FEW_STEPS = 4  # of a formula, each rounded once
 
@@ -37,18 +43,46 @@ def allowance(op: Op, operands: Sequence[Array], attributes: Attributes, dtype: 
         return 0.0
     with np.errstate(all="ignore"):
         wide = [_finite(operand) for operand in operands]
-        if op.name in {"sum", "prod"}:
-            return _of_reduction(op, wide[0], attributes, dtype)
+        if op.reduction is not None:
+            return _of_combination(op, op.reduction, wide[0], operands, attributes, dtype)
         if op.category is Category.PRODUCT:
             chain = operands[0].shape[-1]
             return np.asarray(chain * epsilon(dtype.accumulator) * np.matmul(np.abs(wide[0]), np.abs(wide[1])))
         return _of_composite(op, wide, attributes, dtype) if op.category is Category.COMPOSITE else 0.0
 
 
-def _of_reduction(op: Op, wide: Array, attributes: Attributes, dtype: DType) -> Array:
+def _of_combination(
+    op: Op, reduction: Reduction, wide: Array, operands: Sequence[Array], attributes: Attributes, dtype: DType
+) -> Array | float:
+    """Of a reduction, or an op on lines that combines elements."""
+    if body_of(reduction.combine).only_selects:
+        return 0.0
+    combine = getattr(np, reduction.combine)
+    if op.category is Category.REDUCTION:
+        return _of_reduction(combine, wide, attributes, dtype)
+    if len(operands) == 1:
+        return _of_scan(combine, wide, attributes, dtype)
+    return _of_segments(op, wide, operands[1], attributes, dtype)
+
+
+def _of_reduction(combine: np.ufunc, wide: Array, attributes: Attributes, dtype: DType) -> Array:
     axes, keepdims = attributes
     chain = _chain(prod(wide.shape[axis] for axis in axes))
-    reduced = getattr(np, op.name)(np.abs(wide), axis=axes, keepdims=keepdims)
+    reduced = combine.reduce(np.abs(wide), axis=axes, keepdims=keepdims)
+    return np.asarray(chain * epsilon(dtype.accumulator) * reduced)
+
+
+def _of_scan(combine: np.ufunc, wide: Array, attributes: Attributes, dtype: DType) -> Array:
+    """Each element is a few roundings in its lane and in the rounds of the scan, and one for each segment before."""
+    (axis,) = attributes
+    chain = _LONGEST_SCAN_IN_SEGMENT + wide.shape[axis] // _SEGMENT
+    return np.asarray(chain * epsilon(dtype.accumulator) * combine.accumulate(np.abs(wide), axis=axis))
+
+
+def _of_segments(op: Op, wide: Array, places: Array, attributes: Attributes, dtype: DType) -> Array:
+    """Each segment is a chain in each lane, and the rounds that combine the lanes."""
+    chain = -(-wide.shape[attributes[0]] // LANES) + _ROUNDS_OF_LANES
+    reduced = twin(op)(np, [np.abs(wide), places], attributes, ())
     return np.asarray(chain * epsilon(dtype.accumulator) * reduced)
 
 

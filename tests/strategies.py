@@ -24,7 +24,9 @@ from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape, Spec, region
+from fusewire_protos.ops.strided import Strided
 from fusewire_protos.programs.program import Program, ProgramOp, build
+from tests.starts import starts_between
 
 Array = npt.NDArray[Any]
 Scalar = bool | int | float
@@ -34,7 +36,13 @@ _NAN = float("nan")
 _SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, _NAN, -_NAN, float("inf"), float("-inf"), 1e-45, -1e-40, 6e-8, 7e4)
 _SPECIAL_INTEGERS = (0, 1, -1, 2, 255, 256, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 # Ops over many elements are given moderate numbers: how far their results may be off depends on the greatest.
-_MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT)
+_SEGMENTED = tuple(op.name for op in catalogue.OPS if op.category is Category.LINE and op.least_operands == 2)
+_TAKING_SOME = tuple(
+    op.name
+    for op in catalogue.OPS
+    if op.category is Category.REDUCTION and op.reduction and not op.reduction.takes_nothing
+)
+_MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT, Category.LINE)
 
 
 class Work(NamedTuple):
@@ -127,11 +135,11 @@ def programs_of(draw: DrawFn, op: Op) -> Work:
 
 @st.composite
 def _settled(draw: DrawFn, op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> tuple[Spec, ...]:
-    """The operands, where the shape of one follows from the attributes: what is assigned to a region."""
-    if op.name != "assign_slice":
+    """The operands, where the shape of one follows from the attributes: what is assigned to a part."""
+    if not (op.takes_starts and op.category is Category.MOVE):
         return operands
     target, value = operands
-    fitting = region(target.shape, catalogue.region_of(attributes))
+    fitting = attributes[0] if op.part is Strided else region(target.shape, catalogue.region_of(attributes))
     return target, Spec(value.dtype, draw(_thinned(fitting)))
 
 
@@ -234,6 +242,28 @@ def _alone(draw: DrawFn, count: int) -> tuple[Shape, ...]:
     return (draw(shapes()),) * count
 
 
+@st.composite
+def _lined(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """An array of lines, long ones among them."""
+    long = st.sampled_from(((127,), (2, 129), (700, 2), (2, 1500), (9000,)))
+    return (draw(st.one_of(shapes(least_rank=1), long)),)
+
+
+@st.composite
+def _takeable_along(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """The lines lie along the first axis."""
+    data = draw(shapes(least_dim=1, least_rank=1, most_rank=3))
+    return data, (draw(st.integers(0, 5)), *data[1:])
+
+
+@st.composite
+def _segmented(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """The lines lie along the first axis, long ones among them."""
+    long = st.sampled_from(((127,), (700, 2), (1500,)))
+    data = draw(st.one_of(shapes(least_rank=1, most_rank=3), long))
+    return data, data[:1]
+
+
 def _only_scalars(count: int) -> SearchStrategy[tuple[Shape, ...]]:
     return st.just(((),) * count)
 
@@ -244,6 +274,7 @@ _SHAPES_OF_CATEGORY: dict[Category, _ShapesOf] = {
     Category.REDUCTION: _reducible,
     Category.COMPOSITE: _reducible,
     Category.PRODUCT: _multipliable,
+    Category.LINE: _lined,
     Category.VIEW: _alone,
     Category.MOVE: _alone,
     Category.CREATE: _only_scalars,
@@ -251,7 +282,10 @@ _SHAPES_OF_CATEGORY: dict[Category, _ShapesOf] = {
 _SHAPES_OF: dict[str, _ShapesOf] = {
     "concat": _concatenable,
     "assign_slice": _assignable,
+    "assign_strided": _assignable,
     "take": _takeable,
+    "take_along_axis": _takeable_along,
+    **dict.fromkeys(_SEGMENTED, _segmented),
 }
 
 
@@ -316,6 +350,32 @@ def _region_attributes(draw: DrawFn, first: Shape, operands: Sequence[Spec]) -> 
 
 
 @st.composite
+def _strided_attributes(draw: DrawFn, first: Shape, operands: Sequence[Spec]) -> Attributes:
+    """A view that repeats elements, hides some, turns some round, or is empty."""
+    left = prod(first) - 1
+    shape, strides = draw(shapes(most_dim=4 if left >= 0 else 0, least_rank=int(left < 0), most_rank=3)), []
+    for dim in shape:
+        most = left // (dim - 1) if dim > 1 and left >= 0 else 5
+        strides.append(draw(st.one_of(st.integers(-most, most), st.integers(0, min(most, 3)))))
+        left -= abs(strides[-1]) * max(dim - 1, 0)
+    return shape, tuple(strides)
+
+
+@st.composite
+def _distinct_attributes(draw: DrawFn, first: Shape, operands: Sequence[Spec]) -> Attributes:
+    """A view that shows no element twice, its axes in any order. Each steps over all that lies within those before."""
+    size, reached = prod(first), 0
+    axes: list[tuple[int, int]] = []
+    for wanted in draw(shapes(most_dim=4, most_rank=3)) if size else (0,):
+        stride = reached + draw(st.integers(1, 3))
+        dim = min(wanted, 1 + (size - 1 - reached) // stride) if size else 0
+        axes.append((dim, stride * draw(st.sampled_from((1, 1, -1)))))
+        reached += stride * max(dim - 1, 0)
+    ordered = draw(st.permutations(axes))
+    return tuple(dim for dim, _ in ordered), tuple(stride for _, stride in ordered)
+
+
+@st.composite
 def _concat_attributes(draw: DrawFn, first: Shape, operands: Sequence[Spec]) -> Attributes:
     if not first or any(len(spec.shape) != len(first) for spec in operands):
         return (0,)  # fits nothing, and is refused
@@ -341,8 +401,12 @@ _ATTRIBUTES_OF: dict[str, Callable[[Shape, Sequence[Spec]], SearchStrategy[Attri
     "broadcast_to": _broadcast_attributes,
     "slice": _region_attributes,
     "assign_slice": _region_attributes,
+    "strided": _strided_attributes,
+    "assign_strided": _distinct_attributes,
     "concat": _concat_attributes,
-    **dict.fromkeys(("min", "max", "argmin", "argmax", "logsumexp"), _extremes_attributes),
+    "take_along_axis": lambda first, operands: st.just((0,)),
+    **dict.fromkeys(_SEGMENTED, lambda first, operands: st.tuples(st.just(0), st.integers(0, 9))),
+    **dict.fromkeys((*_TAKING_SOME, "logsumexp"), _extremes_attributes),
     **dict.fromkeys(("softmax", "log_softmax"), _normalised_attributes),
 }
 
@@ -456,19 +520,5 @@ def _settings(program: Program) -> set[int]:
 
 @st.composite
 def _starts_of(draw: DrawFn, program: Program, op: ProgramOp) -> list[int]:
-    """Starts with which the op's region lies inside its first operand."""
-    if not op.op.has_region:
-        return []
-    region = catalogue.region_of(op.attributes)
-    shape = program.specs[op.operands[0]].shape
-    return [
-        draw(_start(shape[axis], length, step))
-        for axis, length, step in zip(region.axes, region.lengths, region.steps, strict=True)
-    ]
-
-
-def _start(dim: int, length: int, step: int) -> SearchStrategy[int]:
-    if length == 0:
-        return st.just(0)
-    extent = (length - 1) * step
-    return st.integers(max(0, -extent), dim - 1 - max(0, extent))
+    """Starts with which the part that the op takes lies inside its first operand."""
+    return [draw(st.integers(least, most)) for least, most in starts_between(program, op)]

@@ -1,4 +1,4 @@
-"""The documents for readers: README's program runs, links lead somewhere, and what is to be short is short."""
+"""The documents for readers: README runs, links lead somewhere, promises have tests, and what is to be short is so."""
 
 from __future__ import annotations
 
@@ -6,18 +6,32 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from fusewire.testing import serve_subprocess
+from fusewire_server.config.config import Device, Limits, Listen
 from loadtests.microbenchmarks.catalogue import choose
+from tests.faults import bystander
+from tests.faults import server as servers
+from tests.faults import test_attacks as attacks
+from tests.faults import test_costly_frames as costly_frames
+from tests.faults import test_cut_connections as cut_connections
+from tests.faults import test_drain as drain
+from tests.faults import test_first_reads as first_reads
+from tests.faults import test_full_disk as full_disk
+from tests.faults import test_host_memory as host_memory
+from tests.faults import test_large_op as large_op
 from tests.patience import HANGS_S
 
 _ROOT = Path(__file__).parents[1]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md"), _ROOT / "deploy" / "README.md"])
+_SECURITY = _ROOT / "docs" / "security.md"
 _DECISIONS = _ROOT / "docs" / "decisions"
 _LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
+_TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<name>test_\w+)`")
 _SOURCE = re.compile(r"`(?P<path>[\w./]+/[\w]+\.(?:py|h|md|proto|toml))`")
 _README_TARGET, _README_HTTP = "localhost:7423", "localhost:7424"
 
@@ -97,6 +111,59 @@ def test_the_commands_of_decisions_name_figures_that_there_are() -> None:
     named = re.findall(r"loadtests bench --only ([\w ]+)`", " ".join(pages.split()))
     assert named
     assert choose("cpu", frozenset(" ".join(named).split()))
+
+
+def _promises() -> list[str]:
+    """The lines of the table of promises."""
+    _, _, promised = _text(_SECURITY).partition("## What is promised")
+    return [line for line in promised.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+
+
+def test_each_promise_names_the_tests_that_show_it() -> None:
+    for promise in _promises():
+        shown_by = [*_TEST.finditer(promise.rpartition(" | ")[2])]
+        assert shown_by, promise
+        for test in shown_by:
+            assert re.search(rf"^def {test['name']}\(", _text(_ROOT / test["path"]), re.MULTILINE), test[0]
+
+
+def test_the_limits_of_promises_are_those_of_their_tests() -> None:
+    limits = {
+        "test_long_messages_without_a_token_take_little_memory": f"{bystander.STRANGERS_GROWTH_BYTES >> 20} MiB; "
+        f"{bystander.LEFT_BYTES >> 20} MiB; {bystander.STEP_S:g} s; {bystander.NEWCOMER_S:g} s",
+        "test_silent_connections_do_not_shut_newcomers_out_for_long": f"{attacks.RECOVERY_S:g} s; "
+        f"{bystander.STEP_S:g} s",
+        "test_inspection_answers_the_health_check_within_a_second": f"{bystander.HEALTH_S:g} s",
+        "test_a_server_ends_in_time_beside_a_session": f"`limits.drain_s` + {drain.WITHIN_S - drain.DRAIN_S:g} s",
+        "test_a_server_ends_in_time_beside_costly_frames": "`limits.drain_s` + "
+        f"{costly_frames.WITHIN_S - costly_frames.DRAIN_S:g} s",
+        "test_a_stopped_client_is_noticed": f"{attacks.NOTICED_S:g} s",
+        "test_silence_is_noticed_on_both_sides_and_the_session_goes_on": f"{cut_connections.NOTICED_WITHIN_S:g} s",
+        "test_a_session_that_is_closed_without_a_connection_leaves_nothing_on_the_server": ""
+        f"{cut_connections.PARTED_WITHIN_S:g} s if it can be reached, else `limits.resume_grace_s`",
+        "test_a_token_that_is_revoked_through_a_symbolic_link_ends_its_sessions": f"{attacks.REVOKED_S:g} s",
+        "test_what_fails_takes_little_for_each_byte_that_came": f"{host_memory.A_BYTE} bytes; "
+        f"{host_memory.BASIS_BYTES >> 20} MiB; {host_memory.UNEXPLAINED_BYTES >> 20} MiB",
+        "test_a_quiet_client_waits_little_longer_than_beside_honest_clients": "; ".join(
+            f"{ratio:g} ×" for ratio in costly_frames.MOST_RATIO.values()
+        ),
+        "test_a_busy_machine_makes_plans_late_and_fails_no_program": f"none; {servers.PLANNED_WITHIN_S:g} s in which "
+        "the processors are free",
+        "test_a_first_read_beside_busy_processes_takes_at_most_two_seconds": "three later reads, 5 ms, and 1 ms for "
+        f"each further step of the op; {first_reads.MOST_BESIDE_BUSY_PROCESSES_S:g} s",
+        "test_a_large_product_makes_nobody_wait_for_its_end": f"{large_op.MOST_STEP_S:g} s",
+        "test_programs_are_compiled_when_a_full_disk_has_room_again": f"none; {full_disk.MADE_AGAIN_WITHIN_S:g} s",
+    }
+    promised = {test["name"]: promise.split(" | ")[3] for promise in _promises() for test in _TEST.finditer(promise)}
+    assert {name: promised[name] for name in limits} == limits
+
+
+def test_the_settings_that_promises_name_are_there() -> None:
+    named = re.findall(r"`(limits|device|listen)\.(\w+)`", _text(_SECURITY))
+    sections = {"limits": fields(Limits), "device": fields(Device), "listen": fields(Listen)}
+    there = {(section, each.name) for section, settings in sections.items() for each in settings}
+    assert named
+    assert {*named} - there == set()
 
 
 def test_architecture_is_read_in_one_sitting() -> None:

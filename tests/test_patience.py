@@ -42,10 +42,16 @@ def test_a_thread_that_has_begun_meanwhile_counts_from_its_beginning() -> None:
 
 def test_patience_is_exhausted_by_the_time_that_counts() -> None:
     times_s = [0.0, 4.0, 4.5, 8.0, 17.0, 19.0]
-    halves = iter([ThreadTime(at_s / 2, at_s / 2) for at_s in times_s if at_s != 4.5])
+    halves = iter([ThreadTime(at_s / 2, at_s / 2) for at_s in times_s if at_s not in (0.0, 4.5)])
     clock = iter(times_s)
     patience = Patience(9.0, threads=lambda: {1: next(halves)}, clock=lambda: next(clock))
     assert [patience.is_exhausted() for _ in times_s[1:]] == [False, False, False, False, True]
+
+
+def test_a_short_wait_does_not_look_at_threads() -> None:
+    clock = iter([0.0, 0.3, 0.6, 0.9])
+    patience = Patience(0.5, threads=lambda: pytest.fail("it looked"), clock=lambda: next(clock))
+    assert not any(patience.is_exhausted() for _ in range(3))
 
 
 def test_this_process_and_its_descendants_are_seen() -> None:

@@ -37,7 +37,7 @@ def test_a_loop_is_ordinary_python(session: fw.Session) -> None:
     assert session.stats.ops_recorded > 800
 
 
-def test_slices_are_values_and_assignment_rebinds(session: fw.Session) -> None:
+def test_slices_are_values_and_assignment_changes_one_object(session: fw.Session) -> None:
     x = session.array(X)
     y = x[10:20:3]
     y += 1

@@ -17,17 +17,19 @@ from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
 from tests.attributes import sample_attributes
 from tests.roundings import EXACT_OF_ONE, allowance
-from tests.tolerances import assert_close
+from tests.tolerances import EXACT_BUT_FOR_ZEROS, assert_close
 
 Array = npt.NDArray[Any]
 Wrong = Callable[[Array], Array]
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _REDUCING = {Category.REDUCTION, Category.COMPOSITE}
+_OF_SEGMENTS = {"segment_sum", "segment_prod"}
+_SEGMENT = 3  # elements
 _CASES = [
     pytest.param(op, dtype, length, id=f"{op.name}-{dtype.name}-{length}")
     for op, dtype, length in product(catalogue.OPS, _FLOATS, (9, 3001))
-    if not op.is_exact and op.name not in {"min", "max"} and (op.category in _REDUCING or length == 9)
+    if not op.is_exact and op.name not in EXACT_BUT_FOR_ZEROS and (op.category in _REDUCING or length == 9)
     if op.name != "prod" or length == 9  # more factors leave nothing
 ]
 
@@ -76,6 +78,9 @@ def test_nothing_is_allowed_to_what_is_made_of_one_element(op: Op) -> None:
 def _operands(op: Op, dtype: DType, length: int) -> list[Array]:
     """Numbers about one; a setting of a composite op is a half."""
     random = np.random.default_rng(5)
+    if op.name in _OF_SEGMENTS:
+        values = np.random.default_rng(5).uniform(0.5, 1.5, length)
+        return [np.asarray(cast(np, values, dtypes.float64, dtype)), np.arange(length) // _SEGMENT]
     count = 1 if op.category in _REDUCING else op.least_operands
     shape = (3, 3) if op.category is Category.PRODUCT else (length,)
     numbers = [random.uniform(0.5, 1.5, shape) for _ in range(count)]
@@ -84,7 +89,7 @@ def _operands(op: Op, dtype: DType, length: int) -> list[Array]:
 
 
 def _attributes(op: Op) -> Attributes:
-    return sample_attributes(op)
+    return (0, 3) if op.name in _OF_SEGMENTS else sample_attributes(op)
 
 
 def _exactly(values: Array, dtype: DType) -> Array:
