@@ -34,13 +34,13 @@ RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/
 # These tests run once more on the recorder in Python.
 RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/client/test_interrupts.py \
 	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py \
-	tests/client/test_drawn_loops.py tests/client/api/indexing/test_counted_key.py tests/client/api/test_fori_loop.py \
-	tests/client/api/test_recorded_function.py \
+	tests/client/test_drawn_loops.py tests/client/api/indexing/test_counted_key.py tests/client/api/recorded_once/test_fori_loop.py \
+	tests/client/api/recorded_once/test_recorded_function.py \
 	tests/contract/test_rolled_loops.py tests/contract/test_drawn_loops.py tests/contract/test_drawn_company.py
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
-STUB := client/fusewire/_api/catalogued.pyi
+STUB := client/fusewire/_api/catalogue/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
@@ -85,7 +85,7 @@ check-protos: $(INSTALLED_DEV)
 
 check-stubs: $(INSTALLED_DEV)
 	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && \
-	$(PYTHON) -m fusewire._api.stub >"$$fresh" && diff -u $(STUB) "$$fresh" \
+	$(PYTHON) -m fusewire._api.catalogue.stub >"$$fresh" && diff -u $(STUB) "$$fresh" \
 	|| { echo 'The committed stub differs from the catalogue of ops: run `make stubs`.' >&2; exit 1; }
 
 bench: $(INSTALLED_DEV)
@@ -99,7 +99,7 @@ protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
 
 stubs: $(INSTALLED_DEV)
-	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._api.stub >"$$fresh" && cat "$$fresh" >$(STUB)
+	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._api.catalogue.stub >"$$fresh" && cat "$$fresh" >$(STUB)
 
 # Runs the examples of all functions, in this process.
 api-docs: $(INSTALLED_DEV)

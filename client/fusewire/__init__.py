@@ -15,18 +15,18 @@ from math import e, inf, nan, pi
 
 from fusewire import lib as lib
 from fusewire import random as random
-from fusewire._api import catalogued as _catalogued
 from fusewire._api import functions as _functions
 from fusewire._api.array import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
 from fusewire._api.array import Array
-from fusewire._api.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
+from fusewire._api.catalogue import catalogued as _catalogued
+from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
 from fusewire._api.functions.namespace_info import __array_namespace_info__
-from fusewire._api.loops import fori_loop
 from fusewire._api.missing_names import missing as _missing
 from fusewire._api.names_of_numpy import of_numpy as _of_numpy
-from fusewire._api.numpy_ufuncs import give_methods as _give_methods
-from fusewire._api.recorded_function import function
+from fusewire._api.protocols.numpy_ufuncs import give_methods as _give_methods
+from fusewire._api.recorded_once.loops import fori_loop
+from fusewire._api.recorded_once.recorded_function import function
 from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
     ArgumentError,

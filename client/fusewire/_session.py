@@ -23,8 +23,8 @@ from google.protobuf.message import DecodeError
 
 from fusewire._api.array import Array
 from fusewire._api.indexing.index_checks import IndexChecks
-from fusewire._api.operations import astype, dtype_of
-from fusewire._api.stacking import array_among, stacked
+from fusewire._api.ops.operations import astype, dtype_of
+from fusewire._api.ops.stacking import array_among, stacked
 from fusewire._errors import (
     ArgumentError,
     FusewireError,

@@ -10,7 +10,8 @@ from typing import Any
 
 import fusewire as fw
 import fusewire.testing
-from fusewire._api import catalogued, functions
+from fusewire._api import functions
+from fusewire._api.catalogue import catalogued
 from fusewire_protos.ops.catalogue import BY_NAME, Category
 
 
@@ -60,10 +61,12 @@ def _topics() -> list[Page]:
     """A page a topic of functions, and one for the elementwise functions of one op."""
     names: dict[str, list[str]] = {"pointwise": []}
     summaries = {"pointwise": "Elementwise functions that are one op each."}
-    for module in pkgutil.iter_modules(functions.__path__):
-        topic = importlib.import_module(f"{functions.__name__}.{module.name}")
-        names[module.name] = [name for name in getattr(topic, "__all__", ()) if name in fw.__all__]
-        summaries[module.name] = (topic.__doc__ or "").partition("\n")[0]
+    for module in pkgutil.walk_packages(functions.__path__, f"{functions.__name__}."):
+        topic = importlib.import_module(module.name)
+        page = module.name.rpartition(".")[2]
+        summaries[page] = (topic.__doc__ or "").partition("\n")[0]
+        if listed := [name for name in getattr(topic, "__all__", ()) if name in fw.__all__]:
+            names[page] = listed
     names["namespace_info"] = ["__array_namespace_info__"]  # the only topic whose name is a hidden one
     for name in catalogued.__all__:
         names[_PAGE_OF_CATEGORY[BY_NAME[name].category]].append(name)

@@ -176,8 +176,8 @@ _NAMES = ("mix", "leaky_relu", "add_scaled", "join_bits", "collect", "peak", "so
 _USER = """
 import numpy as np
 import fusewire as fw
-from fusewire._api import stub as _stub
-from fusewire._api.op_functions import functions_of
+from fusewire._api.catalogue import stub as _stub
+from fusewire._api.catalogue.op_functions import functions_of
 from fusewire.testing import serve_subprocess
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops.catalogue import BY_NAME, OPS

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from fusewire import _conversions as conversions
-from fusewire._api import missing_names, numpy_protocols, numpy_ufuncs, operations
+from fusewire._api import missing_names
 from fusewire._api.devices import check_device
 from fusewire._api.flat import Flat
 from fusewire._api.in_place import in_place
@@ -27,8 +27,10 @@ from fusewire._api.indexing.assignment import with_combined_item, with_item
 from fusewire._api.indexing.at import At
 from fusewire._api.indexing.selection import get_item, take_any
 from fusewire._api.indexing.writes import COMBINATIONS
-from fusewire._api.operations import Axis
-from fusewire._api.strided import with_view
+from fusewire._api.ops import operations
+from fusewire._api.ops.operations import Axis
+from fusewire._api.ops.strided import with_view
+from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
 from fusewire._api.text import text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign

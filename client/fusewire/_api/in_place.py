@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fusewire._api.operations import astype
+from fusewire._api.ops.operations import astype
 from fusewire._errors import DtypeError, ShapeError
 from fusewire._recording.body import check_may_assign
 from fusewire._recording.signature import ArraySpec

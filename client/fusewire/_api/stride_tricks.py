@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from fusewire._api.array import Array
-from fusewire._api.operands import asarray
-from fusewire._api.operations import axis_of, integers_of
-from fusewire._api.strided import strides_of, view_of
+from fusewire._api.ops.operands import asarray
+from fusewire._api.ops.operations import axis_of, integers_of
+from fusewire._api.ops.strided import strides_of, view_of
 from fusewire._errors import ShapeError
 
 __all__ = ["sliding_window_view"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._api import operations
+from fusewire._api.ops import operations
 from tests.client.peer import connect
 from tests.patience import HANGS_S
 

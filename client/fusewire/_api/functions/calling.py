@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusewire._api.array import Array
-from fusewire._api.catalogued import logical_not, logical_or
-from fusewire._api.functions.creation import ShapeLike, zeros_like
-from fusewire._api.functions.elementwise import where
-from fusewire._api.functions.grids import indices
-from fusewire._api.functions.joining import stack
-from fusewire._api.functions.shapes import moveaxis
-from fusewire._api.operands import array_beside, asarray
-from fusewire._api.operations import astype, axis_of, shape_of
+from fusewire._api.catalogue.catalogued import logical_not, logical_or
+from fusewire._api.functions.arrangement.joining import stack
+from fusewire._api.functions.arrangement.shapes import moveaxis
+from fusewire._api.functions.creation.creation import ShapeLike, zeros_like
+from fusewire._api.functions.creation.grids import indices
+from fusewire._api.functions.elementwise.choices import where
+from fusewire._api.ops.operands import array_beside, asarray
+from fusewire._api.ops.operations import astype, axis_of, shape_of
 from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.operations import dtype_of
+from fusewire._api.ops.operations import dtype_of
 from fusewire._errors import DtypeError
 from fusewire._recording.record_op import PYTHON_SCALARS
 from fusewire_protos.ops import dtypes

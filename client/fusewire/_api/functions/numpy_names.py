@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire._api.catalogued import (
+from fusewire._api.catalogue.catalogued import (
     abs,  # noqa: A004  # the standard's name
     atan2,
     bitwise_invert,
@@ -13,9 +13,9 @@ from fusewire._api.catalogued import (
     min,  # noqa: A004
     remainder,
 )
-from fusewire._api.functions.elementwise import round  # noqa: A004
-from fusewire._api.functions.signs import conj
-from fusewire._api.functions.trigonometry import acos, acosh, asin, asinh, atan, atanh, deg2rad, rad2deg
+from fusewire._api.functions.elementwise.choices import round  # noqa: A004
+from fusewire._api.functions.elementwise.signs import conj
+from fusewire._api.functions.elementwise.trigonometry import acos, acosh, asin, asinh, atan, atanh, deg2rad, rad2deg
 
 __all__ = [
     "absolute",

@@ -14,7 +14,7 @@ from fusewire._api.indexing.gathers import join_axes, joined_indices, part_axes,
 from fusewire._api.indexing.keys import Gather, Index
 from fusewire._api.indexing.selection import get_item, region_of, with_masks_read
 from fusewire._api.indexing.writes import Combination, Write, chosen, overwritten
-from fusewire._api.operations import broadcast_to, reshape, transpose
+from fusewire._api.ops.operations import broadcast_to, reshape, transpose
 from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.record_op import Recorded, apply

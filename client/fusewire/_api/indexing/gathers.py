@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._api.indexing.keys import Gather, dtype_of_places
-from fusewire._api.operations import astype, from_the_front, reshape, transpose
+from fusewire._api.ops.operations import astype, from_the_front, reshape, transpose
 from fusewire._errors import ShapeError
 from fusewire._recording.record_op import Recorded, apply
 from fusewire_protos.ops import dtypes

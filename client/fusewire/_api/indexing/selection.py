@@ -9,7 +9,7 @@ from fusewire._api.indexing import keys
 from fusewire._api.indexing.counted_key import with_counted
 from fusewire._api.indexing.gathers import join_axes, joined_indices
 from fusewire._api.indexing.keys import Index
-from fusewire._api.operations import axis_of, reshape, take, take_places, transpose
+from fusewire._api.ops.operations import axis_of, reshape, take, take_places, transpose
 from fusewire._conversions import Host
 from fusewire._errors import RequestError
 from fusewire._recording.implementation import name_of_key

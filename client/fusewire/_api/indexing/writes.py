@@ -12,8 +12,8 @@ import numpy as np
 
 from fusewire._api.in_place import is_higher_kind
 from fusewire._api.indexing.keys import dtype_of_places
-from fusewire._api.operations import astype, broadcast_to, reshape, take_places
-from fusewire._api.segments import Segments
+from fusewire._api.ops.operations import astype, broadcast_to, reshape, take_places
+from fusewire._api.ops.segments import Segments
 from fusewire._conversions import Host
 from fusewire._errors import DtypeError
 from fusewire._recording.record_op import Recorded, apply, create

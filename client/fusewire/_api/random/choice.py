@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.functions.searching import searchsorted
-from fusewire._api.functions.sorting import argsort, cumulative_sum
+from fusewire._api.functions.ordering.searching import searchsorted
+from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Shape

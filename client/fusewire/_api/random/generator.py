@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.catalogued import add, exp, less, log, multiply, sqrt
-from fusewire._api.functions.sorting import argsort
-from fusewire._api.operands import apply_to_any, array_beside, session_of
-from fusewire._api.operations import astype, axis_of, dtype_of, shape_of, take_places
+from fusewire._api.catalogue.catalogued import add, exp, less, log, multiply, sqrt
+from fusewire._api.functions.ordering.sorting import argsort
+from fusewire._api.ops.operands import apply_to_any, array_beside, session_of
+from fusewire._api.ops.operations import astype, axis_of, dtype_of, shape_of, take_places
 from fusewire._api.random.choice import checked_population, drawn_indices, places_without_replacement
 from fusewire._api.random.integers import integers_from, range_of
 from fusewire._api.random.keys import Key, check_key, key_number, random_bits

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.operations import astype, dtype_of
+from fusewire._api.ops.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, DtypeError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType

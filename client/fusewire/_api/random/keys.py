@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.filled import filled
-from fusewire._api.operations import astype, shape_of
+from fusewire._api.ops.filled import filled
+from fusewire._api.ops.operations import astype, shape_of
 from fusewire._errors import DtypeError, ShapeError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import apply, create

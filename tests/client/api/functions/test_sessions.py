@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from tests.client.api.functions.test_arrangement import ARRANGEMENTS, METHODS
-from tests.client.api.functions.test_elementwise_composites import SIMPLE
-from tests.client.api.functions.test_products import PRODUCTS
+from tests.client.api.functions.arrangement.test_arrangement import ARRANGEMENTS, METHODS
+from tests.client.api.functions.elementwise.test_elementwise_composites import SIMPLE
+from tests.client.api.functions.products.test_products import PRODUCTS
 from tests.client.api.functions.values import OF_ONE, OF_TWO
 from tests.client.peer import connect
 

@@ -1,0 +1,1 @@
+"""Functions made from the op catalogue."""

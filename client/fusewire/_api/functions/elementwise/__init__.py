@@ -1,0 +1,1 @@
+"""An element from each place."""

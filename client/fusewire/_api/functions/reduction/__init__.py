@@ -1,0 +1,1 @@
+"""One element from many."""

@@ -1,0 +1,1 @@
+"""NumPy's calls on our arrays."""
