@@ -62,7 +62,7 @@ def test_functions_give_the_same_bytes_one_by_one_by_their_plan_and_in_a_loop(se
         known = {*service.programs()}
 
         def is_planned() -> bool:
-            """Runs the pack first: where a busy client cuts it depends on time, and only what comes again is planned."""
+            """Runs the pack first: where a busy client cuts it depends on time; only what comes again is planned."""
             _assert_same(pack.together(), alone)
             return _has_plan(service, known)
 
