@@ -13,9 +13,8 @@ from typing import Any
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.workloads.array_functions import CALLS, PLACES, VALUES, Arrays
+from loadtests.workloads.array_functions import CALLS, CALLS_TIMED_TOGETHER, PLACES, VALUES, Arrays
 
-_CALLS = 20
 _SAMPLES = 7
 
 
@@ -51,12 +50,12 @@ class CupyFunctions:
     def _sample_us(self, call: Callable[[Arrays], Any], operands: Arrays) -> float:
         began, ended = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         began.record()
-        for _ in range(_CALLS):
+        for _ in range(CALLS_TIMED_TOGETHER):
             call(operands)
         ended.record()
         ended.synchronize()
         elapsed_ms: float = self._cupy.cuda.get_elapsed_time(began, ended)
-        return elapsed_ms * 1e3 / _CALLS
+        return elapsed_ms * 1e3 / CALLS_TIMED_TOGETHER
 
     def _sorted_sums(self, operands: Arrays) -> Any:
         cupy, (places, values) = self._cupy, operands

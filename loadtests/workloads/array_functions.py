@@ -11,6 +11,8 @@ import numpy as np
 _SHAPE = (4096, 1024)
 VALUES, PLACES = 1_000_000, 1_000
 _SEED = 0
+# Of both sides. One call's time would be that in which a submission starts and ends.
+CALLS_TIMED_TOGETHER = 20
 
 Arrays = tuple[Any, ...]
 
