@@ -42,7 +42,9 @@ _TAKING_SOME = tuple(
     for op in catalogue.OPS
     if op.category is Category.REDUCTION and op.reduction and not op.reduction.takes_nothing
 )
-_MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT, Category.LINE)
+_MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT, Category.LINE, Category.LIBRARY)
+# The ops that a plan may hold.
+PLANNED = tuple(op for op in catalogue.OPS if op.category is not Category.LIBRARY)
 
 
 class Work(NamedTuple):
@@ -220,6 +222,14 @@ def _multipliable(draw: DrawFn, count: int) -> tuple[Shape, ...]:
 
 
 @st.composite
+def _matrices(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """Square matrices, and for two operands as many right sides."""
+    batch, side = draw(shapes(most_dim=3, most_rank=2)), draw(st.integers(0, 5))
+    right = [(*batch, side, draw(st.integers(0, 3))) for _ in range(1, count)]
+    return ((*batch, side, side), *right)
+
+
+@st.composite
 def _concatenable(draw: DrawFn, count: int) -> tuple[Shape, ...]:
     first = draw(shapes(least_rank=1))
     axis = draw(st.integers(0, len(first) - 1))
@@ -278,6 +288,7 @@ _SHAPES_OF_CATEGORY: dict[Category, _ShapesOf] = {
     Category.VIEW: _alone,
     Category.MOVE: _alone,
     Category.CREATE: _only_scalars,
+    Category.LIBRARY: _matrices,
 }
 _SHAPES_OF: dict[str, _ShapesOf] = {
     "concat": _concatenable,
@@ -415,7 +426,7 @@ _ATTRIBUTES_OF: dict[str, Callable[[Shape, Sequence[Spec]], SearchStrategy[Attri
 
 
 @st.composite
-def programs(draw: DrawFn, *, most_ops: int = 12, most_live: int = 4, of: Sequence[Op] = catalogue.OPS) -> Work:
+def programs(draw: DrawFn, *, most_ops: int = 12, most_live: int = 4, of: Sequence[Op] = PLANNED) -> Work:
     """A graph over all categories: each op takes earlier values or new inputs and scalars, several results live."""
     draft = _Draft()
     draft.add_input(draw(specs()))

@@ -14,6 +14,7 @@ import typing as _typing
 from math import e, inf, nan, pi
 
 from fusewire import lib as lib
+from fusewire import linalg as linalg
 from fusewire import random as random
 from fusewire._api import functions as _functions
 from fusewire._api.array import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.twins import Twin
 
 DEFAULT_ARENA_BYTES = 1 << 28
 UNBOUNDED_ROWS = 1 << 31  # what `Device.rows_that_fit` returns if any number of rows fits
@@ -204,6 +206,12 @@ class Device(Protocol):
 
         `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory. Raises
         ServerFault for a file that is not a compiled file.
+        """
+
+    def library_twin(self, call: OneOpCall) -> Twin:
+        """Returns what computes a call of a library op by the device's array library, after all earlier work.
+
+        It takes addresses of device memory, and raises OutOfMemory.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:

@@ -39,6 +39,8 @@ from fusewire_kernels.devices.base import (
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan.plan import KernelSource, Launch, Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.twins import Twin, twin_of
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault, bounded_text
 
 DEFAULT_CACHED_BYTES = 1 << 30
@@ -207,6 +209,9 @@ class CpuDevice:
         loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
         self._libraries.hold(loaded, binaries)
         return loaded
+
+    def library_twin(self, call: OneOpCall) -> Twin:
+        return twin_of(call)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.twins import Twin, twin_of
 from fusewire_protos.errors import OutOfMemory
 
 _NO_LAUNCHES = LaunchCounts()
@@ -117,6 +119,9 @@ class NullDevice:
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         return NullPlan(plan)
+
+    def library_twin(self, call: OneOpCall) -> Twin:
+        return twin_of(call)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         return row * arena_bytes

@@ -13,15 +13,16 @@ ops take the numbers among the attributes as arguments, so one kernel serves all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
-from fusewire_protos.ops import dtypes, shapes, strided
+from fusewire_protos.ops import dtypes, linear_algebra, shapes, strided
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.reductions import ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, SUM, Reduction
+from fusewire_protos.ops.results import ResultsRule
 from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.ops.strided import Strided
 
@@ -41,6 +42,7 @@ class Category(Enum):
     MOVE = "move"  # copies elements to other indices, or takes them from indices that an operand gives
     CREATE = "create"  # its operands are scalars
     COMPOSITE = "composite"  # defined by other ops; the compiler expands it
+    LIBRARY = "library"  # a call of the device's array library, which is never fused and computes for one row alone
 
 
 class AttributeKind(Enum):
@@ -97,6 +99,7 @@ class Op:
     `copied_operands` is the number of leading operands whose elements a view or a move copies, None if it copies all.
     These operands have the dtype of the result.
     `reduction` is how elements are combined by a reduction, or by an op on lines that combines some of their elements.
+    `results` says which arrays the result holds, if an op computes several. It is None for all other ops.
     """
 
     name: str
@@ -113,6 +116,7 @@ class Op:
     selects: bool = False
     copied_operands: int | None = 0
     reduction: Reduction | None = None
+    results: ResultsRule | None = None
 
     @property
     def takes_starts(self) -> bool:
@@ -477,6 +481,11 @@ def _drawn(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignatur
     if not all(dtype.is_integer for dtype in operands):
         raise DtypeError("counters and keys are integers")
     return DtypeSignature(_all(dtypes.uint64, operands), dtypes.uint64)
+
+
+def _of_matrices(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    dtype = linear_algebra.dtype_of(operands)
+    return DtypeSignature(_all(dtype, operands), dtype)
 
 
 def _created(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
@@ -968,7 +977,60 @@ _CREATES = (
     ),
 )
 
-OPS: tuple[Op, ...] = _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES
+
+def _library(name: str, code: int, operands: int, shape_rule: ShapeRule, summary: str, *attributes: Attribute) -> Op:
+    """Returns an op of matrices that has one result."""
+    category, is_exact = Category.LIBRARY, False
+    return Op(name, code, category, operands, operands, attributes, shape_rule, _of_matrices, is_exact, summary)
+
+
+def _library_of_several(name: str, code: int, results: ResultsRule, summary: str, *attributes: Attribute) -> Op:
+    """Returns an op of matrices that computes several arrays. Its result holds them."""
+
+    def packed(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+        return results(operands, attributes).packed
+
+    return replace(_library(name, code, 1, packed, summary, *attributes), results=results)
+
+
+_UPPER = Attribute("upper", AttributeKind.FLAG, False)
+
+_LIBRARY = (
+    _library("cholesky", 150, 1, linear_algebra.same, "The triangular Cholesky factors of matrices.", _UPPER),
+    _library("solve", 151, 2, linear_algebra.solution, "The solutions of linear equations with several right sides."),
+    _library("inv", 152, 1, linear_algebra.same, "The inverses of matrices."),
+    _library("det", 153, 1, linear_algebra.number, "The determinants of matrices."),
+    _library_of_several(
+        "slogdet", 154, linear_algebra.sign_and_logarithm, "The signs and the logarithms of determinants."
+    ),
+    _library_of_several(
+        "qr",
+        155,
+        linear_algebra.orthogonal_and_triangular,
+        "The QR decompositions of matrices.",
+        Attribute("complete", AttributeKind.FLAG, False),
+    ),
+    _library_of_several(
+        "eigh",
+        156,
+        linear_algebra.values_and_vectors,
+        "The eigenvalues of symmetric matrices in ascending order, and the eigenvectors; one triangle is read.",
+        _UPPER,
+    ),
+    _library("eigvalsh", 157, 1, linear_algebra.side, "The eigenvalues of symmetric matrices.", _UPPER),
+    _library_of_several(
+        "svd",
+        158,
+        linear_algebra.singular_values_and_vectors,
+        "The singular value decompositions of matrices.",
+        Attribute("full", AttributeKind.FLAG, False),
+    ),
+    _library("svdvals", 159, 1, linear_algebra.diagonal, "The singular values of matrices, in descending order."),
+)
+
+OPS: tuple[Op, ...] = (
+    _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES + _LIBRARY
+)
 BY_CODE: dict[int, Op] = {op.code: op for op in OPS}
 BY_NAME: dict[str, Op] = {op.name: op for op in OPS}
 REDUCTIONS: dict[str, Reduction] = {op.reduction.name: op.reduction for op in OPS if op.reduction is not None}

@@ -180,6 +180,9 @@ class ProgramTable:
             return known
         self.misses += 1
         entry = ProgramEntry(digest(raw), raw, program, is_fragment, changed=self.changed)
+        if library_ops := program.library_ops:
+            entry.state = PlanState.REFUSED
+            entry.refusal = f"{', '.join(library_ops)}: the array library computes it, so the program runs op by op"
         self.entries[entry.digest] = self._unheld[entry.digest] = entry
         self.size_bytes += entry.held_bytes
         self.changed.add(entry)

@@ -32,8 +32,12 @@ from fusewire_kernels.plan.plan import (
     Plan,
     ScalarColumn,
 )
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
+from tests.tolerances import assert_same_bytes
 
 Array = npt.NDArray[Any]
 
@@ -282,7 +286,20 @@ class DeviceConformance:
         assert all(address % ARENA_ALIGNMENT_BYTES == addresses[0] % ARENA_ALIGNMENT_BYTES for address in addresses)
         assert addresses[0] % 64 == 0
 
-    # ---- plans of one op as functions ----
+    # ---- library ops ----
+
+    def test_the_array_library_computes_over_blocks_after_earlier_work(self, machine: Machine) -> None:
+        device = machine.device
+        matrices = np.stack([np.diag([2.0, 4.0]), np.zeros((2, 2))]).astype(np.float32)
+        block, result = _filled(device, b"\0" * matrices.nbytes), device.allocate(matrices.nbytes)
+        device.write(block, memoryview(matrices.tobytes()))
+        call = OneOpCall(BY_NAME["inv"], (Spec(dtypes.float32, matrices.shape),), ())
+        device.library_twin(call)([block.address], result.address, ())
+        readback = device.read(result, matrices.nbytes)
+        device.fence().wait()
+        found = np.frombuffer(bytes(readback.data()), np.float32).reshape(matrices.shape)
+        np.testing.assert_array_equal(found[0], np.diag([0.5, 0.25]))
+        assert_same_bytes(found[1], np.full((2, 2), np.nan, np.float32))
 
     # ---- fences ----
 

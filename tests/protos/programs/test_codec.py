@@ -71,7 +71,7 @@ def test_the_bytes_of_a_program_never_change_unnoticed() -> None:
     assert codec.digest(raw).hex() == "4c26fb782590fd4bb9f3c711a22ace7f"
 
 
-@given(strategies.programs())
+@given(strategies.programs(of=catalogue.OPS))
 def test_every_program_comes_back_from_its_bytes(work: strategies.Work) -> None:
     raw = codec.encode(work.program)
     again = codec.decode(raw, LIMITS)
@@ -79,7 +79,7 @@ def test_every_program_comes_back_from_its_bytes(work: strategies.Work) -> None:
     assert again.specs == work.program.specs
 
 
-@given(strategies.programs())
+@given(strategies.programs(of=catalogue.OPS))
 def test_what_is_read_quickly_is_what_is_read_op_by_op(work: strategies.Work) -> None:
     raw = codec.encode(work.program)
     quickly = codec.decode(raw, LIMITS)
@@ -113,7 +113,7 @@ def test_a_program_of_many_signatures_that_is_wrong_is_read_in_many_steps_too() 
         finished(steps)
 
 
-@given(strategies.programs())
+@given(strategies.programs(of=catalogue.OPS))
 def test_nothing_is_read_op_by_op_if_nothing_is_wrong(work: strategies.Work) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "read", None)
@@ -454,7 +454,7 @@ def test_random_bytes_give_a_refusal(raw: bytes) -> None:
     _refusal(raw)
 
 
-@given(strategies.programs(), st.data())
+@given(strategies.programs(of=catalogue.OPS), st.data())
 def test_a_changed_byte_gives_a_program_or_a_refusal(work: strategies.Work, data: st.DataObject) -> None:
     raw = bytearray(codec.encode(work.program))
     for _ in range(data.draw(st.integers(1, 3))):

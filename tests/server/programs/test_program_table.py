@@ -60,6 +60,15 @@ def test_a_program_that_two_sessions_read_at_the_same_time_is_one_entry() -> Non
     assert (programs.hits, programs.misses) == (1, 1)
 
 
+def test_a_program_of_a_library_op_is_never_planned_and_says_why() -> None:
+    program = build([MATRIX], (), [ProgramOp(BY_NAME["inv"], (0,), ())], [0])
+    programs = table()
+    entry = programs.add(encode(program), program, is_fragment=False)
+    assert entry.state is PlanState.REFUSED
+    assert "inv: the array library computes it" in entry.refusal
+    assert not programs.use(entry)
+
+
 def test_known_new_and_dropped_programs_are_counted() -> None:
     programs = table(programs=2)
     for index in (0, 0, 1, 2):

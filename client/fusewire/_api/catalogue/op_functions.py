@@ -22,7 +22,7 @@ from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
 from fusewire._recording.implementation import unary
 from fusewire._recording.record_op import apply, apply_to_one
-from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
+from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
 
 _Function = Callable[..., Array]
 
@@ -51,8 +51,12 @@ _MOST_CACHED = 256  # results of `attributes_of` that are cached for one op, by 
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
-    """Makes all functions that can be made from entries, and returns them by name."""
-    formed = {op: _form_of(op) for op in ops if op.name not in _WRITTEN_BY_HAND}
+    """Makes all functions that can be made from entries, and returns them by name.
+
+    Those of library ops are in namespaces of their own, written by hand.
+    """
+    made = [op for op in ops if op.name not in _WRITTEN_BY_HAND and op.category is not Category.LIBRARY]
+    formed = {op: _form_of(op) for op in made}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
 

@@ -102,18 +102,16 @@ def _value_of(given: Any) -> Any:
 
 @cache
 def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
-    """Returns our function for `numpy_function`, or None.
-
-    Of those that NumPy's main namespace lacks, we have only a few.
-    """
+    """Returns our function for `numpy_function`, or None."""
     special = _KNOWN_HERE.get(numpy_function) or _MADE_OF_OURS.get(numpy_function)
-    numpy_name = numpy_function.__name__
-    if special is not None or getattr(np, numpy_name, None) is not numpy_function:
+    if special is not None:
         return special
-    namespace = sys.modules["fusewire"]
-    is_ours = numpy_name in namespace.__all__
-    namesake: Callable[..., Any] | None = getattr(namespace, numpy_name) if is_ours else None
-    return namesake
+    name, ours = numpy_function.__name__, sys.modules["fusewire"]
+    for theirs, namespace in ((np, ours), (np.linalg, ours.linalg)):
+        if getattr(theirs, name, None) is numpy_function and name in namespace.__all__:
+            namesake: Callable[..., Any] = getattr(namespace, name)
+            return namesake
+    return None
 
 
 def unsupported(name: str, *, writes: bool = False) -> TypeError:

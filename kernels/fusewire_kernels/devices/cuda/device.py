@@ -43,6 +43,7 @@ from fusewire_kernels.devices.cuda import page_locked
 from fusewire_kernels.devices.cuda.driver import CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda.graphs import LaunchGraphs
 from fusewire_kernels.devices.cuda.launches import MOST_ROWS, PlanLaunches, addresses_of, integers_of
+from fusewire_kernels.devices.cuda.library_twins import library_twin
 from fusewire_kernels.devices.cuda.modules import load_module
 from fusewire_kernels.devices.cuda.persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.graph_cache import PlanGraphs, graph_rows
@@ -52,6 +53,8 @@ from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.twins import Twin
 from fusewire_protos.errors import ConfigurationError, OutOfMemory
 
 _CLUSTERS_AND_EARLY_STARTS = 90  # compute capability 9.0, the first that has both
@@ -203,6 +206,9 @@ class CudaDevice:
         loaded.persistent = self._persistent(loaded, places)
         self._modules.hold(loaded, binaries)
         return loaded
+
+    def library_twin(self, call: OneOpCall) -> Twin:
+        return library_twin(call)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):

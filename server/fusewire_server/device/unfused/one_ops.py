@@ -1,4 +1,4 @@
-"""Keeps what computes each call of one op: the call's loaded plan, or its NumPy twin. Device thread.
+"""Keeps what computes each call of one op: the call's loaded plan, or its twin. Device thread.
 
 A call's plan is made here, because that takes less time than asking another process. Its kernels are compiled files
 that lie on disk. If some are missing, the NumPy twin computes the call, provided that it gives the bits of a kernel, or
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -20,14 +21,18 @@ from fusewire_kernels.plan.plan import Cost, KernelSource
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import Piece, pieces_of
-from fusewire_kernels.unfused.twins import has_same_bits, twin_of
+from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
 from fusewire_protos.errors import FusewireError
+from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.shapes import Spec
 
 log = logging.getLogger("fusewire.device")
 
 MOST_CALLS = 4096
 # The estimated time of a piece of a large op on a processor. An array can hold any number of seconds of work.
 PIECE_NS = 10_000_000
+# A decomposition takes some ten times as many operations as a product of its matrices.
+_OPERATIONS_OF_MATRICES = 10
 # The planner makes a plan of more operands: it would take so long here that other orders would wait.
 _MOST_OPERANDS = 64
 
@@ -75,18 +80,28 @@ class PlannedOp:
 
 
 class TwinOp:
-    """Computes a call by its NumPy twin. Only for devices whose memory is the host's."""
+    """Computes a call by its twin: by NumPy, on devices whose memory is the host's, or by the device's own library."""
 
     pieces = 1
     arena_bytes = 0
 
-    def __init__(self, call: OneOpCall) -> None:
-        moved_bytes = sum([spec.size_bytes for spec in (*call.operands, call.result())])
-        self.estimate_ns = Cost(0, moved_bytes).estimate_ns
-        self._twin = twin_of(call)
+    def __init__(self, call: OneOpCall, twin: Twin) -> None:
+        specs = (*call.operands, call.result())
+        operations = _OPERATIONS_OF_MATRICES * max(map(_products, specs)) if _is_of_library(call) else 0
+        self.estimate_ns = Cost(operations, sum([spec.size_bytes for spec in specs])).estimate_ns
+        self._twin = twin
 
     def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
         self._twin(operands, result, starts)
+
+
+def _is_of_library(call: OneOpCall) -> bool:
+    return call.op.category is Category.LIBRARY
+
+
+def _products(matrices: Spec) -> int:
+    """Returns the multiplications that a product of these matrices with square ones would take."""
+    return prod(matrices.shape) * max(matrices.shape[-1:], default=1)
 
 
 class OpInPieces:
@@ -154,10 +169,15 @@ class OneOps:
         return self._in_pieces(call, one_op)
 
     def _whole(self, call: OneOpCall) -> OneOp | None:
-        """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled."""
+        """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled.
+
+        A library op has no kernel.
+        """
+        if _is_of_library(call):
+            return TwinOp(call, self._device.library_twin(call))
         planned = self._planned(call)
         if planned is None and not self._is_gpu and (has_same_bits(call) or not self._has_compiler):
-            return TwinOp(call)
+            return TwinOp(call, twin_of(call))
         return planned
 
     def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:

@@ -10,7 +10,7 @@ from fusewire._api.catalogue.op_functions import functions_of
 from fusewire._api.catalogue.stub import stub_of
 from fusewire_protos.ops.catalogue import OPS
 
-_COMMITTED = Path(fw.__file__).parent / "_api" / "catalogued.pyi"
+_COMMITTED = Path(fw.__file__).parent / "_api" / "catalogue" / "catalogued.pyi"
 
 
 def test_the_committed_stub_is_the_catalogues() -> None:

@@ -66,6 +66,24 @@ def test_without_a_compiler_either_twins_compute_on_the_host_what_has_no_kernels
     assert isinstance(OneOps(device, Files(has_files=False).find).find(EXP), TwinOp)
 
 
+@pytest.mark.parametrize("dialect", [None, "c", "cuda"])
+def test_the_devices_array_library_computes_library_ops(dialect: str | None) -> None:
+    matrices = Spec(dtypes.float64, (2, 2))
+    one_op = OneOps(Dialect(dialect), Files(has_files=True).find).find(call_of("inv", matrices))
+    assert isinstance(one_op, TwinOp)
+    given, found = np.diag([2.0, 4.0]), np.zeros((2, 2))
+    one_op.run(0, [given.ctypes.data], found.ctypes.data, 0, ())
+    assert found.tolist() == [[0.5, 0.0], [0.0, 0.25]]
+
+
+def test_a_decomposition_is_estimated_by_the_third_power_of_its_side() -> None:
+    one_ops = OneOps(Dialect("cuda"), Files(has_files=True).find)
+    small, large = [one_ops.find(call_of("inv", Spec(dtypes.float32, (side, side)))) for side in (512, 1024)]
+    assert isinstance(small, TwinOp)
+    assert isinstance(large, TwinOp)
+    assert 7 < large.estimate_ns / small.estimate_ns < 9
+
+
 def test_a_call_is_prepared_once() -> None:
     files = Files(has_files=True)
     one_ops = OneOps(Dialect("cuda"), files.find)

@@ -1,0 +1,112 @@
+"""Computes the ops of linear algebra by an array library: by LAPACK through NumPy, by cuSOLVER through CuPy.
+
+A matrix for which an algorithm fails, because it is singular or not positive definite, gives NaN alone; the other
+matrices of its batch do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusewire_protos.ops.catalogue import BY_NAME, Attributes
+from fusewire_protos.ops.shapes import Shape
+
+# (array library, matrices, attributes, slice starts, of which there are none) -> the result
+Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
+_Compute = Callable[..., Any]  # (array library, *matrices, *attributes) -> the result, or a tuple of several
+
+
+def _cholesky(library: Any, a: Any, upper: bool) -> Any:  # noqa: FBT001 - attributes come in their order
+    if not upper:
+        return library.linalg.cholesky(a)
+    return _turned(library, library.linalg.cholesky(_turned(library, a)))
+
+
+def _qr(library: Any, a: Any, complete: bool) -> Any:  # noqa: FBT001
+    return tuple(library.linalg.qr(a, mode="complete" if complete else "reduced"))
+
+
+def _eigh(library: Any, a: Any, upper: bool) -> Any:  # noqa: FBT001
+    return tuple(library.linalg.eigh(a, UPLO=_half(upper=upper)))
+
+
+def _eigvalsh(library: Any, a: Any, upper: bool) -> Any:  # noqa: FBT001
+    return library.linalg.eigvalsh(a, UPLO=_half(upper=upper))
+
+
+def _svd(library: Any, a: Any, full: bool) -> Any:  # noqa: FBT001
+    return tuple(library.linalg.svd(a, full_matrices=full))
+
+
+def _svdvals(library: Any, a: Any) -> Any:
+    return library.linalg.svd(a, compute_uv=False)
+
+
+def _half(*, upper: bool) -> str:
+    return "U" if upper else "L"
+
+
+def _turned(library: Any, a: Any) -> Any:
+    return library.ascontiguousarray(library.swapaxes(a, -1, -2))
+
+
+_COMPUTED: dict[str, _Compute] = {
+    "cholesky": _cholesky,
+    "solve": lambda library, a, b: library.linalg.solve(a, b),
+    "inv": lambda library, a: library.linalg.inv(a),
+    "det": lambda library, a: library.linalg.det(a),
+    "slogdet": lambda library, a: tuple(library.linalg.slogdet(a)),
+    "qr": _qr,
+    "eigh": _eigh,
+    "eigvalsh": _eigvalsh,
+    "svd": _svd,
+    "svdvals": _svdvals,
+}
+
+
+def _twin(name: str, compute: _Compute) -> Twin:
+    op = BY_NAME[name]
+
+    def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        shape = op.shape_rule(tuple([each.shape for each in operands]), attributes)
+        if 0 in shape:
+            return library.empty(shape, operands[0].dtype)
+        if 0 in operands[0].shape:  # which CuPy does not take
+            nothing = np.empty(operands[0].shape, operands[0].dtype)
+            return library.asarray(_packed(np, compute(np, nothing, *attributes), shape))
+        try:
+            return _packed(library, compute(library, *operands, *attributes), shape)
+        except np.linalg.LinAlgError:  # CuPy's is the same class
+            return _one_by_one(library, compute, operands, attributes, shape)
+
+    return run
+
+
+def _one_by_one(library: Any, compute: _Compute, operands: Sequence[Any], attributes: Attributes, shape: Shape) -> Any:
+    """Returns the result of a batch in which some matrix fails."""
+    batch = operands[0].shape[:-2]
+    matrices = [each.reshape(-1, *each.shape[-2:]) for each in operands]
+    results = library.full((matrices[0].shape[0], *shape[len(batch) :]), np.nan, operands[0].dtype)
+    for index in range(len(results)):
+        try:
+            computed = compute(library, *[each[index] for each in matrices], *attributes)
+        except np.linalg.LinAlgError:
+            continue
+        results[index] = _packed(library, computed, results.shape[1:])
+    return results.reshape(shape)
+
+
+def _packed(library: Any, computed: Any, shape: Shape) -> Any:
+    """Returns several results of a batch as one (see `fusewire_protos.ops.results`), and a single one as it is."""
+    if not isinstance(computed, tuple):
+        return computed
+    batch = shape[:-1]
+    arrays = map(library.asarray, computed)
+    return library.concatenate([each.reshape(*batch, prod(each.shape[len(batch) :])) for each in arrays], axis=-1)
+
+
+TWINS: dict[str, Twin] = {name: _twin(name, compute) for name, compute in _COMPUTED.items()}

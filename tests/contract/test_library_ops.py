@@ -1,0 +1,89 @@
+"""Ops that the array library computes: alone, among other ops, in loops, and beside other clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import fusewire as fw
+from tests.contract.service import Service
+from tests.patience import HANGS_S
+from tests.tolerances import assert_same_bytes
+
+_RANDOM = np.random.default_rng(0)
+_SQUARE = _RANDOM.standard_normal((3, 5, 5)).astype(np.float32)
+_POSITIVE = _SQUARE @ _SQUARE.mT + np.eye(5, dtype=np.float32)
+_SINGULAR = np.stack([_POSITIVE[0], np.zeros((5, 5), np.float32)])
+_ITERATIONS = 4
+
+
+def _turned(x: Any) -> Any:
+    """The next step of the QR algorithm, whose eigenvalues are those of `x`."""
+    q, r = fw.linalg.qr(x)
+    return r @ q
+
+
+def test_decompositions_give_back_their_matrices(service: Service) -> None:
+    with service.connect() as session:
+        x, wide = session.array(_POSITIVE), session.array(_SQUARE[:, :3])
+        lower = fw.linalg.cholesky(x)
+        q, r = fw.linalg.qr(wide, "complete")
+        values, vectors = fw.linalg.eigh(x)
+        u, s, vh = fw.linalg.svd(wide, full_matrices=False)
+        sign, logarithm = fw.linalg.slogdet(x)
+        for found, expected in (
+            (lower @ lower.mT, _POSITIVE),
+            (q @ r, _SQUARE[:, :3]),
+            (q @ q.mT, np.broadcast_to(np.eye(3), (3, 3, 3))),
+            (vectors * values[:, None] @ vectors.mT, _POSITIVE),
+            ((u * s[:, None]) @ vh, _SQUARE[:, :3]),
+            (x @ fw.linalg.solve(x, x), _POSITIVE),
+            (x @ fw.linalg.inv(x), np.broadcast_to(np.eye(5), (3, 5, 5))),
+            (sign * fw.exp(logarithm), np.linalg.det(_POSITIVE)),
+            (fw.linalg.det(x), np.linalg.det(_POSITIVE)),
+            (fw.linalg.svdvals(wide), s.numpy(timeout=HANGS_S)),
+            (fw.linalg.eigvalsh(x), values.numpy(timeout=HANGS_S)),
+        ):
+            np.testing.assert_allclose(found.numpy(timeout=HANGS_S), expected, rtol=2e-4, atol=2e-4)
+
+
+def test_matrices_that_fail_or_have_no_elements_are_computed_too(service: Service) -> None:
+    with service.connect() as session:
+        inverses = fw.linalg.inv(session.array(_SINGULAR)).numpy(timeout=HANGS_S)
+        np.testing.assert_allclose(inverses[0], np.linalg.inv(_POSITIVE[0]), rtol=2e-4, atol=2e-4)
+        assert_same_bytes(inverses[1], np.full((5, 5), np.nan, np.float32))
+        assert fw.linalg.det(session.array(np.zeros((2, 0, 0)))).numpy(timeout=HANGS_S).tolist() == [1.0, 1.0]
+
+
+def test_a_loop_gives_the_bytes_of_its_steps(service: Service) -> None:
+    with service.connect() as session:
+        one = x = session.array(_POSITIVE)
+        for _ in range(_ITERATIONS):
+            one = session.array(_turned(one).numpy(timeout=HANGS_S))
+        in_a_loop = fw.fori_loop(_ITERATIONS, lambda i, x: _turned(x), x)
+        assert_same_bytes(in_a_loop.numpy(timeout=HANGS_S), one.numpy(timeout=HANGS_S))
+
+
+def test_clients_get_the_bytes_that_each_gets_alone(service: Service) -> None:
+    with service.connect() as one, service.connect() as other:
+        given = [(one, _SQUARE), (other, _POSITIVE)]
+        alone = [fw.linalg.svd(session.array(x)).U.numpy(timeout=HANGS_S) for session, x in given]
+        together = [fw.linalg.svd(session.array(x)).U.future() for session, x in given]
+        for mine, kept in zip(together, alone, strict=True):
+            assert_same_bytes(mine.result(HANGS_S), kept)
+
+
+def test_a_program_says_why_it_runs_op_by_op(service: Service) -> None:
+    with service.connect() as session:
+        fw.linalg.inv(session.array(_POSITIVE)).numpy(timeout=HANGS_S)
+        service.wait_until_told()
+        reasons = [told["refusal"] for told in service.programs().values() if told["state"] == "refused"]
+        assert any("inv: the array library computes it" in reason for reason in reasons)
+
+
+def test_a_result_that_nobody_reads_needs_no_memory(service: Service) -> None:
+    with service.connect() as session:
+        for _ in range(3):
+            fw.linalg.svd(session.array(_SQUARE))
+        assert session.array([1.0]).numpy(timeout=HANGS_S).tolist() == [1.0]
