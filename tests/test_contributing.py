@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parents[1]
-_LISTS = ("A pointwise op", "A reduction", "A REST route", "A setting", "A backend")
+_LISTS = (
+    "A pointwise op",
+    "A reduction",
+    "A library op",
+    "An op of several results",
+    "A REST route",
+    "A setting",
+    "A backend",
+)
 _CODE = re.compile(r"`([^`]+)`")
 _PATH = re.compile(r"[\w./]+/[\w.]+\.\w+")
 _NAME = re.compile(r"[\w/]+")  # of a function, a class, a table or a route; not a command or a piece of text

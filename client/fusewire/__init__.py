@@ -137,5 +137,5 @@ if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
             return Array
         found = _of_numpy(name)
         if found is None:
-            raise _missing(name, __all__)
+            raise _missing(name, [*__all__, "lib", "linalg", "random"])
         return found

@@ -26,7 +26,7 @@ class Entry:
     @property
     def title(self) -> str:
         """The name behind its class: the page says which module it is of."""
-        return self.key.removeprefix("random.").removeprefix("testing.")
+        return self.key.removeprefix("linalg.").removeprefix("random.").removeprefix("testing.")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,18 @@ _SESSION_MEMBERS = ("array", "cancel", "close", "id", "is_open", "line_of", "rea
 
 def pages() -> tuple[Page, ...]:
     """Returns all pages that list names of the namespace."""
-    return (*_topics(), _arrays(), _sessions(), _loops(), _random(), _strides(), _constants(), _errors(), _testing())
+    return (
+        *_topics(),
+        _arrays(),
+        _sessions(),
+        _loops(),
+        _linalg(),
+        _random(),
+        _strides(),
+        _constants(),
+        _errors(),
+        _testing(),
+    )
 
 
 def _topics() -> list[Page]:
@@ -87,6 +98,11 @@ def _sessions() -> Page:
 
 def _loops() -> Page:
     return _page("recorded_once", "Loops and functions that are recorded once.", _named(_LOOPS, fw))
+
+
+def _linalg() -> Page:
+    summary = (fw.linalg.__doc__ or "").partition("\n")[0]
+    return _page("linalg", summary, _named(fw.linalg.__all__, fw.linalg, "linalg."))
 
 
 def _random() -> Page:

@@ -16,6 +16,10 @@ STANDARD: frozenset[str] = frozenset(_NAMES["array_api"]["names"])
 STANDARD_VERSION: str = _NAMES["array_api"]["version"]
 # In the order of the standard: its kinds of functions that have a namespace of their own.
 _GROUPS = ("linalg", "fft", "random")
+_HERE = {
+    "linalg": "has it and the standard's extension `linalg`, but `eig` and `eigvals`, which are complex",
+    "random": "has a generator with some of NumPy's distributions",
+}
 _HEAD = f"""\
 # NumPy's names
 
@@ -55,6 +59,6 @@ def _short(hint: str) -> str:
 
 
 def _group(name: str) -> str:
-    if name == "random":
-        return "- `numpy.random`: [`fusewire.random`](random.md) has a generator with some of NumPy's distributions."
+    if name in _HERE:
+        return f"- `numpy.{name}`: [`fusewire.{name}`]({name}.md) {_HERE[name]}."
     return f"- `numpy.{name}`, and the extension `{name}` of the standard: not here; {_short(instead_of(name))}."

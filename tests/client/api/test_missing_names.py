@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -34,3 +35,13 @@ def test_what_to_write_instead_names_what_there_is() -> None:
     named = {name for text in written for name in re.findall(r"fw\.(\w+)", text)}
     assert named
     assert [name for name in named if not hasattr(fw, name)] == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "hint"),
+    [(fw, "linag", "did you mean linalg?"), (fw.linalg, "eig", "np.linalg.eig(x.numpy()), or of symmetric matrices")],
+    ids=["misspelt", "complex"],
+)
+def test_a_namespace_says_what_to_write(namespace: ModuleType, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        getattr(namespace, name)
