@@ -13,7 +13,7 @@ from typing import Any
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.workloads.array_functions import CALLS, CALLS_TIMED_TOGETHER, PLACES, VALUES, Arrays
+from loadtests.workloads.array_functions import CALLS, PLACES, VALUES, Arrays
 
 _SAMPLES = 7
 
@@ -42,20 +42,20 @@ class CupyFunctions:
         """Returns the time of a call on the GPU in µs: the median of some samples of several calls."""
         call, operands = self._theirs[name], self._operands(name)
         call(operands)
-        return statistics.median(self._sample_us(call, operands) for _ in range(_SAMPLES))
+        return statistics.median(self._sample_us(call, operands, CALLS[name].together) for _ in range(_SAMPLES))
 
     def _operands(self, name: str) -> Arrays:
         return tuple([self._cupy.asarray(each) for each in CALLS[name].operands(0)])
 
-    def _sample_us(self, call: Callable[[Arrays], Any], operands: Arrays) -> float:
+    def _sample_us(self, call: Callable[[Arrays], Any], operands: Arrays, count: int) -> float:
         began, ended = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         began.record()
-        for _ in range(CALLS_TIMED_TOGETHER):
+        for _ in range(count):
             call(operands)
         ended.record()
         ended.synchronize()
         elapsed_ms: float = self._cupy.cuda.get_elapsed_time(began, ended)
-        return elapsed_ms * 1e3 / CALLS_TIMED_TOGETHER
+        return elapsed_ms * 1e3 / count
 
     def _sorted_sums(self, operands: Arrays) -> Any:
         cupy, (places, values) = self._cupy, operands

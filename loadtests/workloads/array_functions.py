@@ -11,8 +11,7 @@ import numpy as np
 _SHAPE = (4096, 1024)
 VALUES, PLACES = 1_000_000, 1_000
 _SEED = 0
-# Of both sides. One call's time would be that in which a submission starts and ends.
-CALLS_TIMED_TOGETHER = 20
+_MANY, _FEW = 20, 4
 
 Arrays = tuple[Any, ...]
 
@@ -22,6 +21,8 @@ class Call:
     """A call of a function. `operands` makes NumPy's arrays, and `expected` computes from them what `seen` should be.
 
     `seen` is a function of the result. A peer finds a call by its name, so that the name can be sent to its process.
+    Both sides time `together` calls at once, because one call's time would be that in which a submission starts and
+    ends; of calls that need much memory beside their results, these are few.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Call:
     ours: Callable[[Any, Arrays], Any]  # of the module fusewire, and arrays on the server
     seen: Callable[[Any], Any] = np.asarray
     tolerance: float = 2e-3
+    together: int = _MANY
 
 
 def _matrix(number: int) -> Arrays:
@@ -77,8 +79,9 @@ CALLS = {
             _matrix,
             lambda operands: np.sort(operands[0], axis=1),
             lambda fw, operands: fw.sort(operands[0], axis=1),
+            together=_FEW,
         ),
-        Call("add 1,000,000 values at 1,000 places", _values_at_places, _sums, _added),
+        Call("add 1,000,000 values at 1,000 places", _values_at_places, _sums, _added, together=_FEW),
         Call("draw 1,000,000 normal numbers", _key, lambda operands: np.ones(2), _drawn, _moments, tolerance=0.01),
     )
 }

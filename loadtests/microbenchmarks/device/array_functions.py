@@ -18,7 +18,7 @@ from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers import cupy_functions
 from loadtests.system.context import Context
 from loadtests.system.service import Service
-from loadtests.workloads.array_functions import CALLS, CALLS_TIMED_TOGETHER, Call
+from loadtests.workloads.array_functions import CALLS, Call
 from loadtests.workloads.loops import check_close
 
 _SAMPLES = 7
@@ -34,8 +34,7 @@ def _measure(context: Context) -> Iterator[Figure]:
 
 def device_us(service: Service, session: fw.Session, call: Call) -> float:
     """Returns the device time of a call in µs. Raises WrongResult if its result differs from NumPy's."""
-    numbers = range(CALLS_TIMED_TOGETHER)
-    operands = [tuple([session.array(each) for each in call.operands(number)]) for number in numbers]
+    operands = [tuple([session.array(each) for each in call.operands(number)]) for number in range(call.together)]
     body = fw.function(lambda *given: tuple([call.ours(fw, each) for each in given]))
     known = frozenset(service.programs())
     _check(call, body(*operands)[0].numpy(), call.name)
