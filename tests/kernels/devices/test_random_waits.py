@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,3 +205,5 @@ def test_random_waits_change_no_byte_in_many_runs(
     for number in range(-(-RUNS // (len(_BATCHES) * len(_CASES)))):
         place = number % len(cases)
         assert run(device, waiting, cases[place]) == expected[place], f"run {number} of counts {COUNTS[place]}"
+    for block in [*chain(*rows), *chain(*[case.results for case in cases])]:
+        device.release(block)
