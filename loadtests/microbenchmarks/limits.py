@@ -26,7 +26,6 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # This is the mean over all ops, including those that cut and seal a segment.
         "record_op": at_most(0.4),
         "record_op_stencil": at_most(1.0),
-        "record_op_python": at_most(1.4),
         # The bare stream copies nothing. Fusewire copies an array into messages and out of them, on the same two cores.
         "upload": at_least(0.6, Subject.RATIO),
         "download": at_least(0.35, Subject.RATIO),
@@ -36,7 +35,6 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "pointwise": at_least(2.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
         "rnn_b1_h256": at_most(0.6, Subject.RATIO),
-        "rnn_python_b1_h256": at_most(1.5, Subject.RATIO),
         "plan_in_use": at_most(0.3),
         "clients_device": at_most(0.4),
         "planning": at_most(30),
@@ -61,7 +59,6 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # A host of GPUs may have slower cores than others, but many of them.
         "record_op": at_most(0.12),
         "record_op_stencil": at_most(1.5),
-        "record_op_python": at_most(2.0),
         "fetch_stored": at_most(2.5, Subject.RATIO),
         "fetch_computed": at_most(4.0, Subject.RATIO),
         "upload": at_least(0.8, Subject.RATIO),
@@ -69,14 +66,10 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "rnn_b1_h256": at_most(0.35),
         "rnn_b64_h256": at_most(0.45),
         "rnn_b64_h1024": at_most(1.9),
-        "rnn_python_b1_h256": at_most(2.2),
-        "rnn_python_b64_h256": at_most(2.2),
-        "rnn_python_b64_h1024": at_most(2.6),
         "rnn_fori_b1_h256": at_most(0.17),
         "rnn_fori_b64_h256": at_most(0.3),
         "rnn_fori_b64_h1024": at_most(1.6),
         "throughput": at_least(25),
-        "throughput_python": at_least(4.5),
         "throughput_fori": at_least(150),
         "pointwise_fori": at_most(2),
         "gated_fori": at_most(3),

@@ -34,8 +34,8 @@ from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
 from fusewire._api.text import text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
-from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator, record_item
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
+from fusewire._recording.recorded_ops import Recorded, binary_operator, light, prefix_operator, record_item
 from fusewire._stream.receivers import Value
 from fusewire_protos.ops.catalogue import BY_NAME, Op
 from fusewire_protos.ops.dtypes import DType

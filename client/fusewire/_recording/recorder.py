@@ -38,10 +38,10 @@ from fusewire._recording.cutting.cutter import (
 )
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
 from fusewire._recording.cutting.segments import Liveness, liveness_of, structure_of
-from fusewire._recording.implementation import ThreadTape, places_of_signatures
-from fusewire._recording.integer_scans import INSIDE
+from fusewire._recording.integer_scans import INSIDE, places_of_signatures
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.places import places
+from fusewire._recording.recorded_ops import ThreadTape
 from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers

@@ -15,7 +15,6 @@ run at half its speed at times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
@@ -25,18 +24,16 @@ from loadtests.microbenchmarks.client.recording_client import FIRST_STEPS, Recor
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers import bare_recording
 from loadtests.system.context import Context
-from loadtests.system.recorders import COMPILED, PYTHON, recording_by
 from loadtests.system.service import Service
 
 _BARE_OPS = 10_000
 _TURNS = 20
 
 
-def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
+def _measure(context: Context) -> tuple[Figure, ...]:
     recorded: list[Recorded] = []
     with (
         context.service() as service,
-        recording_by(recorder),
         Worker(recording_client.serve, service.target) as client,
         Worker(bare_recording.serve) as bare,
     ):
@@ -51,8 +48,7 @@ def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
         )
         running = [_record_running(client) for _ in range(_TURNS)]
         stencil_us = [_record_stencil_held(service, client) for _ in range(_TURNS)]
-    told = f"the {recorder} recorder"
-    return (*_figures(name, told, recorded, times_us["bare"], running), _stencil_figure(name, told, stencil_us))
+    return (*_figures(recorded, times_us["bare"], running), _stencil_figure(stencil_us))
 
 
 def _record_held(service: Service, client: Worker, recorded: list[Recorded]) -> float:
@@ -77,17 +73,15 @@ def _record_running(client: Worker) -> Recorded:
     return turn
 
 
-def _figures(
-    name: str, recorder: str, recorded: Sequence[Recorded], bare_us: list[float], running: Sequence[Recorded]
-) -> tuple[Figure, ...]:
+def _figures(recorded: Sequence[Recorded], bare_us: list[float], running: Sequence[Recorded]) -> tuple[Figure, ...]:
     means_us, alone_us = [turn.mean for turn in recorded], [turn.alone for turn in recorded]
     running_us, processor_us = [turn.mean for turn in running], [turn.processor for turn in recorded]
     first_us = [turn.first for turn in recorded]
     mean, alone, bare = summarise(means_us), summarise(alone_us), summarise(bare_us)
     return (
         Figure(
-            name=name,
-            what=f"recording an op, cutting, sealing and deaths included, {recorder}",
+            name="record_op",
+            what="recording an op, cutting, sealing and deaths included",
             value=mean.median,
             unit="µs",
             peer=Peer("bare Python", bare.median, mean.median / bare.median),
@@ -106,8 +100,8 @@ def _figures(
             },
         ),
         Figure(
-            name=f"{name}_alone",
-            what=f"recording an op that ends no segment, {recorder}",
+            name="record_op_alone",
+            what="recording an op that ends no segment",
             value=alone.median,
             unit="µs",
             spread=alone.spread,
@@ -116,11 +110,11 @@ def _figures(
     )
 
 
-def _stencil_figure(name: str, recorder: str, times_us: list[float]) -> Figure:
+def _stencil_figure(times_us: list[float]) -> Figure:
     mean = summarise(times_us)
     return Figure(
-        name=f"{name}_stencil",
-        what=f"the same of a loop of slices, concatenations and choices, {recorder}",
+        name="record_op_stencil",
+        what="the same of a loop of slices, concatenations and choices",
         value=mean.median,
         unit="µs",
         spread=mean.spread,
@@ -128,9 +122,4 @@ def _stencil_figure(name: str, recorder: str, times_us: list[float]) -> Figure:
     )
 
 
-def _microbenchmark(recorder: str, name: str) -> Microbenchmark:
-    return Microbenchmark((name, f"{name}_alone", f"{name}_stencil"), partial(_measure, recorder=recorder, name=name))
-
-
-RECORDING_COMPILED = _microbenchmark(COMPILED, "record_op")
-RECORDING_PYTHON = _microbenchmark(PYTHON, "record_op_python")
+RECORDING = Microbenchmark(("record_op", "record_op_alone", "record_op_stencil"), _measure)

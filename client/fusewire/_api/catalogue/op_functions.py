@@ -20,8 +20,8 @@ from fusewire._api.catalogue.op_attributes import PARAMETER_KINDS, attributes_of
 from fusewire._api.ops import operations
 from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
-from fusewire._recording.implementation import unary
 from fusewire._recording.record_op import apply, apply_to_one
+from fusewire._recording.recorded_ops import unary
 from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
 
 _Function = Callable[..., Array]

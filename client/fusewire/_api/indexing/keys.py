@@ -17,8 +17,8 @@ import numpy as np
 
 from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, ShapeError
-from fusewire._recording.implementation import Recorded, name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS
+from fusewire._recording.recorded_ops import Recorded, name_of_key
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.shapes import Region, Shape

@@ -12,9 +12,9 @@ from fusewire._api.indexing.keys import Index
 from fusewire._api.ops.operations import axis_of, reshape, take, take_places, transpose
 from fusewire._conversions import Host
 from fusewire._errors import RequestError
-from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import Recorded, apply_to_one
+from fusewire._recording.recorded_ops import name_of_key
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Region
 

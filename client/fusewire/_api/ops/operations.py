@@ -10,9 +10,9 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.implementation import name_of_call, record_call
 from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
+from fusewire._recording.recorded_ops import name_of_call, record_call
 from fusewire_protos.ops import dtypes, shapes
 from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType

@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as npst
 
 import fusewire as fw
 from fusewire._api.indexing import keys
-from fusewire._recording.implementation import name_of_key
 from fusewire._recording.op_rules import MOST_ITEMS, known_items
+from fusewire._recording.recorded_ops import name_of_key
 from fusewire._recording.recorder import Recorder
 from tests.client.peer import connect
 from tests.patience import HANGS_S

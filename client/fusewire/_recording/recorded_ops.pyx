@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Records ops in C: `python_recorder` with the same names and the same behaviour, twenty times as fast.
+"""Records ops: the tape of a thread, the objects of results, and the functions that operators call.
 
 No Python code runs from the moment when an op's operands are read until its record is on the tape and its result is
 complete. So no finaliser, no signal handler and no other thread ever sees half an op. What may run Python code comes
@@ -176,7 +176,12 @@ cdef int fill(object array, const int64_t* items, Py_ssize_t count) except -1:
 
 
 cdef class ThreadTape:
-    """The ops that one thread has recorded, and the deaths of their results. See `python_recorder.ThreadTape`."""
+    """The ops that one thread has recorded, and the deaths of their results. `Recorder` inherits from it.
+
+    The owning thread records and trims, any thread reads, and finalisers of any thread report deaths. The methods
+    `trim` and `take_deaths` are called by the holder of the recorder's lock. An inheritor has `on_checkpoint`, which is
+    called when an op is on the tape and its result exists, if the op's number is `checkpoint` or more.
+    """
 
     cdef readonly unsigned long thread
     cdef public int64_t checkpoint
@@ -206,17 +211,24 @@ cdef class ThreadTape:
 
     @property
     def next_number(self):
+        """Returns the number of the next op."""
         return self.first + self.starts.count
 
     @property
     def records_kept(self):
+        """Returns how many ops are on the tape. Sent ops are dropped from it now and then."""
         return self.starts.count
 
     @property
     def deaths(self):
+        """Returns how many handles of dead objects wait to be taken."""
         return self.dead.count
 
     def between(self, int64_t first, int64_t end):
+        """Returns the records of the ops numbered first..end−1, one behind the other (see `tape`).
+
+        Raises IndexError if not all of them are on the tape.
+        """
         if not self.first <= first <= end <= self.first + self.starts.count:
             raise IndexError(f"ops {first} to {end} are not all on the tape")
         array = empty(self.place_of(end) - self.place_of(first), int64)
@@ -226,6 +238,7 @@ cdef class ThreadTape:
 
     @cython.boundscheck(True)
     def values_of(self, flat):
+        """Returns the values to which the negative integers of `flat` refer, in order. `flat` holds unsent records."""
         cdef Py_buffer view
         cdef Py_ssize_t place
         cdef int64_t* items
@@ -243,10 +256,12 @@ cdef class ThreadTape:
         return found
 
     def note_death(self, int64_t handle):
+        """Notes that no object has `handle` any more."""
         make_room(&self.dead, 1)
         self.add_death(handle)
 
     def take_deaths(self, Py_ssize_t count):
+        """Removes the first `count` handles of dead objects, and returns them. Raises IndexError if there are fewer."""
         array = empty(count, int64)
         if not 0 <= count <= self.dead.count:
             raise IndexError(f"{count} of {self.dead.count} deaths")
@@ -255,6 +270,10 @@ cdef class ThreadTape:
         return array
 
     def trim(self, int64_t first, int64_t unsent):
+        """Drops the records of ops before number `first`, and the values of ops before number `unsent`.
+
+        Called in the owning thread.
+        """
         cdef Py_ssize_t place, records = first - self.first, dropped
         cdef int64_t least_value = self.first_value + len(self.values)
         if not 0 < records <= self.starts.count:
@@ -272,6 +291,7 @@ cdef class ThreadTape:
         self.first_value = least_value
 
     def pass_over(self, int64_t ops):
+        """Drops all records and values. The number of the next op grows by `ops`. Called in the owning thread."""
         cdef int64_t number = self.first + self.starts.count, place
         for place in range(max(0, ops - KEPT_PLACES), ops):
             self.put_place(number + place, NO_PLACE)
@@ -281,12 +301,14 @@ cdef class ThreadTape:
         self.values = []
 
     def place_of_op(self, int64_t number):
+        """Returns the number of the place that recorded op `number`, or NOT_KNOWN, as for all but the last ops."""
         cdef int64_t next_number = self.first + self.starts.count
         cdef Py_ssize_t index = (number - self.origin) % KEPT_PLACES
         is_kept = max(self.origin, next_number - KEPT_PLACES) <= number < next_number and index < self.op_places_room
         return self.op_places[index] if is_kept else NO_PLACE
 
     def put_places(self, int64_t first, numbers):
+        """Notes the places of ops that are numbered from `first` on."""
         cdef int32_t number
         for index, each in enumerate(numbers):
             number = each
@@ -342,7 +364,10 @@ cdef tuple NO_ARGUMENTS = ()
 @cython.no_gc
 @cython.c_api_binop_methods(True)
 cdef class Recorded:
-    """A value of a session. See `python_recorder.Recorded`."""
+    """A value of a session, named by its handle. When the object is deleted, its recorder is told that the handle died.
+
+    The class is not called: `adopt` and the functions that record make objects.
+    """
 
     cdef public ThreadTape _recorder
     cdef public int64_t _handle  # 0 until the value has a handle
@@ -479,14 +504,14 @@ cdef inline Recorded new_array(PyTypeObject* kind):
 
 
 def adopt(type kind, ThreadTape recorder not None, int64_t handle, spec):
-    """See `python_recorder.adopt`."""
+    """Makes a new object of class `kind` for a handle."""
     result = adopt_without_handle(kind, recorder, spec)
     (<Recorded>result)._handle = handle
     return result
 
 
 def adopt_without_handle(type kind, ThreadTape recorder not None, spec):
-    """See `python_recorder.adopt_without_handle`."""
+    """Makes a new object for a value that gets its handle later. If the object dies before, no death is reported."""
     if not issubclass(kind, Recorded):
         raise TypeError(f"{kind} is no class of recorded values")
     cdef Recorded result = new_array(<PyTypeObject*>kind)
@@ -509,7 +534,7 @@ cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integer
 
 
 def record(type kind, ThreadTape recorder not None, signature, handles, values):
-    """See `python_recorder.record`."""
+    """Records an op, and returns an object of class `kind` for its result. Called in the recorder's own thread."""
     cdef Recorded result = adopt_without_handle(kind, recorder, signature.result)
     cdef int64_t number = signature.number, operand
     cdef Py_ssize_t place, count = 1 + len(handles) + len(values)
@@ -530,7 +555,10 @@ cdef dict KNOWN_ITEMS = known_items, KNOWN_OPS = known_ops
 
 
 def record_known(op, operands, attributes, starts=()):
-    """See `python_recorder.record_known`."""
+    """Records an op of arrays of this thread and scalars if `known_ops` has it. Returns None if it does not.
+
+    Also returns None for any other operands, and for a scalar that the dtype cannot hold.
+    """
     cdef tuple given = tuple(operands), listed_starts = tuple(starts)
     cdef list kinds = [], values = []
     cdef ThreadTape tape = None
@@ -585,7 +613,10 @@ cdef inline object named_part(object part):
 
 
 def name_of_key(key):
-    """See `python_recorder.name_of_key`."""
+    """Returns the name of a key of integers, slices, `...` and None, which equal keys share, or None for other keys.
+
+    The integers may be NumPy's.
+    """
     cdef tuple items = key if type(key) is tuple else (key,)
     cdef list name = []
     for item in items:
@@ -606,19 +637,26 @@ def name_of_key(key):
 
 
 def record_item(Recorded x not None, key):
-    """See `python_recorder.record_item`."""
+    """Records `x[key]` if `known_items` has it. Returns None if it does not, or for an array of another thread."""
     name = name_of_key(key)
     return None if name is None else record_named(x, name)
 
 
 def record_call(Recorded x not None, str function, key):
-    """See `python_recorder.record_call`."""
+    """Records a call of a function of one array, with `key` as its other argument, if `known_items` has it.
+
+    Returns None if it does not, or for an array of another thread. The argument is an integer, None, or a tuple of
+    integers: a shape or axes.
+    """
     name = name_of_call(function, key)
     return None if name is None else record_named(x, name)
 
 
 def name_of_call(str function, key):
-    """See `python_recorder.name_of_call`."""
+    """Returns the name of a call, which equal calls share, or None for an argument that is no such key.
+
+    One item and a tuple of it are two arguments: they are one index, but one number has an axis 0 and no axes (0,).
+    """
     name = name_of_key(key)
     return None if name is None else (function, type(key) is tuple, name)
 
@@ -865,7 +903,12 @@ cdef dict PREFIX = {
 
 
 def binary_operator(op, slow_path, *, is_reflected=False, checked=None):
-    """See `python_recorder.binary_operator`. Returns the method of `Recorded`, so that Python calls it directly."""
+    """Returns the method of an operator that records `op`. If `is_reflected`, `self` is the right operand.
+
+    The method calls `slow_path` for unusual operands: an array of another thread or class, a scalar that the dtype
+    cannot hold, or anything else than an array, bool, int or float. For `checked` see `learn_beside`. It is the method
+    of `Recorded`, so that Python calls it directly.
+    """
     name, kept = BINARY[op.name, is_reflected]
     cdef BinaryOp binary = kept
     binary.op, binary.slow_path, binary.checked, binary.is_reflected = op, slow_path, checked, is_reflected
@@ -873,7 +916,7 @@ def binary_operator(op, slow_path, *, is_reflected=False, checked=None):
 
 
 def prefix_operator(op, slow_path):
-    """See `python_recorder.prefix_operator`."""
+    """Returns the method of a prefix operator that records `op`."""
     name, kept = PREFIX[op.name]
     cdef UnaryOp prefix = kept
     prefix.op, prefix.slow_path = op, slow_path
@@ -881,7 +924,10 @@ def prefix_operator(op, slow_path):
 
 
 def unary(op, slow_path):
-    """See `python_recorder.unary`."""
+    """Returns the function that records `op`, which has no attributes, of one array.
+
+    It calls `slow_path` for an array of another thread, and for what is no array.
+    """
     cdef UnaryOp made = UnaryOp()
     made.op, made.slow_path = op, slow_path
 
