@@ -12,16 +12,20 @@ Python frees such a session only after the user has deleted the attribute.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uintptr_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy, memmove, memset
+
+from functools import update_wrapper
 
 from numpy import empty, int64, integer
 
-from fusewire._recording.op_rules import known_items, known_ops, learn, learn_beside
+from fusewire._recording.op_rules import known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.places import INTERNAL, NOT_KNOWN, OPS_WITH_PLACES, places
+from fusewire_protos.ops.dtypes import DType
 
 # Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
 # nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
@@ -60,7 +64,8 @@ cdef extern from "Python.h":
         void (*tp_free)(void*) noexcept
         void (*tp_dealloc)(PyObject*) noexcept
         object (*tp_new)(type, PyObject*, PyObject*)
-    unsigned long Py_TPFLAGS_HAVE_GC
+        Py_ssize_t tp_vectorcall_offset
+    unsigned long Py_TPFLAGS_HAVE_GC, Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_METHOD_DESCRIPTOR
     PyTypeObject* Py_TYPE(object value)
     PyTypeObject* Py_TYPE_of "Py_TYPE"(PyObject* value)
     void Py_DECREF_pointer "Py_DECREF"(PyTypeObject* value)
@@ -81,6 +86,28 @@ cdef extern from "Python.h":
     PyCodeObject* PyFrame_GetCode(PyFrameObject* frame)
     PyFrameObject* PyFrame_GetBack(PyFrameObject* frame)
     int PyFrame_GetLasti(PyFrameObject* frame)
+    PyTypeObject PyLong_Type, PyUnicode_Type, PyTuple_Type, PyList_Type, PySlice_Type, PyType_Type, PyFloat_Type
+    PyTypeObject PyBool_Type
+    PyObject* Py_None
+    PyObject* Py_True
+    PyObject* Py_False
+    PyObject* Py_Ellipsis
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+    bint PyUnicode_CHECK_INTERNED(PyObject* text)
+    bint PyObject_TypeCheck(PyObject* value, PyTypeObject* kind)
+    long long PyLong_AsLongLongAndOverflow(PyObject* value, int* overflow) noexcept
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* items)
+    PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t place)
+    Py_ssize_t PyList_GET_SIZE(PyObject* items)
+    PyObject* PyList_GET_ITEM(PyObject* items, Py_ssize_t place)
+    PyObject* PyObject_Vectorcall(PyObject* function, PyObject** given, size_t count, PyObject* names) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t count)
+    object PyMethod_New(object function, object instance)
+    double PyFloat_AS_DOUBLE(PyObject* value)
+    PyObject* Py_NewRef(PyObject* value)
 
 
 # ---- places ----
@@ -175,6 +202,11 @@ cdef int fill(object array, const int64_t* items, Py_ssize_t count) except -1:
     return 0
 
 
+cdef struct RecentCall:
+    PyObject* known
+    uint64_t last_with_float  # the hash of a call
+
+
 cdef class ThreadTape:
     """The ops that one thread has recorded, and the deaths of their results. `Recorder` inherits from it.
 
@@ -193,6 +225,9 @@ cdef class ThreadTape:
     cdef Numbers dead
     cdef list values
     cdef int64_t origin  # the number of the first op of all
+    cdef public bint is_in_body  # whether the body of a loop or function is being recorded
+    cdef dict known_calls  # by their words, see `known_call`
+    cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
     cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
     cdef Py_ssize_t op_places_room
 
@@ -202,12 +237,14 @@ cdef class ThreadTape:
         self.checkpoint = checkpoint
         self.values = []
         self.foreign = ForeignHandles()
+        self.known_calls = {}
 
     def __dealloc__(self):
         free(self.integers.items)
         free(self.starts.items)
         free(self.dead.items)
         free(self.op_places)
+        free(self.recent_calls)
 
     @property
     def next_number(self):
@@ -551,7 +588,7 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values):
     return finish(result, recorder, count, signature.result)
 
 
-cdef dict KNOWN_ITEMS = known_items, KNOWN_OPS = known_ops
+cdef dict KNOWN_OPS = known_ops
 
 
 def record_known(op, operands, attributes, starts=()):
@@ -634,55 +671,6 @@ def name_of_key(key):
             return None
         name.append(part)
     return tuple(name)
-
-
-def record_item(Recorded x not None, key):
-    """Records `x[key]` if `known_items` has it. Returns None if it does not, or for an array of another thread."""
-    name = name_of_key(key)
-    return None if name is None else record_named(x, name)
-
-
-def record_call(Recorded x not None, str function, key):
-    """Records a call of a function of one array, with `key` as its other argument, if `known_items` has it.
-
-    Returns None if it does not, or for an array of another thread. The argument is an integer, None, or a tuple of
-    integers: a shape or axes.
-    """
-    name = name_of_call(function, key)
-    return None if name is None else record_named(x, name)
-
-
-def name_of_call(str function, key):
-    """Returns the name of a call, which equal calls share, or None for an argument that is no such key.
-
-    One item and a tuple of it are two arguments: they are one index, but one number has an axis 0 and no axes (0,).
-    """
-    name = name_of_key(key)
-    return None if name is None else (function, type(key) is tuple, name)
-
-
-cdef record_named(Recorded x, tuple name):
-    cdef ThreadTape tape = x._recorder
-    cdef tuple starts
-    cdef Recorded result
-    cdef int64_t* items
-    if tape is None or tape.thread != PyThread_get_thread_ident():
-        return None
-    found = KNOWN_ITEMS.get((x._spec, name))
-    if found is None:
-        return None
-    cdef int64_t number = found[0]
-    starts = found[2]
-    result = new_array(Py_TYPE(x))
-    tape.make_room_for_record(2 + len(starts))
-    items = tape.integers.items + tape.integers.count
-    items[0] = number
-    items[1] = x._handle
-    items += 2
-    for value in starts:
-        items[0] = tape.keep_value(value)
-        items += 1
-    return finish(result, tape, 2 + len(starts), found[1])
 
 
 # ---- what is known of an op ----
@@ -923,17 +911,483 @@ def prefix_operator(op, slow_path):
     return Recorded.__dict__[name]
 
 
-def unary(op, slow_path):
-    """Returns the function that records `op`, which has no attributes, of one array.
+# ---- known calls ----
 
-    It calls `slow_path` for an array of another thread, and for what is no array.
+cdef enum:
+    MOST_WORDS = 32
+    MOST_ARRAYS = 8
+    MOST_KEPT = 8
+    RECENT_CALLS = 256
+    MOST_CALLS = 4096  # of one tape, such as `x[i]` in a loop that goes through a sequence
+
+cdef enum:  # begins the words of an argument
+    IS_NONE = 1
+    IS_TRUE
+    IS_FALSE
+    IS_ELLIPSIS
+    IS_INTEGER
+    IS_FLOAT
+    IS_NUMPYS_INTEGER
+    IS_OBJECT
+    IS_ARRAY
+    IS_TUPLE
+    IS_LIST
+    IS_SLICE
+    IS_NAMED
+
+cdef struct Call:
+    uint64_t words[MOST_WORDS]  # equal if the calls are equal but for the arrays, which have equal specs
+    int count
+    PyObject* arrays[MOST_ARRAYS]
+    int array_count
+    PyObject* kept[MOST_KEPT]  # objects whose addresses are among the words
+    int kept_count
+    PyObject* tape  # of all arrays; NULL without arrays
+    bint has_float
+
+cdef PyTypeObject* DTYPE = <PyTypeObject*>DType
+cdef PyTypeObject* NUMPYS_INTEGER = <PyTypeObject*>integer
+
+
+cdef class KnownRecord:
+    """The record of a call, but for the handles of the arrays."""
+
+    cdef bytes words
+    cdef tuple kept
+    cdef int64_t signature
+    cdef object spec
+    cdef tuple values
+    cdef int operands[MOST_ARRAYS]  # which array of the call each is
+    cdef int operand_count
+
+
+@cython.final
+cdef class DirectCall:
+    """A function in C to which Python passes arguments without a tuple, in place of the Python function `slow`."""
+
+    cdef void* vectorcall
+    cdef object slow
+    cdef object rest
+    cdef BinaryOp op
+    cdef dict __dict__
+
+    def __get__(self, instance, _owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __call__(self, *given, **named):
+        return self.slow(*given, **named)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__module__}.{self.__qualname__}>"
+
+
+cdef void let_python_call_directly(DirectCall made) noexcept:
+    """Lets Python use the field `vectorcall` of objects such as `made`, and pass a method's object as an argument."""
+    cdef PyTypeObject* kind = <PyTypeObject*>DirectCall
+    kind.tp_vectorcall_offset = <char*>&made.vectorcall - <char*><PyObject*>made
+    kind.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+    PyType_Modified(DirectCall)
+
+
+let_python_call_directly(DirectCall())
+
+
+cdef DirectCall direct_call(object slow, void* vectorcall):
+    cdef DirectCall made = DirectCall()
+    made.slow, made.vectorcall = slow, vectorcall
+    update_wrapper(made, slow)
+    return made
+
+
+def known_call(slow):
+    """Returns a function that does what `slow` does, but repeats what `slow` has recorded for the same arguments.
+
+    A call is known once `slow` has recorded one op for it, of arrays among its arguments, and has returned the result.
+    All else in the op must follow from the other arguments and the specs of the arrays. It is found by its plain
+    arguments: None, booleans, numbers, `...`, dtypes, types, names, and tuples, lists and slices of these. One with
+    floats is known if it comes again soon, because floats may be others each time. Other arguments, and arrays of
+    another thread or a user's class, are left to `slow`. So is every call in the body of a loop or function. A call
+    without arrays is one of the default session.
     """
-    cdef UnaryOp made = UnaryOp()
-    made.op, made.slow_path = op, slow_path
+    return direct_call(slow, <void*>call_known)
 
-    def record_one(x, /):
-        if Py_TYPE(x) == LIGHT or isinstance(x, Recorded):
-            return record_unary(made, <Recorded>x)
-        return made.slow_path(x)
 
-    return record_one
+cdef PyObject* call_known(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef Call call
+    cdef PyObject* slow = <PyObject*>(<DirectCall>function).slow
+    if not is_plain_call(function, given, PyVectorcall_NARGS(flags), names, &call):
+        return PyObject_Vectorcall(slow, given, flags, names)
+    cdef bint is_creation = call.tape == NULL
+    if is_creation:
+        call.tape = default_tape()
+    if call.tape == NULL:
+        return with_tape_noted(PyObject_Vectorcall(slow, given, flags, names))
+    cdef ThreadTape tape = <ThreadTape>call.tape
+    if tape.thread != PyThread_get_thread_ident() or tape.is_in_body:
+        return PyObject_Vectorcall(slow, given, flags, names)
+    cdef int64_t number = tape.first + tape.starts.count
+    cdef uint64_t mixed = mixed_words(&call)
+    cdef KnownRecord known = find_call(tape, &call, mixed)
+    # A default session that has ended has a message of its own, which the function gives.
+    cdef Recorded recorded
+    if known is not None and not (is_creation and number >= tape.checkpoint):
+        recorded = record_again(known, tape, &call)
+        return Py_NewRef(<PyObject*>recorded)
+    cdef PyObject* result = PyObject_Vectorcall(slow, given, flags, names)
+    if result != NULL and known is None and Py_TYPE_of(result) == LIGHT and comes_again(tape, &call, mixed):
+        recorded = <Recorded>result
+        Py_DECREF_object(result)  # of the two references, `recorded` is one
+        learn_call(function, given, PyVectorcall_NARGS(flags), names, &call, tape, number, recorded)
+        return Py_NewRef(result)
+    return result
+
+
+cdef bint is_plain_call(PyObject* function, PyObject** given, Py_ssize_t count, PyObject* names, Call* call) noexcept:
+    """Describes a call. Returns False if an argument is not plain, or if there are too many."""
+    cdef Py_ssize_t place
+    call.words[0] = <uintptr_t>function
+    call.kept[0] = function
+    call.count = call.kept_count = 1
+    call.array_count = 0
+    call.has_float = False
+    call.tape = NULL
+    for place in range(count):
+        if not is_plain(given[place], call):
+            return False
+    if names != NULL:
+        for place in range(PyTuple_GET_SIZE(names)):
+            if not (has_word(call, IS_NAMED) and is_plain(PyTuple_GET_ITEM(names, place), call)):
+                return False
+            if not is_plain(given[count + place], call):
+                return False
+    return True
+
+
+cdef inline bint has_word(Call* call, uint64_t word) noexcept:
+    """Adds a word if there is room for it."""
+    if call.count == MOST_WORDS:
+        return False
+    call.words[call.count] = word
+    call.count += 1
+    return True
+
+
+cdef bint is_plain(PyObject* value, Call* call) noexcept:
+    """Adds the words of an argument. Returns False if it is not plain, or if there is no room for them."""
+    cdef PyTypeObject* kind = Py_TYPE_of(value)
+    if kind == LIGHT:
+        return is_array_of_tape(<Recorded>value, value, call)
+    if value == Py_None:
+        return has_word(call, IS_NONE)
+    if kind == &PyLong_Type:
+        return is_integer(value, IS_INTEGER, call)
+    if kind == &PyTuple_Type:
+        return are_plain(value, IS_TUPLE, PyTuple_GET_SIZE(value), call)
+    if kind == &PySlice_Type:
+        return has_word(call, IS_SLICE) and is_plain((<PySliceObject*>value).start, call) and \
+            is_plain((<PySliceObject*>value).stop, call) and is_plain((<PySliceObject*>value).step, call)
+    if value == Py_True or value == Py_False:
+        return has_word(call, IS_TRUE if value == Py_True else IS_FALSE)
+    if kind == DTYPE or kind == &PyType_Type or (kind == &PyUnicode_Type and PyUnicode_CHECK_INTERNED(value)):
+        return is_kept(value, call)
+    if kind == &PyFloat_Type:
+        return is_float(PyFloat_AS_DOUBLE(value), call)
+    if value == Py_Ellipsis:
+        return has_word(call, IS_ELLIPSIS)
+    if kind == &PyList_Type:
+        return are_plain(value, IS_LIST, PyList_GET_SIZE(value), call)
+    return PyObject_TypeCheck(value, NUMPYS_INTEGER) and is_numpys_integer(value, call)
+
+
+cdef inline bint is_array_of_tape(Recorded array, PyObject* value, Call* call) noexcept:
+    cdef PyObject* tape = <PyObject*>array._recorder
+    if call.tape != NULL and call.tape != tape or call.array_count == MOST_ARRAYS or tape == Py_None:
+        return False
+    call.tape = tape
+    call.arrays[call.array_count] = value
+    call.array_count += 1
+    return has_word(call, IS_ARRAY) and has_word(call, <uintptr_t><PyObject*>array._spec)
+
+
+cdef inline bint is_integer(PyObject* value, uint64_t tag, Call* call) noexcept:
+    cdef int overflow = 0
+    cdef long long integer = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return not overflow and has_word(call, tag) and has_word(call, <uint64_t>integer)
+
+
+cdef inline bint is_float(double number, Call* call) noexcept:
+    cdef uint64_t bits
+    memcpy(&bits, &number, sizeof(bits))
+    call.has_float = True
+    return has_word(call, IS_FLOAT) and has_word(call, bits)
+
+
+cdef bint is_numpys_integer(PyObject* value, Call* call) noexcept:
+    """Adds the words of an integer of NumPy, whose type is not that of Python's and may give an op another dtype."""
+    try:
+        number = (<object>value).__index__()
+    except TypeError:  # of a time difference, which NumPy counts among the integers
+        return False
+    return is_kept(<PyObject*>Py_TYPE_of(value), call) and is_integer(<PyObject*>number, IS_NUMPYS_INTEGER, call)
+
+
+cdef inline bint is_kept(PyObject* value, Call* call) noexcept:
+    if call.kept_count == MOST_KEPT:
+        return False
+    call.kept[call.kept_count] = value
+    call.kept_count += 1
+    return has_word(call, IS_OBJECT) and has_word(call, <uintptr_t>value)
+
+
+cdef bint are_plain(PyObject* items, uint64_t tag, Py_ssize_t count, Call* call) noexcept:
+    cdef Py_ssize_t place
+    if not (has_word(call, tag) and has_word(call, count)):
+        return False
+    for place in range(count):
+        if not is_plain(PyTuple_GET_ITEM(items, place) if tag == IS_TUPLE else PyList_GET_ITEM(items, place), call):
+            return False
+    return True
+
+
+cdef inline uint64_t mixed_words(Call* call) noexcept:
+    """Returns a hash of a call."""
+    cdef uint64_t mixed = call.count
+    cdef int place
+    for place in range(call.count):
+        mixed = (mixed ^ call.words[place]) * <uint64_t>0x9E3779B97F4A7C15
+        mixed ^= mixed >> 32
+    return mixed
+
+
+cdef KnownRecord find_call(ThreadTape tape, Call* call, uint64_t mixed):
+    cdef RecentCall* recent
+    if tape.recent_calls == NULL:
+        return None
+    recent = &tape.recent_calls[mixed & (RECENT_CALLS - 1)]
+    if recent.known != NULL and has_words(<KnownRecord>recent.known, call):
+        return <KnownRecord>recent.known
+    found = tape.known_calls.get(words_of(call))
+    if found is not None:
+        recent.known = <PyObject*>found
+    return found
+
+
+cdef bint comes_again(ThreadTape tape, Call* call, uint64_t mixed) except -1:
+    """Returns whether a call is worth keeping: one with floats is if the last such one at its place was the same."""
+    cdef RecentCall* recent
+    if tape.recent_calls == NULL:
+        tape.recent_calls = <RecentCall*>calloc(RECENT_CALLS, sizeof(RecentCall))
+        if tape.recent_calls == NULL:
+            raise MemoryError()
+    recent = &tape.recent_calls[mixed & (RECENT_CALLS - 1)]
+    if not call.has_float or recent.last_with_float == mixed:
+        return True
+    recent.last_with_float = mixed
+    return False
+
+
+cdef inline bytes words_of(Call* call):
+    return PyBytes_FromStringAndSize(<char*>call.words, call.count * sizeof(uint64_t))
+
+
+cdef inline bint has_words(KnownRecord known, Call* call) noexcept:
+    cdef Py_ssize_t length = call.count * sizeof(uint64_t)
+    return PyBytes_GET_SIZE(known.words) == length and not memcmp(PyBytes_AS_STRING(known.words), call.words, length)
+
+
+cdef Recorded record_again(KnownRecord known, ThreadTape tape, Call* call):
+    cdef Py_ssize_t place, count = 1 + known.operand_count + len(known.values)
+    cdef Recorded result = new_array(LIGHT)
+    cdef int64_t* items
+    tape.make_room_for_record(count)
+    items = tape.integers.items + tape.integers.count
+    items[0] = known.signature
+    items += 1
+    for place in range(known.operand_count):
+        items[place] = (<Recorded>call.arrays[known.operands[place]])._handle
+    items += known.operand_count
+    for place in range(len(known.values)):
+        items[place] = tape.keep_value(known.values[place])
+    return finish(result, tape, count, known.spec)
+
+
+cdef int learn_call(
+    PyObject* function,
+    PyObject** given,
+    Py_ssize_t count,
+    PyObject* names,
+    Call* called,
+    ThreadTape tape,
+    int64_t number,
+    Recorded result,
+) except -1:
+    """Keeps the record of a call if its function has recorded op `number` alone, of the call's arrays and constants."""
+    cdef Call call  # described anew: the function may have changed a list
+    cdef KnownRecord known
+    if result._handle != number or result._recorder is not tape or tape.first + tape.starts.count != number + 1:
+        return 0
+    if number < tape.first or not is_plain_call(function, given, count, names, &call) or call.count != called.count:
+        return 0
+    if memcmp(call.words, called.words, call.count * sizeof(uint64_t)):
+        return 0
+    known = KnownRecord()
+    if not has_record(known, &call, tape, number, result):
+        return 0
+    known.words = words_of(&call)
+    known.kept = tuple([<object>call.kept[place] for place in range(call.kept_count)])
+    if len(tape.known_calls) >= MOST_CALLS:
+        memset(tape.recent_calls, 0, RECENT_CALLS * sizeof(RecentCall))
+        tape.known_calls = {}
+    tape.known_calls.setdefault(known.words, known)
+    return 0
+
+
+cdef bint has_record(KnownRecord known, Call* call, ThreadTape tape, int64_t number, Recorded result) except -1:
+    """Takes over the record of op `number`, the last one. Returns False if another call may have another record."""
+    cdef Py_ssize_t place, first = tape.place_of(number)
+    cdef int64_t* items = tape.integers.items + first
+    cdef list values = []
+    known.operand_count = 0
+    for place in range(1, tape.integers.count - first):
+        if items[place] < 0:
+            value = tape.values[-1 - items[place] - tape.first_value]
+            if type(value) is not int and type(value) is not float and type(value) is not bool:
+                return False
+            values.append(value)
+        elif values or known.operand_count == MOST_ARRAYS:
+            return False
+        else:
+            known.operands[known.operand_count] = array_of_handle(call, items[place], result)
+            if known.operands[known.operand_count] < 0:
+                return False
+            known.operand_count += 1
+    known.signature, known.spec, known.values = items[0], result._spec, tuple(values)
+    return True
+
+
+cdef int array_of_handle(Call* call, int64_t handle, Recorded result) noexcept:
+    """Returns which array of a call has a handle; −1 if none or several have, or if the result is one of them."""
+    cdef int place, found = -1
+    for place in range(call.array_count):
+        if call.arrays[place] == <PyObject*>result:
+            return -1
+        if (<Recorded>call.arrays[place])._handle == handle:
+            if found >= 0:
+                return -1
+            found = place
+    return found
+
+
+# ---- the default session ----
+
+cdef dict DEFAULT_TAPES = {}  # by thread; those of the default session that calls without arrays have used
+cdef ThreadTape last_default_tape = None
+
+
+def forget_default_tapes():
+    """Is called when another session becomes the default session."""
+    global last_default_tape
+    last_default_tape = None
+    DEFAULT_TAPES.clear()
+
+
+cdef PyObject* default_tape() except? NULL:
+    """Returns this thread's tape in the default session, borrowed, or NULL if it is not known."""
+    global last_default_tape
+    cdef unsigned long thread = PyThread_get_thread_ident()
+    if last_default_tape is not None and last_default_tape.thread == thread:
+        return <PyObject*>last_default_tape
+    found = DEFAULT_TAPES.get(thread)
+    if found is None:
+        return NULL
+    last_default_tape = found
+    return <PyObject*>found
+
+
+cdef PyObject* with_tape_noted(PyObject* result) except NULL:
+    """Returns the result of a call without arrays, and notes whose tape has recorded it."""
+    cdef ThreadTape tape
+    if result != NULL and Py_TYPE_of(result) == LIGHT:
+        tape = (<Recorded>result)._recorder
+        if tape is not None and tape.thread == PyThread_get_thread_ident():
+            DEFAULT_TAPES[tape.thread] = tape
+    return result
+
+
+# ---- assignment ----
+
+def exchange(Recorded x not None, Recorded other not None):
+    """Gives `x` the value of another object of the same spec, which then has the value of `x`."""
+    cdef int64_t handle = x._handle
+    cdef ThreadTape recorder = x._recorder
+    x._handle, x._recorder = other._handle, other._recorder
+    other._handle, other._recorder = handle, recorder
+
+
+def records_no_body(Recorded x not None):
+    """Returns whether the calling thread has made `x` and does not record the body of a loop or function."""
+    return is_of_free_tape(x)
+
+
+cdef inline bint is_of_free_tape(Recorded x) noexcept:
+    cdef ThreadTape tape = x._recorder
+    return tape is not None and tape.thread == PyThread_get_thread_ident() and not tape.is_in_body
+
+
+def in_place_operator(operator, slow, rest):
+    """Returns the method of `x op= v` that does what `slow` does, for the method `operator` of `x op v`.
+
+    `rest(x, result)` assigns a result whose spec is not that of `x`, and returns what the method returns.
+    """
+    cdef DirectCall made
+    op = next((op for name, op in BINARY.values() if Recorded.__dict__.get(name) is operator), None)
+    if op is None:  # it is no method of ours
+        return slow
+    made = direct_call(slow, <void*>call_in_place)
+    made.op, made.rest = op, rest
+    return made
+
+
+def exchanging(slow, make):
+    """Returns the method that does what `slow` does: it gives an array the value that `make` returns.
+
+    `make`, another method, takes the same arguments. Only in the body of a loop or function, and for an array of
+    another thread, `slow` has to see whether the array may be assigned to.
+    """
+    cdef DirectCall made = direct_call(slow, <void*>call_exchanging)
+    made.rest = make
+    return made
+
+
+cdef PyObject* call_exchanging(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef DirectCall called = <DirectCall>function
+    cdef PyObject* made
+    if PyVectorcall_NARGS(flags) == 0 or names != NULL or Py_TYPE_of(given[0]) != LIGHT or \
+            not is_of_free_tape(<Recorded>given[0]):
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    made = PyObject_Vectorcall(<PyObject*>called.rest, given, PyVectorcall_NARGS(flags), NULL)
+    if made == NULL:
+        return NULL
+    result = <object>made
+    Py_DECREF_object(made)  # of the two references, `result` is one
+    exchange(<object>given[0], result)
+    return Py_NewRef(Py_None)
+
+
+cdef PyObject* call_in_place(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef DirectCall called = <DirectCall>function
+    cdef Recorded x
+    if PyVectorcall_NARGS(flags) != 2 or names != NULL or Py_TYPE_of(given[0]) != LIGHT:
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    x = <Recorded>given[0]
+    if not is_of_free_tape(x) or not x._spec.shape:
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    result = record_binary(called.op, x, <object>given[1])
+    if Py_TYPE(result) == LIGHT and (<Recorded>result)._spec is x._spec:
+        exchange(x, <Recorded>result)
+        return Py_NewRef(<PyObject*>x)
+    result = called.rest(x, result)
+    return Py_NewRef(<PyObject*>result)

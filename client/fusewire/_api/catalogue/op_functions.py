@@ -7,7 +7,6 @@ entry's summary.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from math import inf
@@ -21,7 +20,7 @@ from fusewire._api.ops import operations
 from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
 from fusewire._recording.record_op import apply, apply_to_one
-from fusewire._recording.recorded_ops import unary
+from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
 
 _Function = Callable[..., Array]
@@ -57,7 +56,7 @@ def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """
     made = [op for op in ops if op.name not in _WRITTEN_BY_HAND and op.category is not Category.LIBRARY]
     formed = {op: _form_of(op) for op in made}
-    return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
+    return {op.name: known_call(_named(form(op), op)) for op, form in formed.items() if form is not None}
 
 
 def _named(function: _Function, op: Op) -> _Function:
@@ -67,12 +66,10 @@ def _named(function: _Function, op: Op) -> _Function:
 
 
 def _of_one(op: Op) -> _Function:
-    def record_unusual(x: Any, /) -> Array:
+    def function(x: Any, /) -> Array:
         recorded: Array = apply(op, (asarray(x),))
         return recorded
 
-    function = unary(op, record_unusual)
-    function.__signature__ = inspect.signature(record_unusual)  # type: ignore[attr-defined]  # for the stub
     return function
 
 
