@@ -26,6 +26,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # This is the mean over all ops, including those that cut and seal a segment.
         "record_op": at_most(0.4),
         "record_op_stencil": at_most(1.0),
+        "record_call": at_most(0.3),
         # The bare stream copies nothing. Fusewire copies an array into messages and out of them, on the same two cores.
         "upload": at_least(0.6, Subject.RATIO),
         "download": at_least(0.35, Subject.RATIO),
@@ -59,6 +60,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # A host of GPUs may have slower cores than others, but many of them.
         "record_op": at_most(0.12),
         "record_op_stencil": at_most(1.5),
+        "record_call": at_most(0.15),
         "fetch_stored": at_most(2.5, Subject.RATIO),
         "fetch_computed": at_most(4.0, Subject.RATIO),
         "upload": at_least(0.8, Subject.RATIO),
