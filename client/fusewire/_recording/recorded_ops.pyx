@@ -225,7 +225,7 @@ cdef class ThreadTape:
     cdef Numbers dead
     cdef list values
     cdef int64_t origin  # the number of the first op of all
-    cdef public bint is_in_body  # whether the body of a loop or function is being recorded
+    cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
     cdef dict known_calls  # by their words, see `known_call`
     cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
     cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
@@ -970,6 +970,7 @@ cdef class DirectCall:
     cdef object rest
     cdef BinaryOp op
     cdef dict __dict__
+    cdef object __weakref__
 
     def __get__(self, instance, _owner):
         return self if instance is None else PyMethod_New(self, instance)
@@ -1024,7 +1025,7 @@ cdef PyObject* call_known(PyObject* function, PyObject** given, size_t flags, Py
     if is_creation:
         call.tape = default_tape()
     if call.tape == NULL:
-        return with_tape_noted(PyObject_Vectorcall(slow, given, flags, names))
+        return noting_tape(slow, given, flags, names)
     cdef ThreadTape tape = <ThreadTape>call.tape
     if tape.thread != PyThread_get_thread_ident() or tape.is_in_body:
         return PyObject_Vectorcall(slow, given, flags, names)
@@ -1283,15 +1284,15 @@ cdef int array_of_handle(Call* call, int64_t handle, Recorded result) noexcept:
 
 # ---- the default session ----
 
-cdef dict DEFAULT_TAPES = {}  # by thread; those of the default session that calls without arrays have used
+cdef dict default_tapes = {}  # by thread; those of the default session that calls without arrays have used
 cdef ThreadTape last_default_tape = None
 
 
 def forget_default_tapes():
     """Is called when another session becomes the default session."""
-    global last_default_tape
+    global default_tapes, last_default_tape
     last_default_tape = None
-    DEFAULT_TAPES.clear()
+    default_tapes = {}
 
 
 cdef PyObject* default_tape() except? NULL:
@@ -1300,20 +1301,22 @@ cdef PyObject* default_tape() except? NULL:
     cdef unsigned long thread = PyThread_get_thread_ident()
     if last_default_tape is not None and last_default_tape.thread == thread:
         return <PyObject*>last_default_tape
-    found = DEFAULT_TAPES.get(thread)
+    found = default_tapes.get(thread)
     if found is None:
         return NULL
     last_default_tape = found
     return <PyObject*>found
 
 
-cdef PyObject* with_tape_noted(PyObject* result) except NULL:
-    """Returns the result of a call without arrays, and notes whose tape has recorded it."""
+cdef PyObject* noting_tape(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    """Calls a function without arrays, and notes which tape of this thread has recorded its result."""
+    cdef dict tapes = default_tapes  # another session may become the default session meanwhile
+    cdef PyObject* result = PyObject_Vectorcall(function, given, flags, names)
     cdef ThreadTape tape
     if result != NULL and Py_TYPE_of(result) == LIGHT:
         tape = (<Recorded>result)._recorder
         if tape is not None and tape.thread == PyThread_get_thread_ident():
-            DEFAULT_TAPES[tape.thread] = tape
+            tapes[tape.thread] = tape
     return result
 
 
