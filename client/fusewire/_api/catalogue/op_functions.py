@@ -8,7 +8,6 @@ entry's summary.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -21,7 +20,7 @@ from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
 from fusewire._recording.record_op import apply, apply_to_one
 from fusewire._recording.recorded_ops import known_call
-from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
+from fusewire_protos.ops.catalogue import AttributeKind, Category, Op
 
 _Function = Callable[..., Array]
 
@@ -44,9 +43,6 @@ _WRITTEN_BY_HAND = frozenset(
         *("exponential_of_bits", "normal_of_bits"),
     )
 )
-
-
-_MOST_CACHED = 256  # results of `attributes_of` that are cached for one op, by the arguments of the call
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
@@ -124,22 +120,11 @@ def _with_attributes(op: Op) -> _Function:
     """Makes the function of an op with attributes. Users give flags by name, and others by position or name."""
     parameters, arrays = parameters_of(op), op.least_operands
 
-    def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
-        bound = parameters.bind(*(None,) * arrays, *given, **named)
-        bound.apply_defaults()
-        return attributes_of(op, bound.arguments, rank)
-
-    cached = lru_cache(_MOST_CACHED, typed=True)(read)  # binding arguments takes three times as long as recording
-
     def function(*given: Any, **named: Any) -> Array:
-        operands, behind = given[:arrays], given[arrays:]
-        if len(operands) < arrays:
-            parameters.bind(*given, **named)  # raises
-        rank = np.ndim(operands[0])
-        try:
-            attributes = cached(rank, *behind, **named)
-        except TypeError:  # a list has no hash
-            attributes = read(rank, *behind, **named)
+        bound = parameters.bind(*given, **named)
+        bound.apply_defaults()
+        operands = given[:arrays]
+        attributes = attributes_of(op, bound.arguments, np.ndim(operands[0]))
         if arrays == 1:
             return apply_to_one(op, asarray(operands[0]), attributes)
         return apply_to_any(op, *operands, attributes=attributes)
