@@ -31,12 +31,6 @@ endif
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # Both installations compile the recorder.
 RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx)
-# These tests run once more on the recorder in Python.
-RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/client/test_interrupts.py \
-	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py \
-	tests/client/test_drawn_loops.py tests/client/api/indexing/test_counted_key.py tests/client/api/recorded_once/test_fori_loop.py \
-	tests/client/api/recorded_once/test_recorded_function.py \
-	tests/contract/test_rolled_loops.py tests/contract/test_drawn_loops.py tests/contract/test_drawn_company.py
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
@@ -52,7 +46,6 @@ demo: $(INSTALLED_DEMO)
 
 test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults and not deploy"
-	FUSEWIRE_RECORDER=python $(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults" $(RECORDER_TESTS)
 
 # In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)

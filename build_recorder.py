@@ -1,20 +1,28 @@
 """Compiles the recorder of ops: each extension module is written beside its source.
 
-`python build_recorder.py` needs Cython, setuptools, a C compiler and Python's headers. Modules that are newer than
-their sources stay as they are. If a module cannot be compiled, old ones are removed, and ops are recorded in Python.
+`python build_recorder.py` needs Cython, setuptools, a C compiler and Python's headers, and says which of them is
+missing. Modules that are newer than their sources stay as they are. If a module cannot be compiled, old ones are
+removed.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
-from shutil import copy2
+from shutil import copy2, which
 from tempfile import TemporaryDirectory
 
 FOLDER = Path("client/fusewire/_recording")
 _PACKAGE = "fusewire._recording"
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+
+
+class CannotCompileError(Exception):
+    """Something that compiling needs is missing. The message names it and says what to install."""
 
 
 def modules_of(root: Path) -> dict[Path, Path]:
@@ -23,16 +31,49 @@ def modules_of(root: Path) -> dict[Path, Path]:
 
 
 def bring_up_to_date(root: Path) -> None:
-    """Compiles what is missing or older than its source. Raises what the compilers raise."""
+    """Compiles what is missing or older than its source. Raises CannotCompileError, or what the compilers raise."""
     modules = modules_of(root)
+    outdated = [each for each in modules.items() if _is_outdated(*each)]
     try:
-        for source, module in modules.items():
-            if not module.exists() or module.stat().st_mtime < source.stat().st_mtime:
-                _compile(source, module)
+        if outdated:
+            check_tools()
+        for source, module in outdated:
+            _compile(source, module)
     except BaseException:
         for module in modules.values():
             module.unlink(missing_ok=True)
         raise
+
+
+def _is_outdated(source: Path, module: Path) -> bool:
+    return not module.exists() or module.stat().st_mtime < source.stat().st_mtime
+
+
+def check_tools() -> None:
+    """Raises CannotCompileError if Cython, setuptools, a C compiler or Python's headers are missing."""
+    for package in ("Cython", "setuptools"):
+        if find_spec(package) is None:
+            raise CannotCompileError(f"{package} is missing: run `{sys.executable} -m pip install cython setuptools`")
+    if sys.platform != "win32":  # there setuptools looks for the compiler, and Python brings its headers
+        _check_compiler(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+        _check_headers(Path(sysconfig.get_path("include")))
+
+
+def _check_compiler(command: str) -> None:
+    name = shlex.split(command)[0]
+    if which(name) is None:
+        raise CannotCompileError(
+            f"there is no C compiler {name!r}: install gcc (on Debian and Ubuntu `apt-get install gcc libc6-dev`, on "
+            "Fedora `dnf install gcc`), or name another compiler in the variable CC"
+        )
+
+
+def _check_headers(folder: Path) -> None:
+    if not (folder / "Python.h").exists():
+        raise CannotCompileError(
+            f"Python's headers are missing: there is no {folder / 'Python.h'}; install them (on Debian and Ubuntu "
+            "`apt-get install python3-dev`, on Fedora `dnf install python3-devel`)"
+        )
 
 
 def _compile(source: Path, module: Path) -> None:
@@ -52,4 +93,7 @@ def _compile(source: Path, module: Path) -> None:
 
 
 if __name__ == "__main__":
-    bring_up_to_date(Path(__file__).parent)
+    try:
+        bring_up_to_date(Path(__file__).parent)
+    except CannotCompileError as reason:
+        sys.exit(f"The recorder of ops cannot be compiled: {reason}")

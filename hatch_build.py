@@ -1,8 +1,9 @@
 """Compiles the recorder of ops and the kernels of single ops when the package is installed or a wheel is built.
 
-Where that fails, because there is no C compiler or because Python's headers are missing, the installation succeeds. Ops
-are then recorded in Python, and a server compiles the kernel of an op when a client first uses the op. Kernels take two
-to three minutes of a processor; they are left out if FUSEWIRE_BUILD_PACK is 0.
+Without the recorder there is no package: where it cannot be compiled, because there is no C compiler or because
+Python's headers are missing, the build fails and says what to install. Without the kernels an installation succeeds,
+and a server compiles the kernel of an op when a client first uses the op. Kernels take two to three minutes of a
+processor; they are left out if FUSEWIRE_BUILD_PACK is 0.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ class CompilingBuildHook(BuildHookInterface[Any]):
             self._build_pack(version, build_data)
 
     def _build_recorder(self, version: str, build_data: dict[str, Any]) -> None:
-        if not self._run([_SCRIPT], os.environ, "record ops in Python, which is slower"):
-            return
+        built = self._run([_SCRIPT], os.environ)
+        if built.returncode:
+            self.app.abort(built.stderr.strip())
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version != "editable":
             modules = Path(self.root).glob(_MODULES)
@@ -47,18 +49,17 @@ class CompilingBuildHook(BuildHookInterface[Any]):
         given = os.environ.get("PYTHONPATH")  # by which pip brings what a build needs
         paths = os.pathsep.join([*folders, *([given] if given else [])])
         command = ["-m", "fusewire_kernels.packing", str(Path(self.root, _PACKS))]
-        if not self._run(command, {**os.environ, "PYTHONPATH": paths}, "compile the kernels of single ops in use"):
+        built = self._run(command, {**os.environ, "PYTHONPATH": paths})
+        if built.returncode:
+            reason = built.stderr.strip().rpartition("\n")[2]
+            self.app.display_warning(f"fusewire will compile the kernels of single ops in use: {reason}")
             return
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version != "editable":
             packs, root = Path(self.root, _PACKS).rglob("*.*"), Path(self.root, "kernels")
             build_data["force_include"].update({str(path): path.relative_to(root).as_posix() for path in packs})
 
-    def _run(self, arguments: Sequence[str], environment: Mapping[str, str], otherwise: str) -> bool:
-        """Runs Python in the folder of the sources. Returns whether it succeeded; if not, warns of what follows."""
+    def _run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Runs Python in the folder of the sources."""
         command = [sys.executable, *arguments]
-        built = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
-        if built.returncode:
-            reason = built.stderr.strip().rpartition("\n")[2]
-            self.app.display_warning(f"fusewire will {otherwise}: {reason}")
-        return built.returncode == 0
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)

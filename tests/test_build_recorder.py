@@ -1,4 +1,4 @@
-"""Compiling the recorder: what is compiled anew, and what is left if that fails."""
+"""Compiling the recorder: what is compiled anew, what is left if that fails, and what is said to be missing."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         module.touch()
         sources.append(source)
 
+    monkeypatch.setattr(build_recorder, "check_tools", lambda: None)
     monkeypatch.setattr(build_recorder, "_compile", compile_one)
     return sources
 
@@ -57,7 +58,40 @@ def test_a_failure_leaves_no_old_module(tmp_path: Path, source: Path, monkeypatc
     (module,) = build_recorder.modules_of(tmp_path).values()
     module.touch()
     os.utime(module, ns=(0, 0))
+    monkeypatch.setattr(build_recorder, "check_tools", lambda: None)
     monkeypatch.setattr(build_recorder, "_compile", fail)
     with pytest.raises(OSError, match="no compiler"):
         build_recorder.bring_up_to_date(tmp_path)
     assert not module.exists()
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with all that compiling needs: a compiler, which CC names, and Python's headers."""
+    compiler = tmp_path / "owncc"
+    compiler.touch(mode=0o755)
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setenv("CC", f"{compiler} -pthread")
+    monkeypatch.setattr(build_recorder, "find_spec", lambda _name: object())
+    monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
+    return tmp_path
+
+
+def test_nothing_is_missing_where_all_tools_are(tools: Path) -> None:
+    build_recorder.check_tools()
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [("owncc", r"no C compiler .*owncc.*install gcc"), ("Python.h", r"headers are missing.*python3-dev")],
+)
+def test_what_is_missing_is_named_with_what_to_install(tools: Path, missing: str, told: str) -> None:
+    (tools / missing).unlink()
+    with pytest.raises(build_recorder.CannotCompileError, match=told):
+        build_recorder.check_tools()
+
+
+def test_a_missing_package_is_named(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_recorder, "find_spec", lambda _name: None)
+    with pytest.raises(build_recorder.CannotCompileError, match=r"Cython is missing.*pip install cython setuptools"):
+        build_recorder.check_tools()

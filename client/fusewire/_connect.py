@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from fusewire._errors import ConfigurationError, FusewireError
 from fusewire._recording import default_session as _default_session
+from fusewire._recording.recorded_ops import forget_default_tapes
 from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
@@ -147,6 +148,7 @@ def open_session(
     session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s)
     session.open(timeout)
     _connected_last[:] = [session]
+    forget_default_tapes()
     return session
 
 

@@ -36,8 +36,8 @@ from fusewire._errors import (
 )
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.cutting.drafts import Draft
-from fusewire._recording.implementation import Recorded, adopt_without_handle
 from fusewire._recording.pinned_handles import HandlePin
+from fusewire._recording.recorded_ops import Recorded, adopt_without_handle
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders

@@ -6,7 +6,6 @@ import argparse
 import json
 from typing import Any
 
-from fusewire._recording.implementation import RECORDER
 from fusewire._transport.inspection import checked_answer, inspect
 from fusewire_cli.text import properties, size
 from fusewire_cli.waits import waits_of
@@ -22,7 +21,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def status_text(stats: dict[str, Any]) -> str:
-    """Returns the statistics of a server as lines of text, and what records ops in clients of this installation."""
+    """Returns the statistics of a server as lines of text."""
     backend, totals, memory = stats["backend"], stats["totals"], stats["memory"]
     return properties(
         (
@@ -36,7 +35,6 @@ def status_text(stats: dict[str, Any]) -> str:
             ("launches", f"{totals['launches']:,} in {totals['submissions']:,} submissions, {_per_launch(totals)}"),
             ("memory", f"{size(memory['live_bytes'])} live, {size(memory['peak_bytes'])} peak"),
             ("traffic", f"{size(totals['received_bytes'])} in, {size(totals['sent_bytes'])} out"),
-            ("recorder", f"{RECORDER}, in clients of this installation"),
             ("failures", ", ".join(f"{name} {count:,}" for name, count in totals["failures"].items()) or "none"),
         )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from loadtests.microbenchmarks.client.loop_programs import LOOP_PROGRAMS
-from loadtests.microbenchmarks.client.recording import RECORDING_COMPILED, RECORDING_PYTHON
+from loadtests.microbenchmarks.client.recording import RECORDING
 from loadtests.microbenchmarks.client.wire import WIRE
 from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS
 from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
@@ -28,8 +28,7 @@ from loadtests.microbenchmarks.service.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.service.scraping import SCRAPING
 
 _ON_EVERY_BACKEND = (
-    RECORDING_COMPILED,
-    RECORDING_PYTHON,
+    RECORDING,
     THROUGHPUT,
     POINTWISE,
     POINTWISE_FORI,

@@ -19,7 +19,7 @@ import pytest
 import fusewire as fw
 from fusewire._recording.cutting import drafts
 from fusewire._recording.cutting.segments import structure_of
-from fusewire._recording.implementation import adopt_without_handle
+from fusewire._recording.recorded_ops import adopt_without_handle
 from fusewire._transport.grpc_transport import GrpcTransport
 from fusewire._transport.large_values import LargeValues
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recording.implementation import RECORDER
 from fusewire._stream import sender as _sending
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.frames import Free, Loop, Segment
@@ -107,7 +106,6 @@ def test_an_array_that_ops_of_another_thread_take_again_and_again_lives_until_th
     assert deaths(peer).count(handle) == 1
 
 
-@pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
 def test_few_ops_of_a_segment_pin_what_they_take_from_another_thread() -> None:
     peer = connect(is_manual=True)
     x = peer.session.array(H) + 0

@@ -161,7 +161,7 @@ def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
     assert main(["bench", "--only", "record_op", "wire_op", "--json", str(path)]) == 1
     told = json.loads(path.read_text(encoding="utf-8"))
     assert [figure["name"] for figure in told["figures"]] == ["record_op", "wire_op"]
-    names = "record_op_alone, record_op_stencil"
+    names = "record_op_alone, record_op_stencil, record_call"
     assert told["failures"] == {names: "WrongResult: 1 instead of 2"}
     assert f"{names} failed: WrongResult: 1 instead of 2" in capsys.readouterr().err
 

@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -34,8 +35,16 @@ from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
 from fusewire._api.text import text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
-from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator, record_item
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
+from fusewire._recording.recorded_ops import (
+    Recorded,
+    binary_operator,
+    exchange,
+    exchanging,
+    known_call,
+    light,
+    prefix_operator,
+)
 from fusewire._stream.receivers import Value
 from fusewire_protos.ops.catalogue import BY_NAME, Op
 from fusewire_protos.ops.dtypes import DType
@@ -337,20 +346,25 @@ class Array(Recorded):
 
     # ---- views and indices ----
 
+    @known_call
     def __getitem__(self, key: Any) -> Array:
-        item: Array | None = record_item(self, key)
-        return get_item(self, key, self._recorder.owner.array) if item is None else item
+        return get_item(self, key, self._recorder.owner.array)
 
+    @known_call
+    def _with_item(self, key: Any, value: Any) -> Array:
+        """Returns the new value of the array after `self[key] = value`."""
+        return with_item(self, key, self._operand(value), self._recorder.owner.array)
+
+    @partial(exchanging, make=_with_item)
     def __setitem__(self, key: Any, value: Any) -> None:
-        operand = self._operand(value)
         check_may_assign(self)
-        self._exchange(with_item(self, key, operand, self._recorder.owner.array))
+        exchange(self, self._with_item(key, value))
 
     def _write_view(self, value: Any, shape: Sequence[int], strides: Sequence[int], start: int) -> None:
         """Replaces the elements that strides lead to, in place, by `value`, which broadcasts to `shape`."""
         operand = self._operand(value)
         check_may_assign(self)
-        self._exchange(with_view(self, operand, shape, strides, start))
+        exchange(self, with_view(self, operand, shape, strides, start))
 
     @property
     def at(self) -> At[Array]:
@@ -361,27 +375,24 @@ class Array(Recorded):
         """Combines all of `value` that go to an element of `self[key]` with it, in place, by "add" or the like."""
         operand = self._operand(value)
         check_may_assign(self)
-        self._exchange(with_combined_item(self, key, operand, self._recorder.owner.array, COMBINATIONS[op]))
+        exchange(self, with_combined_item(self, key, operand, self._recorder.owner.array, COMBINATIONS[op]))
 
     def _operand(self, value: Any) -> Any:
         """Returns an operand beside this array. Uploads what is no array and no scalar."""
         is_operand = isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS))
         return value if is_operand else self._recorder.owner.array(value)
 
-    def _exchange(self, other: Array) -> None:
-        """Gives this object the value of another one of the same spec, which then has the value of this one."""
-        self._handle, other._handle = other._handle, self._handle
-        self._recorder, other._recorder = other._recorder, self._recorder
-
     def __iter__(self) -> Iterator[Array]:
         return (self[row] for row in range(len(self)))
 
     @property
+    @known_call
     def T(self) -> Array:  # noqa: N802  # the name is NumPy's and the standard's
         """Returns the array with its axes in reverse order."""
         return operations.transpose(self)
 
     @property
+    @known_call
     def mT(self) -> Array:  # noqa: N802
         """Returns the array with its last two axes exchanged."""
         rank = self.ndim
@@ -389,6 +400,7 @@ class Array(Recorded):
             raise ArgumentError(f"a matrix transpose needs rank 2 or more, not {rank}")
         return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
+    @known_call
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
         """Returns the array with its axes in the order of `axes`; without `axes`, in reverse order.
 
@@ -396,6 +408,7 @@ class Array(Recorded):
         """
         return operations.transpose(self, _one_or_many(axes))
 
+    @known_call
     def reshape(self, *shape: int | Sequence[int], order: str = "C") -> Array:
         """Returns the elements in another shape. One dim may be −1: it is computed from the others.
 
@@ -404,18 +417,22 @@ class Array(Recorded):
         dims = _one_or_many(shape)
         return operations.reshape(self, () if dims is None else dims, order)
 
+    @known_call
     def flatten(self, order: str = "C") -> Array:
         """Returns the elements as a vector, in row-major order, or with `order` "F" in column-major order."""
         return operations.reshape(self, (-1,), order)
 
     ravel = flatten
 
+    @known_call
     def squeeze(self, axis: Axis = None) -> Array:
         return operations.squeeze(self, axis)
 
+    @known_call
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         return self._called("swapaxes", axis1, axis2)
 
+    @known_call
     def repeat(self, repeats: Any, axis: int | None = None) -> Array:
         return self._called("repeat", repeats, axis)
 
@@ -430,6 +447,7 @@ class Array(Recorded):
         """Sorts the elements along `axis` in place. Every order is stable, whatever `kind` and `stable` say."""
         self[...] = self._called("sort", axis)
 
+    @known_call
     def argsort(self, axis: int | None = -1, kind: Any = None, *, stable: bool = True) -> Array:
         return self._called("argsort", axis)
 
@@ -437,15 +455,19 @@ class Array(Recorded):
         """Changes the order along `axis` in place, as `fusewire.partition` does."""
         self[...] = self._called("partition", kth, axis)
 
+    @known_call
     def argpartition(self, kth: int | Sequence[int], axis: int = -1) -> Array:
         return self._called("argpartition", kth, axis)
 
+    @known_call
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Array:
         return self._called("searchsorted", v, side=side, sorter=sorter)
 
+    @known_call
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Array:
         return self._called("cumsum", axis, dtype)
 
+    @known_call
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Array:
         return self._called("cumprod", axis, dtype)
 
@@ -456,11 +478,13 @@ class Array(Recorded):
         places: tuple[Array, ...] = self.__array_namespace__().nonzero(self)
         return places
 
+    @known_call
     def compress(self, condition: Any, axis: int | None = None) -> Array:
         """Does the same as `fusewire.compress(condition, self, axis)`."""
         chosen: Array = self.__array_namespace__().compress(condition, self, axis)
         return chosen
 
+    @known_call
     def choose(self, choices: Any, mode: str = "raise") -> Array:
         return self._called("choose", choices, mode)
 
@@ -474,22 +498,27 @@ class Array(Recorded):
 
     # ---- diagonals and parts ----
 
+    @known_call
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         return self._called("diagonal", offset, axis1, axis2)
 
+    @known_call
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
         return self._called("trace", offset, axis1, axis2, dtype)
 
+    @known_call
     def conj(self) -> Array:
         return self._called("conj")
 
     conjugate = conj
 
     @property
+    @known_call
     def real(self) -> Array:
         return self._called("real")
 
     @property
+    @known_call
     def imag(self) -> Array:
         return self._called("imag")
 
@@ -498,13 +527,16 @@ class Array(Recorded):
         result: Array = getattr(self.__array_namespace__(), name)(self, *arguments, **options)
         return result
 
+    @known_call
     def astype(self, dtype: Any, *, copy: bool = True) -> Array:
         return operations.astype(self, dtype, copy=copy)
 
+    @known_call
     def copy(self) -> Array:
         """Returns a new array of the same value. `x[i] = v` on one of the two arrays does not change the other."""
         return operations.reshape(self, self.shape)
 
+    @known_call
     def take(self, indices: Any, axis: int | None = None) -> Array:
         """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array.
 
@@ -516,44 +548,57 @@ class Array(Recorded):
 
     # ---- reductions ----
 
+    @known_call
     def sum(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return _cast(operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
+    @known_call
     def prod(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return _cast(operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
+    @known_call
     def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return _cast(operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
+    @known_call
     def var(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
         scalars = (operations.correction_of(correction, ddof),)
         return operations.reduce("var", self, axis, keepdims=keepdims, scalars=scalars)
 
+    @known_call
     def std(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
         scalars = (operations.correction_of(correction, ddof),)
         return operations.reduce("std", self, axis, keepdims=keepdims, scalars=scalars)
 
+    @known_call
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("min", self, axis, keepdims=keepdims)
 
+    @known_call
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("max", self, axis, keepdims=keepdims)
 
+    @known_call
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("any", self, axis, keepdims=keepdims)
 
+    @known_call
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("all", self, axis, keepdims=keepdims)
 
+    @known_call
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
         return operations.arg_reduce("argmin", self, axis, keepdims=keepdims)
 
+    @known_call
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
         return operations.arg_reduce("argmax", self, axis, keepdims=keepdims)
 
+    @known_call
     def clip(self, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the names are NumPy's
         return self._called("clip", min, max)
 
+    @known_call
     def round(self, decimals: int = 0) -> Array:
         """Rounds to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
         return operations.round_to(self, decimals)
@@ -561,6 +606,7 @@ class Array(Recorded):
     def __round__(self, decimals: int = 0) -> Array:
         return self.round(decimals)
 
+    @known_call
     def dot(self, other: Any) -> Array:
         """Does the same as `fusewire.dot(self, other)`."""
         return self._called("dot", other)

@@ -8,6 +8,7 @@ from typing import Any
 from fusewire._api.ops.operations import astype
 from fusewire._errors import DtypeError, ShapeError
 from fusewire._recording.body import check_may_assign
+from fusewire._recording.recorded_ops import exchange, in_place_operator
 from fusewire._recording.signature import ArraySpec
 from fusewire_protos.ops.dtypes import DType
 
@@ -24,17 +25,20 @@ def in_place(operator: Operator) -> Operator:
     """
 
     def assign(x: Any, value: Any) -> Any:
-        spec = x._spec
-        if not spec.shape:
+        if not x._spec.shape:
             return operator(x, value)
         check_may_assign(x)
-        result = operator(x, value)
-        if result is NotImplemented:
-            return result
-        x._exchange(result if result._spec is spec else _cast(result, spec))
-        return x
+        return _replaced(x, operator(x, value))
 
-    return assign
+    return in_place_operator(operator, assign, _replaced)
+
+
+def _replaced(x: Any, result: Any) -> Any:
+    """Gives `x` the value of a result, and returns `x`. Returns NotImplemented if the result is that."""
+    if result is NotImplemented:
+        return result
+    exchange(x, result if result._spec is x._spec else _cast(result, x._spec))
+    return x
 
 
 def _cast(result: Any, spec: ArraySpec) -> Any:

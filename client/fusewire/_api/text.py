@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire._recording.implementation import Recorded
+from fusewire._recording.recorded_ops import Recorded
 
 
 def text_of(array: Recorded) -> str:

@@ -1,1 +1,5 @@
 """Records ops on a tape, until they are sent."""
+
+from fusewire._recording.compiled_modules import MODULES, import_compiled
+
+import_compiled(*MODULES)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from fusewire._errors import RequestError
 from fusewire._recording.record_op import R, Recorded, adopt
+from fusewire._recording.recorded_ops import records_no_body
 from fusewire._recording.recorder import Counter, Recorder
 from fusewire._recording.signature import ArraySpec
 
@@ -46,6 +47,8 @@ def check_may_assign(array: Recorded) -> None:
 
     The body runs later and any number of times, so that the array would have no value now.
     """
+    if records_no_body(array):
+        return
     recorder = array._recorder.owner.recorder()
     if recorder.is_in_body and not _is_of_body(array, recorder):
         raise RequestError("the body of a loop or function cannot assign to an array from outside; assign to a copy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,30 +45,6 @@ class LearntOp(NamedTuple):
 # By the op, its attributes, and for each operand the spec of an array or the type of a scalar, Python's or NumPy's.
 # `record_known` finds in it what `record_op.apply` has learnt. It drops no entry, as the registry of signatures.
 known_ops: dict[tuple[Op, Attributes, tuple[ArraySpec | type, ...]], LearntOp] = {}
-
-
-class LearntItem(NamedTuple):
-    """What recording `x[key]`, or a call of a function with one argument, needs once the argument has been read.
-
-    It is one op.
-    """
-
-    signature: int
-    result: ArraySpec
-    starts: tuple[int, ...]
-
-
-MOST_ITEMS = 4096  # keys, such as those of a loop that goes through a sequence
-# By the spec of the array, and the name of the key; of a call, by its function's name and that of the argument.
-known_items: dict[tuple[ArraySpec, Hashable], LearntItem] = {}
-
-
-def learn_item(spec: ArraySpec, name: Hashable, op: Op, attributes: Attributes, starts: tuple[int, ...]) -> None:
-    """Keeps that what this name stands for is an op with these attributes for an array of this spec."""
-    signature = intern_signature(op, (spec,), attributes)
-    if len(known_items) >= MOST_ITEMS:
-        known_items.clear()
-    known_items[spec, name] = LearntItem(signature.number, signature.result, starts)
 
 
 def learn(op: Op, specs: tuple[ArraySpec, ...]) -> Learnt:

@@ -65,27 +65,3 @@ class Places:
 
 
 places = Places()
-
-
-def place_of(frame: FrameType | None) -> int:
-    """Returns the number of the innermost place in the user's code, from `frame` outwards, or NOT_KNOWN."""
-    while frame is not None:
-        number = places.number_at(frame)
-        if number != INTERNAL:
-            return number
-        frame = frame.f_back
-    return NOT_KNOWN
-
-
-class OpPlaces:
-    """The places of the last ops by the ops' numbers, for the recorder in Python."""
-
-    def __init__(self) -> None:
-        self._places: dict[int, tuple[int, int]] = {}  # number and place, by the number modulo OPS_WITH_PLACES
-
-    def put(self, number: int, place: int) -> None:
-        self._places[number % OPS_WITH_PLACES] = number, place
-
-    def find(self, number: int) -> int:
-        found, place = self._places.get(number % OPS_WITH_PLACES, (number, NOT_KNOWN))
-        return place if found == number else NOT_KNOWN

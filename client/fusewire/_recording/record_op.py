@@ -1,6 +1,6 @@
 """Records an op of any operands: arrays of any thread, Python and NumPy scalars, starts of slices.
 
-`implementation` records the usual operands faster: arrays of the thread that records, and scalars that are known beside
+`recorded_ops` records the usual operands faster: arrays of the thread that records, and scalars that are known beside
 them. What is new, and an array of another thread, ends in `apply`.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, FusewireError
-from fusewire._recording.implementation import Recorded, adopt, record, record_known
 from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
+from fusewire._recording.recorded_ops import Recorded, adopt, record, record_known
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
 from fusewire_protos.frames import Scalar

@@ -38,10 +38,10 @@ from fusewire._recording.cutting.cutter import (
 )
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
 from fusewire._recording.cutting.segments import Liveness, liveness_of, structure_of
-from fusewire._recording.implementation import ThreadTape, places_of_signatures
-from fusewire._recording.integer_scans import INSIDE
+from fusewire._recording.integer_scans import INSIDE, places_of_signatures
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.places import places
+from fusewire._recording.recorded_ops import ThreadTape
 from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
@@ -152,7 +152,6 @@ class Recorder(ThreadTape):
         "_dead",
         "_drafter",
         "_first_upload_of_body",
-        "_is_in_body",
         "_kept",
         "_mark",
         "_next_look",
@@ -182,7 +181,6 @@ class Recorder(ThreadTape):
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
         self._drafter = Drafter(owner.limits)
-        self._is_in_body = False  # the recording thread writes it
         self.counter: Counter | None = None  # of the body; the recording thread writes it
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
@@ -238,14 +236,9 @@ class Recorder(ThreadTape):
 
     # ---- the recording thread: bodies of loops and functions ----
 
-    @property
-    def is_in_body(self) -> bool:
-        """Returns whether the body of a loop or function is being recorded."""
-        return self._is_in_body
-
     def begin_body(self) -> None:
         """Begins to record a body. All earlier ops are sent. The ops of the body wait until `draft_body` takes them."""
-        self._is_in_body = True
+        self.is_in_body = True
         self._first_upload_of_body = self._next_upload
 
     def is_of_body(self, handle: int) -> bool:
@@ -274,7 +267,7 @@ class Recorder(ThreadTape):
         """Ends the body. Ops of the body that are not sent are given up: their results will never exist."""
         self.counter = None
         with self.lock:
-            self._is_in_body = False
+            self.is_in_body = False
             if self.has_unsent:
                 self._take_deaths(self.deaths)
                 is_given_up = (self._dead >= self.sent) & (self._dead < self.next_number)
@@ -396,7 +389,7 @@ class Recorder(ThreadTape):
 
     def draft(self, reach: Reach) -> Draft | None:
         """Drafts the next segment. Returns None if the unsent ops should wait."""
-        if self._is_in_body:
+        if self.is_in_body:
             self._refuse_in_body(reach)
             return None
         if not self.has_unsent:
@@ -452,7 +445,7 @@ class Recorder(ThreadTape):
 
     def due(self, now_ns: int) -> Reach | None:
         """Returns how much may be cut because of the age of the unsent ops, or None if they are too young."""
-        if not self.has_unsent or self._is_in_body:
+        if not self.has_unsent or self.is_in_body:
             return None
         if self._waiting_since_ns is None:
             self._waiting_since_ns = now_ns

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusewire._recording.cutting.segments import Structure
-from fusewire._recording.implementation import places_of_signatures
-from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE, places_of_signatures
 from fusewire._recording.signature import Signature, signature_of
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import Scalar, Steps

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire._errors import DtypeError, FusewireError, WaitTimeout
 from fusewire._recording.cutting.cutter import Reach
-from fusewire._recording.implementation import Recorded
+from fusewire._recording.recorded_ops import Recorded
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.frames import Outgoing

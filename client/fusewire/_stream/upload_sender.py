@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire._conversions import Host
-from fusewire._recording.implementation import Recorded
+from fusewire._recording.recorded_ops import Recorded
 from fusewire._stream import tensor_bytes
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.sender import Sender

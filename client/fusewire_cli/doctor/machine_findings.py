@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from fusewire._recording.implementation import RECORDER
 from fusewire_cli.doctor.finding import Finding, State
 
 _PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "rich", "fastapi", "uvicorn")
@@ -21,12 +20,11 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 def machine_findings() -> Iterator[Finding]:
-    """Yields Python, packages, the recorder of ops, and what a server on this machine would use."""
+    """Yields Python, packages, and what a server on this machine would use."""
     compiler = _compiler()
     for name, text in (
         ("python", f"{platform.python_version()} on {platform.platform()}"),
         ("packages", ", ".join(_installed(_PACKAGES))),
-        ("recorder", RECORDER),
         ("compiler", compiler or "none: a CPU server here would run op by op"),
         ("packs", _packs(has_compiler=compiler is not None)),
         ("gpu", ", ".join(gpu_models(_GPUS)) or "none"),

@@ -7,6 +7,7 @@ from itertools import pairwise
 from multiprocessing.connection import Connection
 from statistics import median
 from time import perf_counter_ns, thread_time_ns
+from timeit import Timer
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,27 @@ _STEPS_BETWEEN_TIMES = 10
 FIRST_STEPS = 1_000
 _CHECKED_STEPS = 200
 _STENCIL_STEPS = 2_000  # in a turn
+_CALL_PARTS, _CALLS_IN_A_PART = 10, 200
+ADDITION = "x + y"
+CALLS = (  # one op each; `x` and `y` are matrices, `row` is a vector
+    ADDITION,
+    "x.T",
+    "x.transpose()",
+    "x.reshape(4, 64)",
+    "x.sum()",
+    "fw.sum(x, axis=0)",
+    "x.mean(axis=1, keepdims=True)",
+    "x.astype(fw.int32)",
+    "x[0]",
+    "x[1:3]",
+    "fw.maximum(x, y)",
+    "fw.concat([x, y])",
+    "fw.clip(x, 0.0, 1.0)",
+    "fw.zeros((16, 16))",
+    "x[0] = row",
+    "x[0] = 0.5",
+    "x -= y",
+)
 
 
 class Recorded(NamedTuple):
@@ -39,10 +61,10 @@ class Recorded(NamedTuple):
 
 
 def serve(connection: Connection, target: str) -> None:
-    """Answers `check`, `record`, `record_stencil` and `read`."""
+    """Answers `check`, `record`, `record_stencil`, `record_calls` and `read`."""
     with fw.connect(target) as session:
         client = _RecordingClient(session)
-        commands = (client.check, client.record, client.record_stencil, client.read)
+        commands = (client.check, client.record, client.record_stencil, client.record_calls, client.read)
         answer_commands(connection, {command.__name__: command for command in commands})
 
 
@@ -77,6 +99,15 @@ class _RecordingClient:
         began_ns = perf_counter_ns()
         self._last = run_stencil(self._grid, _STENCIL_STEPS, fw)
         return (perf_counter_ns() - began_ns) / 1e3 / (_STENCIL_STEPS * STENCIL_OPS)
+
+    def record_calls(self) -> dict[str, float]:
+        """Records a turn of each of CALLS. Returns the median time of one in µs, over short parts of the turn."""
+        x, y, row = fw.zeros((16, 16)), fw.ones((16, 16)), fw.ones(16)
+        names = {"fw": fw, "given": x, "y": y, "row": row}
+        timers = {call: Timer(call, "x = given", globals=names) for call in CALLS}  # `x -= y` assigns to a local name
+        parts = {call: timer.repeat(_CALL_PARTS, _CALLS_IN_A_PART) for call, timer in timers.items()}
+        self._last = x
+        return {call: median(parts_s) * 1e6 / _CALLS_IN_A_PART for call, parts_s in parts.items()}
 
     def read(self) -> None:
         """Waits until all recorded ops have run."""

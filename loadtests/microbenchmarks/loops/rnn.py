@@ -1,9 +1,8 @@
 """Measures the recurrent loop of one client, beside every way in which its user would run it on this machine.
 
-The loop is recorded inline, op by op, by a client with the compiled recorder and by one with the recorder in Python;
-and it is recorded once, as `fori_loop`. The clients and the local libraries have processes of their own. One after
-another they run the loop, so that each is alone while it is timed. Notes tell the time of every local library, and
-whether Fusewire is ahead of them all.
+The loop is recorded inline, op by op, and it is recorded once, as `fori_loop`. The client and the local libraries have
+processes of their own. One after another they run the loop, so that each is alone while it is timed. Notes tell the
+time of every local library, and whether Fusewire is ahead of them all.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from loadtests.microbenchmarks.loops import rnn_client
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers.local_peers import LOCAL_PEERS, LocalPeers
 from loadtests.system.context import Context
-from loadtests.system.recorders import COMPILED, PYTHON, recording_by
 from loadtests.system.service import Service
 from loadtests.workloads.loops import RNN_OPS, Loop, draw_rnn, result_in_numpy, run_rnn
 
@@ -46,9 +44,8 @@ class _Ours(NamedTuple):
 
 
 _INLINE = _Ours("rnn", "inline")
-_PYTHON = _Ours("rnn_python", "inline, recorder in Python")
 _LOOP = _Ours("rnn_fori", "as fori_loop")
-_WAYS = (_INLINE, _PYTHON, _LOOP)
+_WAYS = (_INLINE, _LOOP)
 
 
 class _Measured(NamedTuple):
@@ -70,14 +67,12 @@ def _measure(context: Context, shapes: tuple[_Shape, ...]) -> Iterator[Figure]:
 
 def _measure_shape(service: Service, peers: LocalPeers, shape: _Shape, loop: Loop) -> _Measured:
     theirs = peers.checked(shape.name, _CHECKED_STEPS, result_in_numpy(loop, _CHECKED_STEPS))
-    with _client(service, shape, COMPILED) as compiled, _client(service, shape, PYTHON) as python:
+    with Worker(rnn_client.serve, service.target, *shape, _SEED) as client:
         ours: dict[str, Callable[[], float]] = {
-            _INLINE.figure: lambda: compiled.ask("run", _STEPS),
-            _PYTHON.figure: lambda: python.ask("run", _STEPS),
-            _LOOP.figure: lambda: compiled.ask("run_loop", _STEPS).length_ns / 1e3 / (_STEPS * RNN_OPS),
+            _INLINE.figure: lambda: client.ask("run", _STEPS),
+            _LOOP.figure: lambda: client.ask("run_loop", _STEPS).length_ns / 1e3 / (_STEPS * RNN_OPS),
         }
-        for client in (compiled, python):
-            client.ask("check")
+        client.ask("check")
         for run in ours.values():
             service.warm_up(run)
         service.wait_until_planned()
@@ -91,12 +86,6 @@ def _measure_shape(service: Service, peers: LocalPeers, shape: _Shape, loop: Loo
         {name: times_us[name] for name in theirs.ways},
         theirs.skipped,
     )
-
-
-def _client(service: Service, shape: _Shape, recorder: str) -> Worker:
-    """Starts a client process with this recorder. Raises NotMeasured if the recorder was not built."""
-    with recording_by(recorder):
-        return Worker(rnn_client.serve, service.target, *shape, _SEED)
 
 
 def _device_us(service: Service, run: Callable[[], float]) -> float:

@@ -1,7 +1,7 @@
 """Measures how many ops a second many client processes do together, each with the recurrent loop on data of its own.
 
-In two figures the clients record the loop inline, op by op, with one of the two recorders. In the third each client
-sends the whole loop as one `fori_loop`. All clients begin at the same time; the time lasts until the last one has its
+In one figure the clients record the loop inline, op by op. In the other each client sends the whole loop as one
+`fori_loop`. All clients begin at the same time; the time lasts until the last one has its
 result. Every client's result is compared with NumPy's before anything is timed.
 """
 
@@ -17,7 +17,6 @@ from loadtests.measuring.workers import Fleet
 from loadtests.microbenchmarks.loops import rnn_client
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.system.context import Context
-from loadtests.system.recorders import COMPILED, PYTHON, recording_by
 from loadtests.system.service import Service
 from loadtests.workloads.loops import RNN_OPS
 
@@ -42,15 +41,13 @@ _SIZES: Mapping[str, _Size] = {"cpu": _Size(2, 2_000, 4, 2_000), "cuda": _Size(1
 def _measure(context: Context) -> Iterator[Figure]:
     size = _SIZES[context.backend]
     with context.service() as service:
-        for recorder, name in ((COMPILED, "throughput"), (PYTHON, "throughput_python")):
-            what = f"{size.inline_clients} clients inline, the {recorder} recorder"
-            yield _figure(name, what, _inline(service, size, recorder))
+        yield _figure("throughput", f"{size.inline_clients} clients inline", _inline(service, size))
         yield _figure("throughput_fori", f"{size.loop_clients} clients, a fori_loop each", _loops(service, size))
 
 
-def _inline(service: Service, size: _Size, recorder: str) -> list[float]:
+def _inline(service: Service, size: _Size) -> list[float]:
     """Returns the rate of all clients together in each turn, in millions of ops a second."""
-    with recording_by(recorder), _clients(service, size.inline_clients) as fleet:
+    with _clients(service, size.inline_clients) as fleet:
         fleet.ask("check")
         service.warm_up(lambda: fleet.ask("run", _WARMING_STEPS))
         service.wait_until_planned()
@@ -94,4 +91,4 @@ def _figure(name: str, what: str, mops: list[float]) -> Figure:
     )
 
 
-THROUGHPUT = Microbenchmark(("throughput", "throughput_python", "throughput_fori"), _measure)
+THROUGHPUT = Microbenchmark(("throughput", "throughput_fori"), _measure)

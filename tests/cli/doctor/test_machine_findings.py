@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fusewire._recording.implementation import RECORDER
 from fusewire_cli.doctor.finding import State
 from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
 
@@ -14,11 +13,10 @@ from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
 def test_the_machine_is_described_and_nothing_is_a_fault() -> None:
     findings = list(machine_findings())
     names = [finding.name for finding in findings]
-    assert names == ["python", "packages", "recorder", "compiler", "packs", "gpu", "cupy", "nvrtc"]
+    assert names == ["python", "packages", "compiler", "packs", "gpu", "cupy", "nvrtc"]
     assert {finding.state for finding in findings} == {State.OK}
     assert all(finding.text for finding in findings)
     assert "numpy " in findings[1].text
-    assert findings[2].text == RECORDER
 
 
 def test_the_compiler_that_cc_names_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,7 @@ import sys
 from types import FrameType
 
 import fusewire as fw
-from fusewire._recording.places import (
-    INTERNAL,
-    NOT_KNOWN,
-    OPS_WITH_PLACES,
-    OpPlaces,
-    Places,
-    place_of,
-    places,
-)
+from fusewire._recording.places import INTERNAL, Places
 
 
 def here() -> FrameType:
@@ -44,16 +36,8 @@ def test_the_line_is_that_of_the_instruction() -> None:
     assert place.source_line() == (__file__, line)
 
 
-def test_a_place_in_the_client_stands_for_the_one_that_called_it() -> None:
-    frame = frame_within_the_client()
-    assert Places().number_at(frame) == INTERNAL
-    found = places.find(place_of(frame))
-    assert found is not None
-    assert found.code.co_filename == __file__
-
-
-def test_code_without_a_user_has_no_place() -> None:
-    assert place_of(None) == NOT_KNOWN
+def test_all_places_in_the_client_have_one_number() -> None:
+    assert Places().number_at(frame_within_the_client()) == INTERNAL
 
 
 def test_the_oldest_places_are_dropped_and_their_numbers_stand_for_no_other() -> None:
@@ -66,15 +50,3 @@ def test_the_oldest_places_are_dropped_and_their_numbers_stand_for_no_other() ->
     assert len({*numbers}) == 6
     assert [known.find(number) is None for number in numbers] == [True, True, False, False, False, False]
     assert known.generation == 1
-
-
-def test_an_op_that_lies_too_far_back_has_no_place() -> None:
-    of_ops = OpPlaces()
-    for number in (5, 6, 5 + OPS_WITH_PLACES):
-        of_ops.put(number, number)
-    assert [of_ops.find(number) for number in (5, 6, 7, 5 + OPS_WITH_PLACES)] == [
-        NOT_KNOWN,
-        6,
-        NOT_KNOWN,
-        5 + OPS_WITH_PLACES,
-    ]

@@ -1,4 +1,4 @@
-"""The objects of results, whichever recorder makes them: their deaths, weak references and classes."""
+"""The objects of results: their deaths, weak references and classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recording.implementation import adopt
+from fusewire._recording.recorded_ops import adopt
 from fusewire._recording.recorder import Recorder
 from tests.client.loops import H
 from tests.client.peer import connect

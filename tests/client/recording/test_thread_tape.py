@@ -1,4 +1,4 @@
-"""The tape of a thread, whichever recorder is in use: what is on it, what was dropped, and which handles died."""
+"""The tape of a thread: what is on it, what was dropped, and which handles died."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusewire._recording.implementation import ThreadTape, places_of_signatures
+from fusewire._recording.integer_scans import places_of_signatures
 from fusewire._recording.places import OPS_WITH_PLACES, places
+from fusewire._recording.recorded_ops import ThreadTape
 from tests.client.loops import H
 from tests.client.peer import connect
 

@@ -17,7 +17,7 @@ from fusewire._recording.signature import (
     intern_signature,
     intern_spec,
 )
-from fusewire._recording.tape import FIRST_HANDLE, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE
 from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.ops import dtypes
@@ -26,6 +26,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, encode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program, ProgramOp, build
+from tests.client.recording.records import Record, flatten
 
 FIRST = FIRST_HANDLE + 1
 UPLOAD = FIRST_HANDLE + FIRST_UPLOAD

@@ -9,6 +9,7 @@ from typing import Any
 
 import fusewire
 
+_KINDS = (FunctionType, type(fusewire.sum))  # in Python, and in C
 # These record nothing themselves, or are what a call is sent by.
 _LEFT_ALONE = {"connect", "default_session", "fori_loop", "function", "replay"}
 
@@ -26,7 +27,7 @@ def _flushed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _replace(owner: Any, names: set[str]) -> None:
     for name in names:
-        if isinstance(function := vars(owner).get(name), FunctionType):
+        if isinstance(function := vars(owner).get(name), _KINDS):
             setattr(owner, name, _flushed(function))
 
 

@@ -7,9 +7,7 @@ entry's summary.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -20,9 +18,9 @@ from fusewire._api.catalogue.op_attributes import PARAMETER_KINDS, attributes_of
 from fusewire._api.ops import operations
 from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
-from fusewire._recording.implementation import unary
 from fusewire._recording.record_op import apply, apply_to_one
-from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
+from fusewire._recording.recorded_ops import known_call
+from fusewire_protos.ops.catalogue import AttributeKind, Category, Op
 
 _Function = Callable[..., Array]
 
@@ -47,9 +45,6 @@ _WRITTEN_BY_HAND = frozenset(
 )
 
 
-_MOST_CACHED = 256  # results of `attributes_of` that are cached for one op, by the arguments of the call
-
-
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """Makes all functions that can be made from entries, and returns them by name.
 
@@ -57,7 +52,7 @@ def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """
     made = [op for op in ops if op.name not in _WRITTEN_BY_HAND and op.category is not Category.LIBRARY]
     formed = {op: _form_of(op) for op in made}
-    return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
+    return {op.name: known_call(_named(form(op), op)) for op, form in formed.items() if form is not None}
 
 
 def _named(function: _Function, op: Op) -> _Function:
@@ -67,12 +62,10 @@ def _named(function: _Function, op: Op) -> _Function:
 
 
 def _of_one(op: Op) -> _Function:
-    def record_unusual(x: Any, /) -> Array:
+    def function(x: Any, /) -> Array:
         recorded: Array = apply(op, (asarray(x),))
         return recorded
 
-    function = unary(op, record_unusual)
-    function.__signature__ = inspect.signature(record_unusual)  # type: ignore[attr-defined]  # for the stub
     return function
 
 
@@ -127,22 +120,11 @@ def _with_attributes(op: Op) -> _Function:
     """Makes the function of an op with attributes. Users give flags by name, and others by position or name."""
     parameters, arrays = parameters_of(op), op.least_operands
 
-    def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
-        bound = parameters.bind(*(None,) * arrays, *given, **named)
-        bound.apply_defaults()
-        return attributes_of(op, bound.arguments, rank)
-
-    cached = lru_cache(_MOST_CACHED, typed=True)(read)  # binding arguments takes three times as long as recording
-
     def function(*given: Any, **named: Any) -> Array:
-        operands, behind = given[:arrays], given[arrays:]
-        if len(operands) < arrays:
-            parameters.bind(*given, **named)  # raises
-        rank = np.ndim(operands[0])
-        try:
-            attributes = cached(rank, *behind, **named)
-        except TypeError:  # a list has no hash
-            attributes = read(rank, *behind, **named)
+        bound = parameters.bind(*given, **named)
+        bound.apply_defaults()
+        operands = given[:arrays]
+        attributes = attributes_of(op, bound.arguments, np.ndim(operands[0]))
         if arrays == 1:
             return apply_to_one(op, asarray(operands[0]), attributes)
         return apply_to_any(op, *operands, attributes=attributes)

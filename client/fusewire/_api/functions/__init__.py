@@ -5,6 +5,8 @@ here for one of three reasons: its parameters are not the operands and attribute
 or it is a second name of a function. All other functions are in `catalogued`.
 """
 
+import functools as _functools
+import types as _types
 import typing as _typing
 
 from fusewire._api.functions import calling as _calling
@@ -63,6 +65,7 @@ from fusewire._api.functions.reduction.accumulation import *  # noqa: F403
 from fusewire._api.functions.reduction.nan_aware import *  # noqa: F403
 from fusewire._api.functions.reduction.reductions import *  # noqa: F403
 from fusewire._api.functions.reduction.statistics import *  # noqa: F403
+from fusewire._recording.recorded_ops import known_call as _known_call
 
 if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and no sum of lists
     _topics = (
@@ -96,3 +99,9 @@ if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and n
         _statistics,
     )
     __all__ = [name for topic in _topics for name in topic.__all__]
+    _known = _functools.cache(_known_call)  # two names of a function stay one function
+    for _topic in _topics:
+        for _name in _topic.__all__:
+            if isinstance(getattr(_topic, _name), _types.FunctionType):
+                globals()[_name] = _known(getattr(_topic, _name))
+                setattr(_topic, _name, globals()[_name])

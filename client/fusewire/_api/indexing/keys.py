@@ -17,8 +17,7 @@ import numpy as np
 
 from fusewire._conversions import Host
 from fusewire._errors import ArgumentError, ShapeError
-from fusewire._recording.implementation import Recorded, name_of_key
-from fusewire._recording.op_rules import MOST_ITEMS
+from fusewire._recording.recorded_ops import Recorded, name_of_key
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.shapes import Region, Shape
@@ -82,6 +81,7 @@ class CountedIndex:  # no tuple, because a tuple is a key of several indices
     array: Any
 
 
+MOST_INDICES = 4096  # such as those of a loop that goes through a sequence
 known_indices: dict[tuple[Shape, Hashable], Index] = {}  # by the shape of the array, and the name of the key
 
 
@@ -231,7 +231,7 @@ def read_index(key: Any, shape: Shape) -> Index:
         return known
     index = _read(key, shape)
     if name is not None:
-        if len(known_indices) >= MOST_ITEMS:
+        if len(known_indices) >= MOST_INDICES:
             known_indices.clear()
         known_indices[shape, name] = index
     return index

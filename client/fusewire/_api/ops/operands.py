@@ -17,8 +17,8 @@ from fusewire._api.ops import operations
 from fusewire._api.ops.stacking import array_among
 from fusewire._errors import ArgumentError
 from fusewire._recording.default_session import default_session
-from fusewire._recording.implementation import record_known
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
+from fusewire._recording.recorded_ops import record_known
 from fusewire_protos.ops.catalogue import Attributes, Op
 
 OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload

@@ -10,11 +10,10 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.implementation import name_of_call, record_call
-from fusewire._recording.op_rules import learn_item
 from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
+from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops import dtypes, shapes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
@@ -88,28 +87,13 @@ def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
     return shapes.check([operator.index(dim) for dim in integers_of(given)])
 
 
+@known_call
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
     """Records the reduction `name` over `axis`; `scalars` are the operands behind the array."""
-    function = f"{name}, keepdims" if keepdims else name
-    known: R | None = None if scalars else record_call(x, function, axis)
-    if known is not None:
-        return known
-    op, rank, given = BY_NAME[name], len(x._spec.shape), axis
+    op, rank = BY_NAME[name], len(x._spec.shape)
     if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # NumPy allows this axis for these ops
         axis = None
-    attributes = (axes_of(axis, rank), bool(keepdims))
-    if not scalars:
-        return _first_call(x, function, given, op, attributes)
-    result: R = apply(op, (x, *scalars), attributes)
-    return result
-
-
-def _first_call(x: R, function: str, key: Any, op: Op, attributes: Attributes) -> R:
-    """Records an op, and keeps for `record_call` that this call of a function is this op for the spec of `x`."""
-    result = apply_to_one(op, x, attributes)
-    name = name_of_call(function, key)
-    if name is not None:
-        learn_item(x._spec, name, op, attributes, ())
+    result: R = apply(op, (x, *scalars), (axes_of(axis, rank), bool(keepdims)))
     return result
 
 
@@ -130,6 +114,7 @@ def correction_of(correction: float, ddof: float) -> float:
     return float(correction or ddof)
 
 
+@known_call
 def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
     """Records an op like softmax, which keeps the shape and normalises along `axis`."""
     result: R = apply(BY_NAME[name], (x, *scalars), (axes_of(axis, len(x._spec.shape)),))
@@ -146,15 +131,16 @@ def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
     return reduce(name, x, axis, keepdims=keepdims)
 
 
+@known_call
 def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
     """Returns `x` in another dtype, or `x` itself if it has that dtype already and `copy` is False."""
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
-    known: R | None = record_call(x, "astype", wanted.code)
-    return _first_call(x, "astype", wanted.code, BY_NAME["astype"], (wanted.code,)) if known is None else known
+    return apply_to_one(BY_NAME["astype"], x, (wanted.code,))
 
 
+@known_call
 def reshape(x: R, shape: int | Sequence[int], order: str = "C") -> R:
     """Returns the elements of `x` in another shape. One dim may be −1: it is computed from the others.
 
@@ -163,13 +149,10 @@ def reshape(x: R, shape: int | Sequence[int], order: str = "C") -> R:
     """
     if order != "C":
         return _reshape_by_columns(x, shape, order)
-    known: R | None = record_call(x, "reshape", shape)
-    if known is not None:
-        return known
     dims = [operator.index(dim) for dim in integers_of(shape)]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
-    return _first_call(x, "reshape", shape, BY_NAME["reshape"], (shapes.check(dims),))
+    return apply_to_one(BY_NAME["reshape"], x, (shapes.check(dims),))
 
 
 def _reshape_by_columns(x: R, shape: int | Sequence[int], order: str) -> R:
@@ -180,14 +163,12 @@ def _reshape_by_columns(x: R, shape: int | Sequence[int], order: str) -> R:
     return transpose(reshape(transpose(x), [operator.index(dim) for dim in integers_of(shape)][::-1]))
 
 
+@known_call
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
     """Returns `x` with its axes in the order of `axes`, or in reverse order if `axes` is None."""
-    known: R | None = record_call(x, "transpose", axes)
-    if known is not None:
-        return known
     rank = len(x._spec.shape)
     order = range(rank - 1, -1, -1) if axes is None else (axis_of(axis, rank) for axis in integers_of(axes))
-    return _first_call(x, "transpose", axes, BY_NAME["transpose"], (tuple(order),))
+    return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
 
 
 def squeeze(x: R, axis: Axis) -> R:
@@ -285,11 +266,9 @@ def round_to(x: R, decimals: SupportsIndex) -> R:
     return astype(rounded, dtype, copy=False)
 
 
+@known_call
 def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
-    known: R | None = record_call(x, "broadcast_to", shape)
-    return (
-        _first_call(x, "broadcast_to", shape, BY_NAME["broadcast_to"], (shape_of(shape),)) if known is None else known
-    )
+    return apply_to_one(BY_NAME["broadcast_to"], x, (shape_of(shape),))
 
 
 def take(x: R, indices: Recorded, axis: int) -> R:

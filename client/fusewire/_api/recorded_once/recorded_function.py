@@ -18,6 +18,7 @@ from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.default_session import default_session
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import admit, adopt
+from fusewire._recording.recorded_ops import exchange
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import ArraySpec
 
@@ -149,7 +150,7 @@ def _record(
         recorder.owner.send_body(recorder, lambda: recorder.draft_body(handles)._replace(structure=structure))
         del pins
     for index, array in assigned.items():
-        leaves[index]._exchange(array)
+        exchange(leaves[index], array)
     return known, [leaves[each.place] if isinstance(each, _Argument) else each for each in results]
 
 
@@ -183,7 +184,7 @@ def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> lis
         return adopt(Array, recorder, first + each.op_index, each.spec)
 
     for index, value in known.assigned.items():
-        leaves[index]._exchange(result(value))
+        exchange(leaves[index], result(value))
     results: dict[Any, Array] = {each: result(each) for each in _results_of(known.returned)}
     results |= {_Argument(index): leaves[index] for index in known.assigned}
     return [results[each] if isinstance(each, _Result | _Argument) else each for each in known.returned]

@@ -39,7 +39,7 @@ from fusewire._recording.cutting.loop_period import (
     find_period,
     ops_in_loops,
 )
-from fusewire._recording.implementation import places_of_signatures
+from fusewire._recording.integer_scans import places_of_signatures
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers
 

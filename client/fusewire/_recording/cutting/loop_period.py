@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._recording.implementation import places_of_signatures
+from fusewire._recording.integer_scans import places_of_signatures
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.cutting.segments import Flags
-from fusewire._recording.implementation import count_repeats, inputs_among
-from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE, count_repeats, inputs_among
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.programs.program import MOST_LAG
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._recording.implementation import inputs_among, results_among
-from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE, inputs_among, results_among
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 

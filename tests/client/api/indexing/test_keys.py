@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as npst
 
-from fusewire._api.indexing.keys import known_indices, read_index
-from fusewire._recording.op_rules import MOST_ITEMS
+from fusewire._api.indexing.keys import MOST_INDICES, known_indices, read_index
 from fusewire_kernels.ops.reference import region_index
 
 SHAPE = (5, 1, 4, 3)
@@ -127,6 +126,6 @@ def test_a_key_with_indices_is_read_each_time() -> None:
 
 
 def test_no_more_than_so_many_keys_are_kept() -> None:
-    for place in range(MOST_ITEMS + 10):
-        read_index(place, (MOST_ITEMS + 10,))
-    assert 0 < len(known_indices) <= MOST_ITEMS
+    for place in range(MOST_INDICES + 10):
+        read_index(place, (MOST_INDICES + 10,))
+    assert 0 < len(known_indices) <= MOST_INDICES

@@ -12,8 +12,7 @@ from hypothesis.extra import numpy as npst
 
 import fusewire as fw
 from fusewire._api.indexing import keys
-from fusewire._recording.implementation import name_of_key
-from fusewire._recording.op_rules import MOST_ITEMS, known_items
+from fusewire._recording.recorded_ops import name_of_key
 from fusewire._recording.recorder import Recorder
 from tests.client.peer import connect
 from tests.patience import HANGS_S
@@ -144,13 +143,6 @@ def test_a_body_is_refused_at_the_line_of_an_index_out_of_range(x: fw.Array, at:
         fw.fori_loop(2, lambda i, carry: at(carry), x)
     with pytest.raises(IndexError, match="out of range for axis 0 of length 4"):
         fw.function(at)(x)
-
-
-def test_no_more_than_so_many_keys_are_kept() -> None:
-    long = connect().session.array(np.zeros(MOST_ITEMS + 10, np.float32))
-    for place in range(MOST_ITEMS + 10):
-        long[place]
-    assert 0 < len(known_items) <= MOST_ITEMS
 
 
 @pytest.mark.parametrize(

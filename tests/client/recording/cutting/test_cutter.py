@@ -25,10 +25,11 @@ from fusewire._recording.cutting.cutter import (
 )
 from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
-from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
+from tests.client.recording.records import Record, flatten
 
 FIRST = FIRST_HANDLE + 1
 _NAMES = ("add", "multiply", "subtract", "maximum", "minimum", "divide", "equal", "less", "greater", "not_equal")

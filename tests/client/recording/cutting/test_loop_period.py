@@ -19,10 +19,11 @@ from fusewire._recording.cutting.loop_period import (
     ops_in_loops,
 )
 from fusewire._recording.signature import intern_signature, intern_spec
-from fusewire._recording.tape import FIRST_HANDLE, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
+from tests.client.recording.records import Record, flatten
 
 FIRST = FIRST_HANDLE + 1
 SQUARE = intern_spec(Spec(dtypes.float32, (4, 4)), 1 << 30)

@@ -7,11 +7,12 @@ import pytest
 
 from fusewire._recording.cutting.segments import liveness_of, structure_of
 from fusewire._recording.signature import intern_signature, intern_spec
-from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
+from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
+from tests.client.recording.records import Record, flatten
 
 FIRST = FIRST_HANDLE + 1
 UPLOAD = FIRST_HANDLE + FIRST_UPLOAD

@@ -1,20 +1,30 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Scans the integers of a tape in C: see `integer_scans`."""
+"""Scans the integers of a tape: finds records, counts repeats of a loop's body, finds results and inputs. Pure.
+
+The records of a body, one behind the other, are its integers. From one body to the next each integer grows by its
+*shift*: a signature number and a handle from outside the loop by 0, the handle of a result of the loop by the number of
+ops of the body, and a reference to a value, which is negative, by minus the number of values of the body.
+
+The integers of a *structure* stand in place of those of a piece. They are signature numbers, which lie below INSIDE,
+and operands: INSIDE plus the index of the op of the piece that made it, OUTSIDE plus the index of an input, or VALUE.
+"""
 
 from libc.stdint cimport int64_t, uint64_t
 
 from numpy import empty, int64, zeros
 
-from fusewire._recording.integer_scans import INSIDE, OUTSIDE
 from fusewire._recording.tape import FIRST_HANDLE
 
+INSIDE = FIRST_HANDLE
+OUTSIDE = 2 * FIRST_HANDLE
+VALUE = -1  # every scalar and slice start
 
 cdef uint64_t FIRST = FIRST_HANDLE
 cdef int64_t LEAST_INSIDE = INSIDE, LEAST_OUTSIDE = OUTSIDE
 
 
 def places_of_signatures(const int64_t[::1] flat):
-    """See `integer_scans.places_of_signatures`."""
+    """Returns the index of the first integer of each record. `flat`, contiguous, holds records one behind the other."""
     cdef Py_ssize_t place, count = 0
     for place in range(flat.shape[0]):
         count += <uint64_t>flat[place] < FIRST
@@ -28,7 +38,11 @@ def places_of_signatures(const int64_t[::1] flat):
 
 
 def count_repeats(const int64_t[::1] body, const int64_t[::1] shifts, const int64_t[::1] following):
-    """See `integer_scans.count_repeats`."""
+    """Returns how many whole bodies at the beginning of `following` repeat `body`.
+
+    `body` and `shifts` are int64[integers], at least one. `following`, int64[any number], are the integers that were
+    recorded behind the body. All three are contiguous. Raises ValueError if there is not one shift for each integer.
+    """
     cdef Py_ssize_t length = body.shape[0], most = following.shape[0] // length if length else 0
     cdef Py_ssize_t repeat, place
     cdef const int64_t* items = &following[0] if most else NULL
@@ -43,7 +57,10 @@ def count_repeats(const int64_t[::1] body, const int64_t[::1] shifts, const int6
 
 
 def results_among(const int64_t[::1] handles, int64_t first, int64_t ops):
-    """See `integer_scans.results_among`."""
+    """Returns for each of `ops` ops, numbered from `first` on, whether its result is among `handles`; and the others.
+
+    `handles`, int64[any number] and contiguous, may be any integers of a tape. The others keep their order.
+    """
     is_among, others = zeros(ops, bool), empty(handles.shape[0], int64)
     cdef unsigned char[::1] flags = is_among.view("u1")
     cdef int64_t[::1] elsewhere = others
@@ -60,7 +77,12 @@ def results_among(const int64_t[::1] handles, int64_t first, int64_t ops):
 
 
 def inputs_among(const int64_t[::1] structure, const int64_t[::1] flat, int64_t first, int64_t ops):
-    """See `integer_scans.inputs_among`. The inputs are numbered in the order of their first uses."""
+    """Returns the handles that a piece binds to the inputs of a structure, or None if it has another structure.
+
+    `structure` and `flat` are int64[integers], and contiguous. `flat` holds the records of the piece, whose `ops` ops
+    are numbered from `first` on. An input takes one handle, but several inputs may take the same. The inputs are
+    numbered in the order of their first uses.
+    """
     cdef Py_ssize_t place, number
     cdef int64_t expected, actual
     cdef list bound = []

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Records ops in C: `python_recorder` with the same names and the same behaviour, twenty times as fast.
+"""Records ops: the tape of a thread, the objects of results, and the functions that operators call.
 
 No Python code runs from the moment when an op's operands are read until its record is on the tape and its result is
 complete. So no finaliser, no signal handler and no other thread ever sees half an op. What may run Python code comes
@@ -12,16 +12,20 @@ Python frees such a session only after the user has deleted the attribute.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uintptr_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy, memmove, memset
+
+from functools import update_wrapper
 
 from numpy import empty, int64, integer
 
-from fusewire._recording.op_rules import known_items, known_ops, learn, learn_beside
+from fusewire._recording.op_rules import known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.places import INTERNAL, NOT_KNOWN, OPS_WITH_PLACES, places
+from fusewire_protos.ops.dtypes import DType
 
 # Py_INCREF of Python 3.12 and 3.13 stores half a word, and Py_DECREF loads all of it. If it does so within a few
 # nanoseconds, the processor waits until the store has reached its cache. An op counts a dozen references up and down.
@@ -60,7 +64,8 @@ cdef extern from "Python.h":
         void (*tp_free)(void*) noexcept
         void (*tp_dealloc)(PyObject*) noexcept
         object (*tp_new)(type, PyObject*, PyObject*)
-    unsigned long Py_TPFLAGS_HAVE_GC
+        Py_ssize_t tp_vectorcall_offset
+    unsigned long Py_TPFLAGS_HAVE_GC, Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_METHOD_DESCRIPTOR
     PyTypeObject* Py_TYPE(object value)
     PyTypeObject* Py_TYPE_of "Py_TYPE"(PyObject* value)
     void Py_DECREF_pointer "Py_DECREF"(PyTypeObject* value)
@@ -81,6 +86,28 @@ cdef extern from "Python.h":
     PyCodeObject* PyFrame_GetCode(PyFrameObject* frame)
     PyFrameObject* PyFrame_GetBack(PyFrameObject* frame)
     int PyFrame_GetLasti(PyFrameObject* frame)
+    PyTypeObject PyLong_Type, PyUnicode_Type, PyTuple_Type, PyList_Type, PySlice_Type, PyType_Type, PyFloat_Type
+    PyTypeObject PyBool_Type
+    PyObject* Py_None
+    PyObject* Py_True
+    PyObject* Py_False
+    PyObject* Py_Ellipsis
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+    bint PyUnicode_CHECK_INTERNED(PyObject* text)
+    bint PyObject_TypeCheck(PyObject* value, PyTypeObject* kind)
+    long long PyLong_AsLongLongAndOverflow(PyObject* value, int* overflow) noexcept
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* items)
+    PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t place)
+    Py_ssize_t PyList_GET_SIZE(PyObject* items)
+    PyObject* PyList_GET_ITEM(PyObject* items, Py_ssize_t place)
+    PyObject* PyObject_Vectorcall(PyObject* function, PyObject** given, size_t count, PyObject* names) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t count)
+    object PyMethod_New(object function, object instance)
+    double PyFloat_AS_DOUBLE(PyObject* value)
+    PyObject* Py_NewRef(PyObject* value)
 
 
 # ---- places ----
@@ -175,8 +202,18 @@ cdef int fill(object array, const int64_t* items, Py_ssize_t count) except -1:
     return 0
 
 
+cdef struct RecentCall:
+    PyObject* known
+    uint64_t last_with_float  # the hash of a call
+
+
 cdef class ThreadTape:
-    """The ops that one thread has recorded, and the deaths of their results. See `python_recorder.ThreadTape`."""
+    """The ops that one thread has recorded, and the deaths of their results. `Recorder` inherits from it.
+
+    The owning thread records and trims, any thread reads, and finalisers of any thread report deaths. The methods
+    `trim` and `take_deaths` are called by the holder of the recorder's lock. An inheritor has `on_checkpoint`, which is
+    called when an op is on the tape and its result exists, if the op's number is `checkpoint` or more.
+    """
 
     cdef readonly unsigned long thread
     cdef public int64_t checkpoint
@@ -188,6 +225,9 @@ cdef class ThreadTape:
     cdef Numbers dead
     cdef list values
     cdef int64_t origin  # the number of the first op of all
+    cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
+    cdef dict known_calls  # by their words, see `known_call`
+    cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
     cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
     cdef Py_ssize_t op_places_room
 
@@ -197,26 +237,35 @@ cdef class ThreadTape:
         self.checkpoint = checkpoint
         self.values = []
         self.foreign = ForeignHandles()
+        self.known_calls = {}
 
     def __dealloc__(self):
         free(self.integers.items)
         free(self.starts.items)
         free(self.dead.items)
         free(self.op_places)
+        free(self.recent_calls)
 
     @property
     def next_number(self):
+        """Returns the number of the next op."""
         return self.first + self.starts.count
 
     @property
     def records_kept(self):
+        """Returns how many ops are on the tape. Sent ops are dropped from it now and then."""
         return self.starts.count
 
     @property
     def deaths(self):
+        """Returns how many handles of dead objects wait to be taken."""
         return self.dead.count
 
     def between(self, int64_t first, int64_t end):
+        """Returns the records of the ops numbered first..end−1, one behind the other (see `tape`).
+
+        Raises IndexError if not all of them are on the tape.
+        """
         if not self.first <= first <= end <= self.first + self.starts.count:
             raise IndexError(f"ops {first} to {end} are not all on the tape")
         array = empty(self.place_of(end) - self.place_of(first), int64)
@@ -226,6 +275,7 @@ cdef class ThreadTape:
 
     @cython.boundscheck(True)
     def values_of(self, flat):
+        """Returns the values to which the negative integers of `flat` refer, in order. `flat` holds unsent records."""
         cdef Py_buffer view
         cdef Py_ssize_t place
         cdef int64_t* items
@@ -243,10 +293,12 @@ cdef class ThreadTape:
         return found
 
     def note_death(self, int64_t handle):
+        """Notes that no object has `handle` any more."""
         make_room(&self.dead, 1)
         self.add_death(handle)
 
     def take_deaths(self, Py_ssize_t count):
+        """Removes the first `count` handles of dead objects, and returns them. Raises IndexError if there are fewer."""
         array = empty(count, int64)
         if not 0 <= count <= self.dead.count:
             raise IndexError(f"{count} of {self.dead.count} deaths")
@@ -255,6 +307,10 @@ cdef class ThreadTape:
         return array
 
     def trim(self, int64_t first, int64_t unsent):
+        """Drops the records of ops before number `first`, and the values of ops before number `unsent`.
+
+        Called in the owning thread.
+        """
         cdef Py_ssize_t place, records = first - self.first, dropped
         cdef int64_t least_value = self.first_value + len(self.values)
         if not 0 < records <= self.starts.count:
@@ -272,6 +328,7 @@ cdef class ThreadTape:
         self.first_value = least_value
 
     def pass_over(self, int64_t ops):
+        """Drops all records and values. The number of the next op grows by `ops`. Called in the owning thread."""
         cdef int64_t number = self.first + self.starts.count, place
         for place in range(max(0, ops - KEPT_PLACES), ops):
             self.put_place(number + place, NO_PLACE)
@@ -281,12 +338,14 @@ cdef class ThreadTape:
         self.values = []
 
     def place_of_op(self, int64_t number):
+        """Returns the number of the place that recorded op `number`, or NOT_KNOWN, as for all but the last ops."""
         cdef int64_t next_number = self.first + self.starts.count
         cdef Py_ssize_t index = (number - self.origin) % KEPT_PLACES
         is_kept = max(self.origin, next_number - KEPT_PLACES) <= number < next_number and index < self.op_places_room
         return self.op_places[index] if is_kept else NO_PLACE
 
     def put_places(self, int64_t first, numbers):
+        """Notes the places of ops that are numbered from `first` on."""
         cdef int32_t number
         for index, each in enumerate(numbers):
             number = each
@@ -342,7 +401,10 @@ cdef tuple NO_ARGUMENTS = ()
 @cython.no_gc
 @cython.c_api_binop_methods(True)
 cdef class Recorded:
-    """A value of a session. See `python_recorder.Recorded`."""
+    """A value of a session, named by its handle. When the object is deleted, its recorder is told that the handle died.
+
+    The class is not called: `adopt` and the functions that record make objects.
+    """
 
     cdef public ThreadTape _recorder
     cdef public int64_t _handle  # 0 until the value has a handle
@@ -479,14 +541,14 @@ cdef inline Recorded new_array(PyTypeObject* kind):
 
 
 def adopt(type kind, ThreadTape recorder not None, int64_t handle, spec):
-    """See `python_recorder.adopt`."""
+    """Makes a new object of class `kind` for a handle."""
     result = adopt_without_handle(kind, recorder, spec)
     (<Recorded>result)._handle = handle
     return result
 
 
 def adopt_without_handle(type kind, ThreadTape recorder not None, spec):
-    """See `python_recorder.adopt_without_handle`."""
+    """Makes a new object for a value that gets its handle later. If the object dies before, no death is reported."""
     if not issubclass(kind, Recorded):
         raise TypeError(f"{kind} is no class of recorded values")
     cdef Recorded result = new_array(<PyTypeObject*>kind)
@@ -509,7 +571,7 @@ cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integer
 
 
 def record(type kind, ThreadTape recorder not None, signature, handles, values):
-    """See `python_recorder.record`."""
+    """Records an op, and returns an object of class `kind` for its result. Called in the recorder's own thread."""
     cdef Recorded result = adopt_without_handle(kind, recorder, signature.result)
     cdef int64_t number = signature.number, operand
     cdef Py_ssize_t place, count = 1 + len(handles) + len(values)
@@ -526,11 +588,14 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values):
     return finish(result, recorder, count, signature.result)
 
 
-cdef dict KNOWN_ITEMS = known_items, KNOWN_OPS = known_ops
+cdef dict KNOWN_OPS = known_ops
 
 
 def record_known(op, operands, attributes, starts=()):
-    """See `python_recorder.record_known`."""
+    """Records an op of arrays of this thread and scalars if `known_ops` has it. Returns None if it does not.
+
+    Also returns None for any other operands, and for a scalar that the dtype cannot hold.
+    """
     cdef tuple given = tuple(operands), listed_starts = tuple(starts)
     cdef list kinds = [], values = []
     cdef ThreadTape tape = None
@@ -585,7 +650,10 @@ cdef inline object named_part(object part):
 
 
 def name_of_key(key):
-    """See `python_recorder.name_of_key`."""
+    """Returns the name of a key of integers, slices, `...` and None, which equal keys share, or None for other keys.
+
+    The integers may be NumPy's.
+    """
     cdef tuple items = key if type(key) is tuple else (key,)
     cdef list name = []
     for item in items:
@@ -603,48 +671,6 @@ def name_of_key(key):
             return None
         name.append(part)
     return tuple(name)
-
-
-def record_item(Recorded x not None, key):
-    """See `python_recorder.record_item`."""
-    name = name_of_key(key)
-    return None if name is None else record_named(x, name)
-
-
-def record_call(Recorded x not None, str function, key):
-    """See `python_recorder.record_call`."""
-    name = name_of_call(function, key)
-    return None if name is None else record_named(x, name)
-
-
-def name_of_call(str function, key):
-    """See `python_recorder.name_of_call`."""
-    name = name_of_key(key)
-    return None if name is None else (function, type(key) is tuple, name)
-
-
-cdef record_named(Recorded x, tuple name):
-    cdef ThreadTape tape = x._recorder
-    cdef tuple starts
-    cdef Recorded result
-    cdef int64_t* items
-    if tape is None or tape.thread != PyThread_get_thread_ident():
-        return None
-    found = KNOWN_ITEMS.get((x._spec, name))
-    if found is None:
-        return None
-    cdef int64_t number = found[0]
-    starts = found[2]
-    result = new_array(Py_TYPE(x))
-    tape.make_room_for_record(2 + len(starts))
-    items = tape.integers.items + tape.integers.count
-    items[0] = number
-    items[1] = x._handle
-    items += 2
-    for value in starts:
-        items[0] = tape.keep_value(value)
-        items += 1
-    return finish(result, tape, 2 + len(starts), found[1])
 
 
 # ---- what is known of an op ----
@@ -865,7 +891,12 @@ cdef dict PREFIX = {
 
 
 def binary_operator(op, slow_path, *, is_reflected=False, checked=None):
-    """See `python_recorder.binary_operator`. Returns the method of `Recorded`, so that Python calls it directly."""
+    """Returns the method of an operator that records `op`. If `is_reflected`, `self` is the right operand.
+
+    The method calls `slow_path` for unusual operands: an array of another thread or class, a scalar that the dtype
+    cannot hold, or anything else than an array, bool, int or float. For `checked` see `learn_beside`. It is the method
+    of `Recorded`, so that Python calls it directly.
+    """
     name, kept = BINARY[op.name, is_reflected]
     cdef BinaryOp binary = kept
     binary.op, binary.slow_path, binary.checked, binary.is_reflected = op, slow_path, checked, is_reflected
@@ -873,21 +904,493 @@ def binary_operator(op, slow_path, *, is_reflected=False, checked=None):
 
 
 def prefix_operator(op, slow_path):
-    """See `python_recorder.prefix_operator`."""
+    """Returns the method of a prefix operator that records `op`."""
     name, kept = PREFIX[op.name]
     cdef UnaryOp prefix = kept
     prefix.op, prefix.slow_path = op, slow_path
     return Recorded.__dict__[name]
 
 
-def unary(op, slow_path):
-    """See `python_recorder.unary`."""
-    cdef UnaryOp made = UnaryOp()
-    made.op, made.slow_path = op, slow_path
+# ---- known calls ----
 
-    def record_one(x, /):
-        if Py_TYPE(x) == LIGHT or isinstance(x, Recorded):
-            return record_unary(made, <Recorded>x)
-        return made.slow_path(x)
+cdef enum:
+    MOST_WORDS = 32
+    MOST_ARRAYS = 8
+    MOST_KEPT = 8
+    RECENT_CALLS = 256
+    MOST_CALLS = 4096  # of one tape, such as `x[i]` in a loop that goes through a sequence
 
-    return record_one
+cdef enum:  # begins the words of an argument
+    IS_NONE = 1
+    IS_TRUE
+    IS_FALSE
+    IS_ELLIPSIS
+    IS_INTEGER
+    IS_FLOAT
+    IS_NUMPYS_INTEGER
+    IS_OBJECT
+    IS_ARRAY
+    IS_TUPLE
+    IS_LIST
+    IS_SLICE
+    IS_NAMED
+
+cdef struct Call:
+    uint64_t words[MOST_WORDS]  # equal if the calls are equal but for the arrays, which have equal specs
+    int count
+    PyObject* arrays[MOST_ARRAYS]
+    int array_count
+    PyObject* kept[MOST_KEPT]  # objects whose addresses are among the words
+    int kept_count
+    PyObject* tape  # of all arrays; NULL without arrays
+    bint has_float
+
+cdef PyTypeObject* DTYPE = <PyTypeObject*>DType
+cdef PyTypeObject* NUMPYS_INTEGER = <PyTypeObject*>integer
+
+
+cdef class KnownRecord:
+    """The record of a call, but for the handles of the arrays."""
+
+    cdef bytes words
+    cdef tuple kept
+    cdef int64_t signature
+    cdef object spec
+    cdef tuple values
+    cdef int operands[MOST_ARRAYS]  # which array of the call each is
+    cdef int operand_count
+
+
+@cython.final
+cdef class DirectCall:
+    """A function in C to which Python passes arguments without a tuple, in place of the Python function `slow`."""
+
+    cdef void* vectorcall
+    cdef object slow
+    cdef object rest
+    cdef BinaryOp op
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __get__(self, instance, _owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __call__(self, *given, **named):
+        return self.slow(*given, **named)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__module__}.{self.__qualname__}>"
+
+
+cdef void let_python_call_directly(DirectCall made) noexcept:
+    """Lets Python use the field `vectorcall` of objects such as `made`, and pass a method's object as an argument."""
+    cdef PyTypeObject* kind = <PyTypeObject*>DirectCall
+    kind.tp_vectorcall_offset = <char*>&made.vectorcall - <char*><PyObject*>made
+    kind.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+    PyType_Modified(DirectCall)
+
+
+let_python_call_directly(DirectCall())
+
+
+cdef DirectCall direct_call(object slow, void* vectorcall):
+    cdef DirectCall made = DirectCall()
+    made.slow, made.vectorcall = slow, vectorcall
+    update_wrapper(made, slow)
+    return made
+
+
+def known_call(slow):
+    """Returns a function that does what `slow` does, but repeats what `slow` has recorded for the same arguments.
+
+    A call is known once `slow` has recorded one op for it, of arrays among its arguments, and has returned the result.
+    All else in the op must follow from the other arguments and the specs of the arrays. It is found by its plain
+    arguments: None, booleans, numbers, `...`, dtypes, types, names, and tuples, lists and slices of these. One with
+    floats is known if it comes again soon, because floats may be others each time. Other arguments, and arrays of
+    another thread or a user's class, are left to `slow`. So is every call in the body of a loop or function. A call
+    without arrays is one of the default session.
+    """
+    return direct_call(slow, <void*>call_known)
+
+
+cdef PyObject* call_known(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef Call call
+    cdef PyObject* slow = <PyObject*>(<DirectCall>function).slow
+    if not is_plain_call(function, given, PyVectorcall_NARGS(flags), names, &call):
+        return PyObject_Vectorcall(slow, given, flags, names)
+    cdef bint is_creation = call.tape == NULL
+    if is_creation:
+        call.tape = default_tape()
+    if call.tape == NULL:
+        return noting_tape(slow, given, flags, names)
+    cdef ThreadTape tape = <ThreadTape>call.tape
+    if tape.thread != PyThread_get_thread_ident() or tape.is_in_body:
+        return PyObject_Vectorcall(slow, given, flags, names)
+    cdef int64_t number = tape.first + tape.starts.count
+    cdef uint64_t mixed = mixed_words(&call)
+    cdef KnownRecord known = find_call(tape, &call, mixed)
+    # A default session that has ended has a message of its own, which the function gives.
+    cdef Recorded recorded
+    if known is not None and not (is_creation and number >= tape.checkpoint):
+        recorded = record_again(known, tape, &call)
+        return Py_NewRef(<PyObject*>recorded)
+    cdef PyObject* result = PyObject_Vectorcall(slow, given, flags, names)
+    if result != NULL and known is None and Py_TYPE_of(result) == LIGHT and comes_again(tape, &call, mixed):
+        recorded = <Recorded>result
+        Py_DECREF_object(result)  # of the two references, `recorded` is one
+        learn_call(function, given, PyVectorcall_NARGS(flags), names, &call, tape, number, recorded)
+        return Py_NewRef(result)
+    return result
+
+
+cdef bint is_plain_call(PyObject* function, PyObject** given, Py_ssize_t count, PyObject* names, Call* call) noexcept:
+    """Describes a call. Returns False if an argument is not plain, or if there are too many."""
+    cdef Py_ssize_t place
+    call.words[0] = <uintptr_t>function
+    call.kept[0] = function
+    call.count = call.kept_count = 1
+    call.array_count = 0
+    call.has_float = False
+    call.tape = NULL
+    for place in range(count):
+        if not is_plain(given[place], call):
+            return False
+    if names != NULL:
+        for place in range(PyTuple_GET_SIZE(names)):
+            if not (has_word(call, IS_NAMED) and is_plain(PyTuple_GET_ITEM(names, place), call)):
+                return False
+            if not is_plain(given[count + place], call):
+                return False
+    return True
+
+
+cdef inline bint has_word(Call* call, uint64_t word) noexcept:
+    """Adds a word if there is room for it."""
+    if call.count == MOST_WORDS:
+        return False
+    call.words[call.count] = word
+    call.count += 1
+    return True
+
+
+cdef bint is_plain(PyObject* value, Call* call) noexcept:
+    """Adds the words of an argument. Returns False if it is not plain, or if there is no room for them."""
+    cdef PyTypeObject* kind = Py_TYPE_of(value)
+    if kind == LIGHT:
+        return is_array_of_tape(<Recorded>value, value, call)
+    if value == Py_None:
+        return has_word(call, IS_NONE)
+    if kind == &PyLong_Type:
+        return is_integer(value, IS_INTEGER, call)
+    if kind == &PyTuple_Type:
+        return are_plain(value, IS_TUPLE, PyTuple_GET_SIZE(value), call)
+    if kind == &PySlice_Type:
+        return has_word(call, IS_SLICE) and is_plain((<PySliceObject*>value).start, call) and \
+            is_plain((<PySliceObject*>value).stop, call) and is_plain((<PySliceObject*>value).step, call)
+    if value == Py_True or value == Py_False:
+        return has_word(call, IS_TRUE if value == Py_True else IS_FALSE)
+    if kind == DTYPE or kind == &PyType_Type or (kind == &PyUnicode_Type and PyUnicode_CHECK_INTERNED(value)):
+        return is_kept(value, call)
+    if kind == &PyFloat_Type:
+        return is_float(PyFloat_AS_DOUBLE(value), call)
+    if value == Py_Ellipsis:
+        return has_word(call, IS_ELLIPSIS)
+    if kind == &PyList_Type:
+        return are_plain(value, IS_LIST, PyList_GET_SIZE(value), call)
+    return PyObject_TypeCheck(value, NUMPYS_INTEGER) and is_numpys_integer(value, call)
+
+
+cdef inline bint is_array_of_tape(Recorded array, PyObject* value, Call* call) noexcept:
+    cdef PyObject* tape = <PyObject*>array._recorder
+    if call.tape != NULL and call.tape != tape or call.array_count == MOST_ARRAYS or tape == Py_None:
+        return False
+    call.tape = tape
+    call.arrays[call.array_count] = value
+    call.array_count += 1
+    return has_word(call, IS_ARRAY) and has_word(call, <uintptr_t><PyObject*>array._spec)
+
+
+cdef inline bint is_integer(PyObject* value, uint64_t tag, Call* call) noexcept:
+    cdef int overflow = 0
+    cdef long long integer = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return not overflow and has_word(call, tag) and has_word(call, <uint64_t>integer)
+
+
+cdef inline bint is_float(double number, Call* call) noexcept:
+    cdef uint64_t bits
+    memcpy(&bits, &number, sizeof(bits))
+    call.has_float = True
+    return has_word(call, IS_FLOAT) and has_word(call, bits)
+
+
+cdef bint is_numpys_integer(PyObject* value, Call* call) noexcept:
+    """Adds the words of an integer of NumPy, whose type is not that of Python's and may give an op another dtype."""
+    try:
+        number = (<object>value).__index__()
+    except TypeError:  # of a time difference, which NumPy counts among the integers
+        return False
+    return is_kept(<PyObject*>Py_TYPE_of(value), call) and is_integer(<PyObject*>number, IS_NUMPYS_INTEGER, call)
+
+
+cdef inline bint is_kept(PyObject* value, Call* call) noexcept:
+    if call.kept_count == MOST_KEPT:
+        return False
+    call.kept[call.kept_count] = value
+    call.kept_count += 1
+    return has_word(call, IS_OBJECT) and has_word(call, <uintptr_t>value)
+
+
+cdef bint are_plain(PyObject* items, uint64_t tag, Py_ssize_t count, Call* call) noexcept:
+    cdef Py_ssize_t place
+    if not (has_word(call, tag) and has_word(call, count)):
+        return False
+    for place in range(count):
+        if not is_plain(PyTuple_GET_ITEM(items, place) if tag == IS_TUPLE else PyList_GET_ITEM(items, place), call):
+            return False
+    return True
+
+
+cdef inline uint64_t mixed_words(Call* call) noexcept:
+    """Returns a hash of a call."""
+    cdef uint64_t mixed = call.count
+    cdef int place
+    for place in range(call.count):
+        mixed = (mixed ^ call.words[place]) * <uint64_t>0x9E3779B97F4A7C15
+        mixed ^= mixed >> 32
+    return mixed
+
+
+cdef KnownRecord find_call(ThreadTape tape, Call* call, uint64_t mixed):
+    cdef RecentCall* recent
+    if tape.recent_calls == NULL:
+        return None
+    recent = &tape.recent_calls[mixed & (RECENT_CALLS - 1)]
+    if recent.known != NULL and has_words(<KnownRecord>recent.known, call):
+        return <KnownRecord>recent.known
+    found = tape.known_calls.get(words_of(call))
+    if found is not None:
+        recent.known = <PyObject*>found
+    return found
+
+
+cdef bint comes_again(ThreadTape tape, Call* call, uint64_t mixed) except -1:
+    """Returns whether a call is worth keeping: one with floats is if the last such one at its place was the same."""
+    cdef RecentCall* recent
+    if tape.recent_calls == NULL:
+        tape.recent_calls = <RecentCall*>calloc(RECENT_CALLS, sizeof(RecentCall))
+        if tape.recent_calls == NULL:
+            raise MemoryError()
+    recent = &tape.recent_calls[mixed & (RECENT_CALLS - 1)]
+    if not call.has_float or recent.last_with_float == mixed:
+        return True
+    recent.last_with_float = mixed
+    return False
+
+
+cdef inline bytes words_of(Call* call):
+    return PyBytes_FromStringAndSize(<char*>call.words, call.count * sizeof(uint64_t))
+
+
+cdef inline bint has_words(KnownRecord known, Call* call) noexcept:
+    cdef Py_ssize_t length = call.count * sizeof(uint64_t)
+    return PyBytes_GET_SIZE(known.words) == length and not memcmp(PyBytes_AS_STRING(known.words), call.words, length)
+
+
+cdef Recorded record_again(KnownRecord known, ThreadTape tape, Call* call):
+    cdef Py_ssize_t place, count = 1 + known.operand_count + len(known.values)
+    cdef Recorded result = new_array(LIGHT)
+    cdef int64_t* items
+    tape.make_room_for_record(count)
+    items = tape.integers.items + tape.integers.count
+    items[0] = known.signature
+    items += 1
+    for place in range(known.operand_count):
+        items[place] = (<Recorded>call.arrays[known.operands[place]])._handle
+    items += known.operand_count
+    for place in range(len(known.values)):
+        items[place] = tape.keep_value(known.values[place])
+    return finish(result, tape, count, known.spec)
+
+
+cdef int learn_call(
+    PyObject* function,
+    PyObject** given,
+    Py_ssize_t count,
+    PyObject* names,
+    Call* called,
+    ThreadTape tape,
+    int64_t number,
+    Recorded result,
+) except -1:
+    """Keeps the record of a call if its function has recorded op `number` alone, of the call's arrays and constants."""
+    cdef Call call  # described anew: the function may have changed a list
+    cdef KnownRecord known
+    if result._handle != number or result._recorder is not tape or tape.first + tape.starts.count != number + 1:
+        return 0
+    if number < tape.first or not is_plain_call(function, given, count, names, &call) or call.count != called.count:
+        return 0
+    if memcmp(call.words, called.words, call.count * sizeof(uint64_t)):
+        return 0
+    known = KnownRecord()
+    if not has_record(known, &call, tape, number, result):
+        return 0
+    known.words = words_of(&call)
+    known.kept = tuple([<object>call.kept[place] for place in range(call.kept_count)])
+    if len(tape.known_calls) >= MOST_CALLS:
+        memset(tape.recent_calls, 0, RECENT_CALLS * sizeof(RecentCall))
+        tape.known_calls = {}
+    tape.known_calls.setdefault(known.words, known)
+    return 0
+
+
+cdef bint has_record(KnownRecord known, Call* call, ThreadTape tape, int64_t number, Recorded result) except -1:
+    """Takes over the record of op `number`, the last one. Returns False if another call may have another record."""
+    cdef Py_ssize_t place, first = tape.place_of(number)
+    cdef int64_t* items = tape.integers.items + first
+    cdef list values = []
+    known.operand_count = 0
+    for place in range(1, tape.integers.count - first):
+        if items[place] < 0:
+            value = tape.values[-1 - items[place] - tape.first_value]
+            if type(value) is not int and type(value) is not float and type(value) is not bool:
+                return False
+            values.append(value)
+        elif values or known.operand_count == MOST_ARRAYS:
+            return False
+        else:
+            known.operands[known.operand_count] = array_of_handle(call, items[place], result)
+            if known.operands[known.operand_count] < 0:
+                return False
+            known.operand_count += 1
+    known.signature, known.spec, known.values = items[0], result._spec, tuple(values)
+    return True
+
+
+cdef int array_of_handle(Call* call, int64_t handle, Recorded result) noexcept:
+    """Returns which array of a call has a handle; −1 if none or several have, or if the result is one of them."""
+    cdef int place, found = -1
+    for place in range(call.array_count):
+        if call.arrays[place] == <PyObject*>result:
+            return -1
+        if (<Recorded>call.arrays[place])._handle == handle:
+            if found >= 0:
+                return -1
+            found = place
+    return found
+
+
+# ---- the default session ----
+
+cdef dict default_tapes = {}  # by thread; those of the default session that calls without arrays have used
+cdef ThreadTape last_default_tape = None
+
+
+def forget_default_tapes():
+    """Is called when another session becomes the default session."""
+    global default_tapes, last_default_tape
+    last_default_tape = None
+    default_tapes = {}
+
+
+cdef PyObject* default_tape() except? NULL:
+    """Returns this thread's tape in the default session, borrowed, or NULL if it is not known."""
+    global last_default_tape
+    cdef unsigned long thread = PyThread_get_thread_ident()
+    if last_default_tape is not None and last_default_tape.thread == thread:
+        return <PyObject*>last_default_tape
+    found = default_tapes.get(thread)
+    if found is None:
+        return NULL
+    last_default_tape = found
+    return <PyObject*>found
+
+
+cdef PyObject* noting_tape(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    """Calls a function without arrays, and notes which tape of this thread has recorded its result."""
+    cdef dict tapes = default_tapes  # another session may become the default session meanwhile
+    cdef PyObject* result = PyObject_Vectorcall(function, given, flags, names)
+    cdef ThreadTape tape
+    if result != NULL and Py_TYPE_of(result) == LIGHT:
+        tape = (<Recorded>result)._recorder
+        if tape is not None and tape.thread == PyThread_get_thread_ident():
+            tapes[tape.thread] = tape
+    return result
+
+
+# ---- assignment ----
+
+def exchange(Recorded x not None, Recorded other not None):
+    """Gives `x` the value of another object of the same spec, which then has the value of `x`."""
+    cdef int64_t handle = x._handle
+    cdef ThreadTape recorder = x._recorder
+    x._handle, x._recorder = other._handle, other._recorder
+    other._handle, other._recorder = handle, recorder
+
+
+def records_no_body(Recorded x not None):
+    """Returns whether the calling thread has made `x` and does not record the body of a loop or function."""
+    return is_of_free_tape(x)
+
+
+cdef inline bint is_of_free_tape(Recorded x) noexcept:
+    cdef ThreadTape tape = x._recorder
+    return tape is not None and tape.thread == PyThread_get_thread_ident() and not tape.is_in_body
+
+
+def in_place_operator(operator, slow, rest):
+    """Returns the method of `x op= v` that does what `slow` does, for the method `operator` of `x op v`.
+
+    `rest(x, result)` assigns a result whose spec is not that of `x`, and returns what the method returns.
+    """
+    cdef DirectCall made
+    op = next((op for name, op in BINARY.values() if Recorded.__dict__.get(name) is operator), None)
+    if op is None:  # it is no method of ours
+        return slow
+    made = direct_call(slow, <void*>call_in_place)
+    made.op, made.rest = op, rest
+    return made
+
+
+def exchanging(slow, make):
+    """Returns the method that does what `slow` does: it gives an array the value that `make` returns.
+
+    `make`, another method, takes the same arguments. Only in the body of a loop or function, and for an array of
+    another thread, `slow` has to see whether the array may be assigned to.
+    """
+    cdef DirectCall made = direct_call(slow, <void*>call_exchanging)
+    made.rest = make
+    return made
+
+
+cdef PyObject* call_exchanging(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef DirectCall called = <DirectCall>function
+    cdef PyObject* made
+    if PyVectorcall_NARGS(flags) == 0 or names != NULL or Py_TYPE_of(given[0]) != LIGHT or \
+            not is_of_free_tape(<Recorded>given[0]):
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    made = PyObject_Vectorcall(<PyObject*>called.rest, given, PyVectorcall_NARGS(flags), NULL)
+    if made == NULL:
+        return NULL
+    result = <object>made
+    Py_DECREF_object(made)  # of the two references, `result` is one
+    exchange(<object>given[0], result)
+    return Py_NewRef(Py_None)
+
+
+cdef PyObject* call_in_place(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
+    cdef DirectCall called = <DirectCall>function
+    cdef Recorded x
+    if PyVectorcall_NARGS(flags) != 2 or names != NULL or Py_TYPE_of(given[0]) != LIGHT:
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    x = <Recorded>given[0]
+    if not is_of_free_tape(x) or not x._spec.shape:
+        return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
+    result = record_binary(called.op, x, <object>given[1])
+    if Py_TYPE(result) == LIGHT and (<Recorded>result)._spec is x._spec:
+        exchange(x, <Recorded>result)
+        return Py_NewRef(<PyObject*>x)
+    result = called.rest(x, result)
+    return Py_NewRef(<PyObject*>result)

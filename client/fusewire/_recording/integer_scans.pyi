@@ -1,0 +1,13 @@
+import numpy as np
+import numpy.typing as npt
+
+from fusewire._recording.tape import Integers
+
+INSIDE: int
+OUTSIDE: int
+VALUE: int
+
+def places_of_signatures(flat: Integers) -> Integers: ...
+def count_repeats(body: Integers, shifts: Integers, following: Integers) -> int: ...
+def results_among(handles: Integers, first: int, ops: int) -> tuple[npt.NDArray[np.bool_], Integers]: ...
+def inputs_among(structure: Integers, flat: Integers, first: int, ops: int) -> list[int] | None: ...
