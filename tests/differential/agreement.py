@@ -24,7 +24,7 @@ _ROUNDED = {
 # Sums of few rounded terms: the error is a few roundings of the greatest term.
 _SUMMED = {
     *("mean", "nanmean", "average", "var", "std", "nanvar", "nanstd", "median", "trapezoid", "interp", "cross", "sinc"),
-    *("linspace", "logspace", "geomspace"),
+    *("linspace", "logspace", "geomspace", "gradient", "unwrap", "nanmedian", "nanpercentile", "nanquantile"),
 }
 _ROUNDINGS = 16
 _NOT_WIDER = {"interp"}  # NumPy computes it in float64
@@ -41,6 +41,7 @@ _ZEROS_OF_EITHER_SIGN = {
     "clip",
     "sum",
     "nansum",
+    "nancumsum",
 }
 
 

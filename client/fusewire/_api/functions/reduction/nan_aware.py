@@ -14,7 +14,7 @@ from fusewire._api.functions.arrangement.places import take_along_axis
 from fusewire._api.functions.dtypes import finfo
 from fusewire._api.functions.elementwise.choices import clip, where
 from fusewire._api.functions.ordering.sorting import Method, cumprod, cumsum, quantile, sort
-from fusewire._api.functions.reduction.quantiles import quantiles
+from fusewire._api.functions.reduction.quantiles import of_a_hundred, quantiles
 from fusewire._api.ops import operations
 from fusewire._api.ops.operands import asarray
 from fusewire._api.ops.operations import Axis, correction_of
@@ -111,7 +111,7 @@ def nanpercentile(
     x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: bool = False
 ) -> Array:
     """Returns `nanquantile` of q / 100."""
-    return nanquantile(x, np.asarray(q, np.float64) / 100, axis, method=method, keepdims=keepdims)
+    return nanquantile(x, of_a_hundred(q), axis, method=method, keepdims=keepdims)
 
 
 def nanquantile(
@@ -127,7 +127,7 @@ def nanquantile(
         last = clip(operations.astype(count, dtypes.float64) - 1.0, min=0.0)
         return lambda part: where(count > 0, _at(ordered, last * part, last, along, method), math.nan).squeeze(along)
 
-    return quantiles(given, q, axis, of_numbers, keepdims=keepdims)
+    return quantiles(given, q, axis, method, of_numbers, keepdims=keepdims)
 
 
 def _at(ordered: Array, place: Array, last: Array, axis: int, method: str) -> Array:
