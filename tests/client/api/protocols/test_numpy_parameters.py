@@ -1,4 +1,4 @@
-"""Functions that write their results to `out=`, where `where=` is true, as NumPy's do."""
+"""Functions with the parameters of NumPy's: `out=` beside `where=`, and operands by NumPy's names."""
 
 from __future__ import annotations
 
@@ -86,3 +86,38 @@ def test_a_mask_alone_is_refused(session: fw.Session) -> None:
 def test_the_signature_names_the_parameter() -> None:
     assert "out" in inspect.signature(fw.hypot).parameters
     assert [*inspect.signature(fw.sum).parameters].count("where") == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda xp, x: xp.sum(a=x, axis=0),
+        lambda xp, x: xp.clip(x, a_min=-1, a_max=1),
+        lambda xp, x: xp.clip(x, a_min=None, a_max=1),
+        lambda xp, x: xp.tile(x, reps=2),
+        lambda xp, x: xp.quantile(x, q=0.5, axis=1),
+        lambda xp, x: xp.append(arr=x, values=x, axis=1),
+        lambda xp, x: xp.split(x, indices_or_sections=3)[1],
+        lambda xp, x: xp.searchsorted(x[0], v=x[1]),
+        lambda xp, x: xp.polyval(p=x[0], x=x),
+    ],
+)
+def test_operands_have_numpys_names_too(session: fw.Session, call: Any) -> None:
+    np.testing.assert_allclose(call(fw, session.array(A)).numpy(), call(np, A), rtol=1e-14, strict=True)
+
+
+def test_values_to_write_have_a_name(session: fw.Session) -> None:
+    host, x = A.copy(), session.array(A)
+    places = np.argsort(-A, axis=1)
+    np.put_along_axis(host, places, values=A, axis=1)
+    FUSEWIRE.put_along_axis(x, places, values=A, axis=1)
+    np.testing.assert_array_equal(x.numpy(), host)
+
+
+def test_an_unknown_name_is_refused(session: fw.Session) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'array'"):
+        FUSEWIRE.tile(array=session.array(A), reps=2)
+
+
+def test_aliases_are_one_function() -> None:
+    assert FUSEWIRE.acos is FUSEWIRE.arccos
