@@ -203,10 +203,18 @@ class Array(Recorded):
         """Returns the lengths of the axes, a tuple."""
         return self._spec.shape
 
+    @shape.setter
+    def shape(self, shape: Any) -> NoReturn:
+        raise AttributeError(f"an array keeps its shape; write x = x.reshape({shape})")
+
     @property
     def dtype(self) -> DType:
         """Returns the dtype of the elements."""
         return self._spec.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> NoReturn:
+        raise AttributeError("an array keeps its dtype; write x = x.astype(dtype)")
 
     @property
     def ndim(self) -> int:
@@ -325,6 +333,9 @@ class Array(Recorded):
         return isinstance(equal, Array) and bool(equal.any())
 
     def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __trunc__(self) -> int:
         return int(self._scalar())
 
     def __float__(self) -> float:

@@ -34,7 +34,7 @@ _INSTEAD = {
     "uintp": "fw.uint64",
     "ulonglong": "fw.uint64",
     "ushort": "fw.uint16",
-    "vectorize": "fw.function",
+    "vectorize": "f(x), where f takes whole arrays and has fw.where for if; or np.vectorize(f)(x.numpy())",
 }
 # What to write for members of NumPy's arrays.
 _INSTEAD_OF_MEMBERS = {

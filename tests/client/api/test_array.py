@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import operator
 import pickle
 import threading
@@ -594,3 +595,18 @@ def _shared() -> fw.Session:
     if not _SHARED:
         _SHARED.append(connect())
     return _SHARED[0].session
+
+
+def test_a_shape_and_a_dtype_are_not_assigned(session: fw.Session) -> None:
+    x: Any = session.array([1, 2])
+    with pytest.raises(AttributeError, match=r"write x = x.reshape\(\(2, 1\)\)"):
+        x.shape = (2, 1)
+    with pytest.raises(AttributeError, match=r"write x = x.astype\(dtype\)"):
+        x.dtype = fw.float32
+    assert (x.shape, x.dtype) == ((2,), fw.int64)
+
+
+def test_a_number_is_truncated_to_an_integer_of_python(session: fw.Session) -> None:
+    assert math.trunc(session.array(-2.7)) == -2
+    with pytest.raises(TypeError, match="only an array of one element"):
+        math.trunc(session.array([1.0, 2.0]))

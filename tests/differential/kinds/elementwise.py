@@ -76,6 +76,7 @@ KINDS: dict[str, Kind] = {
     **named(alike(2, FLOATS, TAME), "copysign"),
     **named(alike(2, FLOATS), "nextafter"),
     **named(alike(2, (*INTEGERS, "bool")), "bitwise_and bitwise_or bitwise_xor"),
+    **named(alike(2, INTEGERS), "gcd lcm"),
     **named(_shift, "bitwise_left_shift left_shift bitwise_right_shift right_shift"),
     **named(_power, "pow power"),
     **named(elements(2, NUMBERS, DISTINCT_ENOUGH), "isclose allclose"),

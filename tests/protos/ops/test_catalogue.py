@@ -31,6 +31,7 @@ AS_NUMPY: dict[str, Callable[..., Any]] = {
     },
     "atan2": np.arctan2,
     "bitwise_invert": np.invert,
+    "gcd": np.gcd,
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
 }

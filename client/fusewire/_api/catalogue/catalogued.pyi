@@ -32,6 +32,7 @@ __all__ = [
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_right_shift",
+    "gcd",
     "isnan",
     "isinf",
     "isfinite",
@@ -148,6 +149,9 @@ def bitwise_left_shift(x1: Any, x2: Any, /, *, out: Any = None, where: Any = Tru
 
 def bitwise_right_shift(x1: Any, x2: Any, /, *, out: Any = None, where: Any = True) -> Array:
     """`x1` / 2^`x2` rounded down."""
+
+def gcd(x1: Any, x2: Any, /, *, out: Any = None, where: Any = True) -> Array:
+    """The greatest common divisor of two integers, without sign; of 0 and 0, 0."""
 
 def isnan(x: Any, /, *, out: Any = None, where: Any = True) -> Array:
     """Whether `x` is NaN."""
