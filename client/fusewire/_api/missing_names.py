@@ -72,6 +72,12 @@ def missing_member(name: str) -> AttributeError:
     return AttributeError(f"{text}: write {instead}" if instead else text, name=name)
 
 
+def instead_of_draw(name: str) -> str:
+    """Returns what to write for a distribution that only NumPy's generator draws, or an empty text for another name."""
+    is_numpys = hasattr(np.random.Generator, name) and not name.startswith("_")
+    return f": NumPy draws it, fw.asarray(np.random.default_rng(seed).{name}(…))" if is_numpys else ""
+
+
 def instead_of(name: str) -> str:
     """Returns what to write for a name of NumPy's that there is not here, or an empty text for another name."""
     if name in _INSTEAD:
