@@ -26,6 +26,7 @@ _OF_SCIPY = tuple(
         "_lib": "_util array_api",
         "cluster": "hierarchy vq",
         "constants": "constants",
+        "differentiate": "differentiate",
         "fft": "basic helper real_transforms",
         "integrate": "cubature quadrature",
         "interpolate": "bsplines interpolate polyint rgi",
@@ -35,7 +36,8 @@ _OF_SCIPY = tuple(
         "signal": "bsplines filter_design fir_filter_design ltisys savitzky_golay signaltools splines upfirdn windows",
         "spatial.transform": "rigid_transform rotation",
         "special": "logsumexp support_alternative_backends",
-        "stats": "correlation device_dtype entropy hypotests morestats quantile rank resampling stats variation",
+        "stats": "continued_fraction correlation device_dtype entropy hypotests morestats quantile rank resampling"
+        " stats variation",
     }.items()
     for name in names.split()
 )
