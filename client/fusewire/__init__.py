@@ -25,7 +25,6 @@ from fusewire._api.functions import *  # noqa: F403  # each topic of functions s
 from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.missing_names import missing as _missing
 from fusewire._api.names_of_numpy import of_numpy as _of_numpy
-from fusewire._api.protocols.numpy_parameters import with_numpys_parameters as _with_numpys_parameters
 from fusewire._api.protocols.numpy_ufuncs import give_methods as _give_methods
 from fusewire._api.recorded_once.loops import fori_loop
 from fusewire._api.recorded_once.recorded_function import function
@@ -129,7 +128,6 @@ __all__ = [
 ]
 __all__ += _catalogued.__all__
 __all__ += _functions.__all__  # type: ignore[attr-defined]  # a type checker follows imports
-globals().update(_with_numpys_parameters({name: globals()[name] for name in __all__}))
 _give_methods({name: globals()[name] for name in __all__})
 
 if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute

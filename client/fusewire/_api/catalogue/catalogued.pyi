@@ -240,16 +240,16 @@ def softplus(x: Any, /, *, out: Any = None, where: Any = True) -> Array:
 def erf(x: Any, /, *, out: Any = None, where: Any = True) -> Array:
     """The error function."""
 
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True, out: Any = None) -> Array:
     """The least element along `axis`; NaN if any element is."""
 
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True, out: Any = None) -> Array:
     """The greatest element along `axis`; NaN if any element is."""
 
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True, out: Any = None) -> Array:
     """Whether any element along `axis` is true or not 0."""
 
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True, out: Any = None) -> Array:
     """Whether every element along `axis` is true or not 0."""
 
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:

@@ -18,6 +18,7 @@ from fusewire._api.catalogue.op_attributes import PARAMETER_KINDS, attributes_of
 from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
+from fusewire._api.protocols.numpy_parameters import with_numpys_parameters
 from fusewire._api.protocols.outputs import write_as_called
 from fusewire._recording.record_op import apply, apply_to_one
 from fusewire._recording.recorded_ops import known_call
@@ -53,7 +54,8 @@ def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """
     made = [op for op in ops if op.name not in _WRITTEN_BY_HAND and op.category is not Category.LIBRARY]
     formed = {op: _form_of(op) for op in made}
-    return {op.name: known_call(_named(form(op), op)) for op, form in formed.items() if form is not None}
+    named = {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
+    return {name: known_call(with_numpys_parameters(function)) for name, function in named.items()}
 
 
 def _named(function: _Function, op: Op) -> _Function:

@@ -20,15 +20,11 @@ _WHERE = Parameter("where", Parameter.KEYWORD_ONLY, default=True, annotation="An
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def with_numpys_parameters(functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Returns by name those functions that lack a parameter, with it. Two names of one function remain so."""
-    made = {each: _with_parameters(name, each) for name, each in functions.items() if _lacks(name, each)}
-    return {name: made[each] for name, each in functions.items() if inspect.isfunction(each) and each in made}
-
-
-def _lacks(name: str, function: Any) -> bool:
-    numpys = getattr(np, name, None)
-    return inspect.isfunction(function) and (_lacks_output(function, numpys) or bool(_renamed(function, numpys)))
+def with_numpys_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function with the parameters that it lacks, or the function itself if it lacks none."""
+    numpys = getattr(np, function.__name__, None)
+    lacks = _lacks_output(function, numpys) or bool(_renamed(function, numpys))
+    return _with_parameters(function.__name__, function) if lacks else function
 
 
 def _lacks_output(function: Any, numpys: Any) -> bool:
