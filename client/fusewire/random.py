@@ -14,17 +14,27 @@ y = fw.fori_loop(100, body, fw.zeros(20))
 
 import typing as _typing
 
+from fusewire._api.missing_names import instead_of_draw as _instead_of_draw
 from fusewire._api.random.generator import Generator, default_rng
 from fusewire._api.random.keys import fold_in, key, split
 from fusewire._api.random.shared_generator import (
+    beta,
+    binomial,
+    chisquare,
     choice,
+    dirichlet,
     exponential,
+    f,
+    gamma,
+    geometric,
     gumbel,
     laplace,
     logistic,
     lognormal,
     normal,
+    pareto,
     permutation,
+    power,
     rand,
     randint,
     randn,
@@ -32,24 +42,39 @@ from fusewire._api.random.shared_generator import (
     rayleigh,
     seed,
     shuffle,
+    standard_cauchy,
     standard_exponential,
+    standard_gamma,
     standard_normal,
+    standard_t,
+    triangular,
     uniform,
+    wald,
+    weibull,
 )
 
 __all__ = [
     "Generator",
+    "beta",
+    "binomial",
+    "chisquare",
     "choice",
     "default_rng",
+    "dirichlet",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "geometric",
     "gumbel",
     "key",
     "laplace",
     "logistic",
     "lognormal",
     "normal",
+    "pareto",
     "permutation",
+    "power",
     "rand",
     "randint",
     "randn",
@@ -58,15 +83,22 @@ __all__ = [
     "seed",
     "shuffle",
     "split",
+    "standard_cauchy",
     "standard_exponential",
+    "standard_gamma",
     "standard_normal",
+    "standard_t",
+    "triangular",
     "uniform",
+    "wald",
+    "weibull",
 ]
 
 if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
 
     def __getattr__(name: str) -> _typing.NoReturn:
-        text = f"module 'fusewire.random' has no attribute {name!r}"
-        if hasattr(Generator, name) and not name.startswith("_"):
-            text += f": draw by a generator, fw.random.default_rng(seed).{name}(…)"
-        raise AttributeError(text, name=name)
+        is_method = hasattr(Generator, name) and not name.startswith("_")
+        instead = (
+            f": draw by a generator, fw.random.default_rng(seed).{name}(…)" if is_method else _instead_of_draw(name)
+        )
+        raise AttributeError(f"module 'fusewire.random' has no attribute {name!r}{instead}", name=name)

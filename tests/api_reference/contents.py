@@ -107,7 +107,7 @@ def _linalg() -> Page:
 
 def _random() -> Page:
     entries = _named(fw.random.__all__, fw.random, "random.")
-    draws = [name for name in vars(fw.random.Generator) if not name.startswith("_")]
+    draws = [name for name in dir(fw.random.Generator) if not name.startswith("_")]
     members = _named(sorted(draws), fw.random.Generator, "random.Generator.")
     summary = (fw.random.__doc__ or "").partition("\n")[0]
     return _page("random", summary, [*entries, *members])

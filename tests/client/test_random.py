@@ -32,5 +32,5 @@ def test_the_programs_of_the_docstring_run() -> None:
 def test_a_function_of_numpys_module_is_a_method_of_a_generator() -> None:
     with pytest.raises(AttributeError, match=r"draw by a generator, fw\.random\.default_rng\(seed\)\.integers\(…\)$"):
         fw.random.integers  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no attribute 'poisson'$"):
-        fw.random.poisson  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'poissom'$"):
+        fw.random.poissom  # type: ignore[attr-defined]  # noqa: B018

@@ -12,10 +12,17 @@ from tests.differential.calls import Call
 from tests.differential.draw import Host
 
 Results = list[list[Host]]
-# Their shapes depend on values, so that they wait, and no loop may hold them.
-WAITING = frozenset(
-    ("argwhere", "nonzero", "flatnonzero", "bincount", "unique", "unique_counts", "unique_inverse", "unique_all")
+# Their shapes depend on values, so that they wait.
+_WAITING = (
+    *("argwhere", "nonzero", "flatnonzero", "bincount", "unique", "unique_counts", "unique_inverse", "unique_all"),
+    *("place", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d"),
 )
+# Their results are no arrays on the server.
+_OF_THIS_MACHINE = (
+    *("iscomplexobj", "isrealobj", "ndim", "shape", "size"),
+    *("diag_indices", "diag_indices_from", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from"),
+)
+OUT_OF_LOOPS = frozenset((*_WAITING, *_OF_THIS_MACHINE))
 
 
 def one_by_one(session: fw.Session, calls: Sequence[Call]) -> Results:

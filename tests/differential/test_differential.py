@@ -12,7 +12,7 @@ from tests.contract.service import Service, serving
 from tests.differential.agreement import assert_agrees, expected
 from tests.differential.calls import Call
 from tests.differential.kinds import KINDS
-from tests.differential.manners import WAITING, Pack, Results, one_by_one
+from tests.differential.manners import OUT_OF_LOOPS, Pack, Results, one_by_one
 from tests.effort import seeds
 from tests.tolerances import assert_same_bytes
 
@@ -53,7 +53,7 @@ def test_functions_one_by_one_on_a_server_are_numpys(service: Service, seed: int
 
 @pytest.mark.parametrize("seed", _SEEDS, ids="seed{}".format)
 def test_functions_give_the_same_bytes_one_by_one_by_their_plan_and_in_a_loop(service: Service, seed: int) -> None:
-    names = [name for name in KINDS if name not in WAITING][seed % _PACKS :: _PACKS]
+    names = [name for name in KINDS if name not in OUT_OF_LOOPS][seed % _PACKS :: _PACKS]
     calls = [_call(name, seed) for name in names]
     with service.connect() as session:
         alone = one_by_one(session, calls)

@@ -28,7 +28,7 @@ from fusewire._api.indexing.assignment import with_combined_item, with_item
 from fusewire._api.indexing.at import At
 from fusewire._api.indexing.selection import get_item, take_any
 from fusewire._api.indexing.writes import COMBINATIONS
-from fusewire._api.ops import operations
+from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operations import Axis
 from fusewire._api.ops.strided import with_view
 from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
@@ -203,10 +203,18 @@ class Array(Recorded):
         """Returns the lengths of the axes, a tuple."""
         return self._spec.shape
 
+    @shape.setter
+    def shape(self, shape: Any) -> NoReturn:
+        raise AttributeError(f"an array keeps its shape; write x = x.reshape({shape})")
+
     @property
     def dtype(self) -> DType:
         """Returns the dtype of the elements."""
         return self._spec.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> NoReturn:
+        raise AttributeError("an array keeps its dtype; write x = x.astype(dtype)")
 
     @property
     def ndim(self) -> int:
@@ -325,6 +333,9 @@ class Array(Recorded):
         return isinstance(equal, Array) and bool(equal.any())
 
     def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __trunc__(self) -> int:
         return int(self._scalar())
 
     def __float__(self) -> float:
@@ -549,42 +560,75 @@ class Array(Recorded):
     # ---- reductions ----
 
     @known_call
-    def sum(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return _cast(operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+    def sum(
+        self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Array:
+        x = _cast(self, dtype)
+        if initial is None and where is True:
+            return _cast(operations.reduce("sum", x, axis, keepdims=keepdims), dtype)
+        return _cast(masked.reduce("sum", x, axis, keepdims=keepdims, initial=initial, where=where), dtype)
 
     @known_call
-    def prod(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return _cast(operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+    def prod(
+        self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Array:
+        x = _cast(self, dtype)
+        if initial is None and where is True:
+            return _cast(operations.reduce("prod", x, axis, keepdims=keepdims), dtype)
+        return _cast(masked.reduce("prod", x, axis, keepdims=keepdims, initial=initial, where=where), dtype)
 
     @known_call
-    def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return _cast(operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+    def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Array:
+        x = _cast(self, dtype)
+        if where is True:
+            return _cast(operations.reduce("mean", x, axis, keepdims=keepdims), dtype)
+        return _cast(masked.mean(x, axis, where, keepdims=keepdims), dtype)
 
     @known_call
-    def var(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
-        scalars = (operations.correction_of(correction, ddof),)
-        return operations.reduce("var", self, axis, keepdims=keepdims, scalars=scalars)
+    def var(
+        self,
+        axis: Axis = None,
+        *,
+        correction: float = 0,
+        ddof: float = 0,
+        keepdims: bool = False,
+        where: Any = True,
+    ) -> Array:
+        degrees = operations.correction_of(correction, ddof)
+        if where is True:
+            return operations.reduce("var", self, axis, keepdims=keepdims, scalars=(degrees,))
+        return masked.var(self, axis, where, degrees, keepdims=keepdims)
 
     @known_call
-    def std(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
-        scalars = (operations.correction_of(correction, ddof),)
-        return operations.reduce("std", self, axis, keepdims=keepdims, scalars=scalars)
+    def std(
+        self,
+        axis: Axis = None,
+        *,
+        correction: float = 0,
+        ddof: float = 0,
+        keepdims: bool = False,
+        where: Any = True,
+    ) -> Array:
+        degrees = operations.correction_of(correction, ddof)
+        if where is True:
+            return operations.reduce("std", self, axis, keepdims=keepdims, scalars=(degrees,))
+        return masked.std(self, axis, where, degrees, keepdims=keepdims)
 
     @known_call
-    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("min", self, axis, keepdims=keepdims)
+    def min(self, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+        return masked.reduce("min", self, axis, keepdims=keepdims, initial=initial, where=where)
 
     @known_call
-    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("max", self, axis, keepdims=keepdims)
+    def max(self, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+        return masked.reduce("max", self, axis, keepdims=keepdims, initial=initial, where=where)
 
     @known_call
-    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("any", self, axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Array:
+        return masked.reduce("any", self, axis, keepdims=keepdims, where=where)
 
     @known_call
-    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("all", self, axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Array:
+        return masked.reduce("all", self, axis, keepdims=keepdims, where=where)
 
     @known_call
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:

@@ -34,7 +34,7 @@ _INSTEAD = {
     "uintp": "fw.uint64",
     "ulonglong": "fw.uint64",
     "ushort": "fw.uint16",
-    "vectorize": "fw.function",
+    "vectorize": "f(x), where f takes whole arrays and has fw.where for if; or np.vectorize(f)(x.numpy())",
 }
 # What to write for members of NumPy's arrays.
 _INSTEAD_OF_MEMBERS = {
@@ -70,6 +70,12 @@ def missing_member(name: str) -> AttributeError:
     text = f"'Array' object has no attribute {name!r}"
     instead = _INSTEAD_OF_MEMBERS.get(name)
     return AttributeError(f"{text}: write {instead}" if instead else text, name=name)
+
+
+def instead_of_draw(name: str) -> str:
+    """Returns what to write for a distribution that only NumPy's generator draws, or an empty text for another name."""
+    is_numpys = hasattr(np.random.Generator, name) and not name.startswith("_")
+    return f": NumPy draws it, fw.asarray(np.random.default_rng(seed).{name}(…))" if is_numpys else ""
 
 
 def instead_of(name: str) -> str:

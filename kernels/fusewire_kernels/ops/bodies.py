@@ -111,6 +111,7 @@ BODIES: dict[str, Body] = {
     "bitwise_invert": Body(None, "~{0}", "{0} ^ 1"),
     "bitwise_left_shift": _of_integers("bitwise_left_shift", 2),
     "bitwise_right_shift": _of_integers("bitwise_right_shift", 2),
+    "gcd": _of_integers("gcd", 2)._replace(weight=HEAVY_WEIGHT),
     "isnan": _of_all("isnan", 1, only_selects=True),
     "isinf": _of_all("isinf", 1, only_selects=True),
     "isfinite": _of_all("isfinite", 1, only_selects=True),

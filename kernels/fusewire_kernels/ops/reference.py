@@ -704,6 +704,7 @@ _RULES: dict[str, _Rule] = {
     "bitwise_invert": _Computed(_Named("invert")),
     "bitwise_left_shift": _Computed(_left_shift),
     "bitwise_right_shift": _Computed(_right_shift),
+    "gcd": _Computed(_Named("gcd")),
     "isnan": _Computed(_is_nan),
     "isinf": _Computed(_is_infinite),
     "isfinite": _Computed(_is_finite),

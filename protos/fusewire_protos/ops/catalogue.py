@@ -410,6 +410,11 @@ def _shifting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
     return _counting(operands, attributes)
 
 
+def _integral(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    _bitwise(operands, attributes)
+    return _numeric(operands, attributes)
+
+
 def _selecting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
     common = dtypes.promote(operands[1], operands[2])
     return DtypeSignature((dtypes.bool_, common, common), common)
@@ -596,6 +601,9 @@ _POINTWISE = (
     ),
     _pointwise("bitwise_left_shift", 33, 2, _shifting, "`x1` · 2^`x2`, less the bits shifted out.", exact=True),
     _pointwise("bitwise_right_shift", 34, 2, _shifting, "`x1` / 2^`x2` rounded down.", exact=True),
+    _pointwise(
+        "gcd", 35, 2, _integral, "The greatest common divisor of two integers, without sign; of 0 and 0, 0.", exact=True
+    ),
     _pointwise("isnan", 30, 1, _testing, "Whether `x` is NaN.", exact=True),
     _pointwise("isinf", 31, 1, _testing, "Whether `x` is infinite.", exact=True),
     _pointwise("isfinite", 32, 1, _testing, "Whether `x` is neither infinite nor NaN.", exact=True),

@@ -51,10 +51,10 @@ def check(shape: Sequence[object]) -> Shape:
     return dims
 
 
-def normalise_axis(axis: int, rank: int) -> int:
+def normalise_axis(axis: int, rank: int, parameter: str | None = None) -> int:
     """`axis` counted from the front. Raises AxisError if it is outside −rank..rank−1."""
     if not -rank <= axis < rank:
-        raise AxisError(axis, rank)
+        raise AxisError(axis, rank, parameter)
     return axis % rank
 
 
@@ -71,7 +71,7 @@ def broadcast(*shapes: Shape) -> Shape:
 def _broadcast_dim(dims: tuple[int, ...], shapes: tuple[Shape, ...]) -> int:
     distinct = {dim for dim in dims if dim != 1}
     if len(distinct) > 1:
-        raise ShapeError(f"shapes {' and '.join(map(str, shapes))} do not broadcast together")
+        raise ShapeError(f"shapes {' and '.join(map(str, shapes))} cannot be broadcast together")
     return distinct.pop() if distinct else 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import operator
 import pickle
 import threading
@@ -445,7 +446,7 @@ def test_numpy_reads_floats_as_integers_by_the_rule_of_astype(session: fw.Sessio
 
 def test_what_numpys_functions_cannot_do_here_is_refused_with_what_does_it(session: fw.Session) -> None:
     x = session.array([1.0, 2.0])
-    with pytest.raises(TypeError, match="takes no where"):
+    with pytest.raises(TypeError, match="takes a mask beside an out= only"):
         np.add(x, 1, where=np.array([True, False]))
     with pytest.raises(TypeError, match="takes no dtype"):
         np.add(x, 1, dtype="float32")
@@ -594,3 +595,18 @@ def _shared() -> fw.Session:
     if not _SHARED:
         _SHARED.append(connect())
     return _SHARED[0].session
+
+
+def test_a_shape_and_a_dtype_are_not_assigned(session: fw.Session) -> None:
+    x: Any = session.array([1, 2])
+    with pytest.raises(AttributeError, match=r"write x = x.reshape\(\(2, 1\)\)"):
+        x.shape = (2, 1)
+    with pytest.raises(AttributeError, match=r"write x = x.astype\(dtype\)"):
+        x.dtype = fw.float32
+    assert (x.shape, x.dtype) == ((2,), fw.int64)
+
+
+def test_a_number_is_truncated_to_an_integer_of_python(session: fw.Session) -> None:
+    assert math.trunc(session.array(-2.7)) == -2
+    with pytest.raises(TypeError, match="only an array of one element"):
+        math.trunc(session.array([1.0, 2.0]))

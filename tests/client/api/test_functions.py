@@ -122,6 +122,7 @@ def test_functions_of_two_arrays(session: fw.Session, name: str) -> None:
         lambda xp, a: xp.arange(1, 2, 0.25),
         lambda xp, a: xp.arange(10, 0, -3),
         lambda xp, a: xp.linspace(0, 1, 5),
+        lambda xp, a: xp.linspace(0, 1, 5, retstep=True)[0] + xp.linspace(0, 1, 5, retstep=True)[1],
         lambda xp, a: xp.linspace(0, 1, 4, endpoint=False, dtype=np.float32),
         lambda xp, a: xp.eye(3, k=1),
         lambda xp, a: xp.eye(3, 4, k=-2),

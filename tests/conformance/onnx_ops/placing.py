@@ -55,14 +55,13 @@ def _compressed(x: Any, condition: Any, *, axis: int | None = None) -> Any:
 
 
 def _unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> Any:  # noqa: A002  # ONNX's name
-    assert axis is None, "values along an axis"
-    found = fw.unique_all(x)
-    results = (found.values, found.indices, found.inverse_indices.reshape(-1), found.counts)
+    values, indices, inverse, counts = fw.unique(x, True, True, True, axis, equal_nan=False)  # NumPy's
+    inverse = inverse.reshape(-1)
     if sorted:
-        return results
-    order = fw.argsort(found.indices)
-    values, indices, _, counts = (fw.take(result, order) for result in results)
-    return values, indices, fw.take(fw.argsort(order), results[2]), counts
+        return values, indices, inverse, counts
+    order = fw.argsort(indices)
+    values = fw.take(values, order, axis=0 if axis is None else axis)
+    return values, fw.take(indices, order), fw.take(fw.argsort(order), inverse), fw.take(counts, order)
 
 
 def _reversed(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0) -> Any:

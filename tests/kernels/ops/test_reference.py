@@ -39,6 +39,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
         )
     },
     "bitwise_invert": np.invert,
+    "gcd": np.gcd,
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),

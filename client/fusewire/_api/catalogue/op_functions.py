@@ -15,9 +15,11 @@ import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.op_attributes import PARAMETER_KINDS, attributes_of, parameters_of
-from fusewire._api.ops import operations
+from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operands import apply_to_any, asarray
 from fusewire._api.ops.operations import Axis
+from fusewire._api.protocols.numpy_parameters import with_numpys_parameters
+from fusewire._api.protocols.outputs import write_as_called
 from fusewire._recording.record_op import apply, apply_to_one
 from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops.catalogue import AttributeKind, Category, Op
@@ -52,7 +54,8 @@ def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """
     made = [op for op in ops if op.name not in _WRITTEN_BY_HAND and op.category is not Category.LIBRARY]
     formed = {op: _form_of(op) for op in made}
-    return {op.name: known_call(_named(form(op), op)) for op, form in formed.items() if form is not None}
+    named = {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
+    return {name: known_call(with_numpys_parameters(function)) for name, function in named.items()}
 
 
 def _named(function: _Function, op: Op) -> _Function:
@@ -62,16 +65,17 @@ def _named(function: _Function, op: Op) -> _Function:
 
 
 def _of_one(op: Op) -> _Function:
-    def function(x: Any, /) -> Array:
+    def function(x: Any, /, *, out: Any = None, where: Any = True) -> Array:
         recorded: Array = apply(op, (asarray(x),))
-        return recorded
+        return recorded if out is None and where is True else write_as_called(op.name, out, where, recorded)
 
     return function
 
 
 def _of_two(op: Op) -> _Function:
-    def function(x1: Any, x2: Any, /) -> Array:
-        return apply_to_any(op, x1, x2)
+    def function(x1: Any, x2: Any, /, *, out: Any = None, where: Any = True) -> Array:
+        recorded = apply_to_any(op, x1, x2)
+        return recorded if out is None and where is True else write_as_called(op.name, out, where, recorded)
 
     return function
 
@@ -84,8 +88,17 @@ def _of_three(op: Op) -> _Function:
 
 
 def _reduction(op: Op) -> _Function:
-    def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce(op.name, asarray(x), axis, keepdims=keepdims)
+    if op.reduction is None:
+
+        def composite(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+            return operations.reduce(op.name, asarray(x), axis, keepdims=keepdims)
+
+        return composite
+
+    def function(
+        x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Array:
+        return masked.reduce(op.name, asarray(x), axis, keepdims=keepdims, initial=initial, where=where)
 
     return function
 
@@ -98,10 +111,11 @@ def _along_axes(op: Op) -> _Function:
 
 
 def _power(op: Op) -> _Function:
-    def function(x1: Any, x2: Any, /) -> Array:
+    def function(x1: Any, x2: Any, /, *, out: Any = None, where: Any = True) -> Array:
         if not isinstance(x2, Array):
             operations.check_exponent(x1, x2)
-        return apply_to_any(op, x1, x2)
+        recorded = apply_to_any(op, x1, x2)
+        return recorded if out is None and where is True else write_as_called(op.name, out, where, recorded)
 
     return function
 

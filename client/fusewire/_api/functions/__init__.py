@@ -65,6 +65,7 @@ from fusewire._api.functions.reduction.accumulation import *  # noqa: F403
 from fusewire._api.functions.reduction.nan_aware import *  # noqa: F403
 from fusewire._api.functions.reduction.reductions import *  # noqa: F403
 from fusewire._api.functions.reduction.statistics import *  # noqa: F403
+from fusewire._api.protocols.numpy_parameters import with_numpys_parameters as _with_numpys_parameters
 from fusewire._recording.recorded_ops import known_call as _known_call
 
 if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and no sum of lists
@@ -99,7 +100,11 @@ if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and n
         _statistics,
     )
     __all__ = [name for topic in _topics for name in topic.__all__]
-    _known = _functools.cache(_known_call)  # two names of a function stay one function
+
+    @_functools.cache  # two names of a function stay one function
+    def _known(function):
+        return _known_call(_with_numpys_parameters(function))
+
     for _topic in _topics:
         for _name in _topic.__all__:
             if isinstance(getattr(_topic, _name), _types.FunctionType):

@@ -50,9 +50,9 @@ def dtype_of(given: Any) -> DType:
     return dtypes.from_numpy(in_numpy)
 
 
-def axis_of(axis: SupportsIndex, rank: int) -> int:
-    """Returns `axis`, a Python or NumPy integer, as counted from the front. Raises AxisError."""
-    return shapes.normalise_axis(operator.index(axis), rank)
+def axis_of(axis: SupportsIndex, rank: int, parameter: str | None = None) -> int:
+    """Returns `axis`, a Python or NumPy integer, as counted from the front. Raises AxisError, about `parameter`."""
+    return shapes.normalise_axis(operator.index(axis), rank, parameter)
 
 
 def axes_of(axis: Axis, rank: int) -> Shape:

@@ -19,10 +19,6 @@ _NUMPY_FIRST_OPERANDS = ("a", "A", "a1", "arr", "ary", "m", "x", "array", "array
 _NUMPY_SECOND_OPERANDS = ("a2", "b", "reps", "v", "values", "y")
 _NUMPY_OPTIONS = {"a_max": "max", "a_min": "min"}
 
-# What to write in place of an option.
-_INSTEAD = {"where": "write fw.where(mask, x, neutral element) in place of x"}
-
-
 # Functions of NumPy that return Python objects and do not need the values of arrays.
 _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
     np.may_share_memory: lambda a, b, max_work=None: a is b,
@@ -93,7 +89,7 @@ def call(numpy_function: Any, arguments: Sequence[Any], options: Mapping[str, An
     if given:
         arguments, given = translate_arguments(numpy_function, function, arguments, given)
     result = function(*arguments, **given)
-    return result if output is None else outputs.write(numpy_function.__name__, (output,), result)
+    return result if output is None else outputs.write_as_called(f"np.{numpy_function.__name__}", output, True, result)
 
 
 def _value_of(given: Any) -> Any:
@@ -137,10 +133,7 @@ def translate_arguments(
     refused = sorted(ours.keys() - taken)
     if refused:
         known = f", but {', '.join(sorted(taken))}" if taken else ""
-        instead = "".join(f"; {_INSTEAD[name]}" for name in refused if name in _INSTEAD)
-        raise TypeError(
-            f"np.{numpy_function.__name__} of arrays on a server takes no {', '.join(refused)}{known}{instead}"
-        )
+        raise TypeError(f"np.{numpy_function.__name__} of arrays on a server takes no {', '.join(refused)}{known}")
     return (*first, *arguments, *second), ours
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -39,7 +40,6 @@ _METHODS = ("accumulate", "at", "outer", "reduce")
 
 # What to write in place of an option.
 _INSTEAD = {
-    "where": "write fw.where(mask, np.{name}(…), other)",
     "dtype": "cast the operands by astype",
     "initial": "combine the result with it",
 }
@@ -56,7 +56,7 @@ def call(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[s
         writes = method == "at" and isinstance(inputs[0], Recorded)
         raise unsupported(name, writes=writes)
     given = {option: value for option, value in options.items() if not _is_default(option, value)}
-    written = given.pop("out", None)
+    written, mask = given.pop("out", None), given.pop("where", True) if method == "__call__" else True
     refused = given.keys() - options_of(function)
     if refused:
         instead = [_INSTEAD[option].format(name=name) for option in sorted(refused) if option in _INSTEAD]
@@ -65,7 +65,8 @@ def call(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[s
             + "".join(f"; {each}" for each in instead)
         )
     result = function(*inputs, **given)
-    return result if written is None else outputs.write(name, written, result)
+    is_result = written is None and mask is True
+    return result if is_result else outputs.write_as_called(f"np.{name}", written, mask, result)
 
 
 def _is_default(option: str, value: Any) -> bool:
@@ -99,16 +100,11 @@ def _combine_at(op: str, x: Any, indices: Any, values: Any, /) -> None:
 
 def _reducing(reduction: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the reduction along the first axis by default, as ufuncs reduce."""
-    if "dtype" in options_of(reduction):
 
-        def add_up(x: Any, /, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
-            return reduction(x, axis, dtype, keepdims=keepdims)
+    def reduce(x: Any, /, axis: Any = 0, *rest: Any, **options: Any) -> Any:
+        return reduction(x, axis, *rest, **options)
 
-        return add_up
-
-    def reduce(x: Any, /, axis: Any = 0, *, keepdims: bool = False) -> Any:
-        return reduction(x, axis, keepdims=keepdims)
-
+    reduce.__signature__ = inspect.signature(reduction)  # type: ignore[attr-defined]  # for `options_of`
     return reduce
 
 

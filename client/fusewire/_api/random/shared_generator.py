@@ -8,7 +8,8 @@ from functools import wraps
 from typing import Any
 
 from fusewire._api.array import Array
-from fusewire._api.random.generator import Generator, Size
+from fusewire._api.random.draws import Size
+from fusewire._api.random.generator import Generator
 from fusewire_protos.ops import dtypes
 
 _shared = [Generator()]  # replaced as a whole, so that each thread sees the old one or the new one
@@ -48,17 +49,32 @@ def _function_of(method: Callable[..., Any]) -> Callable[..., Any]:
     return draw
 
 
+beta = _function_of(Generator.beta)
+binomial = _function_of(Generator.binomial)
+chisquare = _function_of(Generator.chisquare)
 choice = _function_of(Generator.choice)
+dirichlet = _function_of(Generator.dirichlet)
 exponential = _function_of(Generator.exponential)
+f = _function_of(Generator.f)
+gamma = _function_of(Generator.gamma)
+geometric = _function_of(Generator.geometric)
 gumbel = _function_of(Generator.gumbel)
 laplace = _function_of(Generator.laplace)
 logistic = _function_of(Generator.logistic)
 lognormal = _function_of(Generator.lognormal)
 normal = _function_of(Generator.normal)
+pareto = _function_of(Generator.pareto)
 permutation = _function_of(Generator.permutation)
+power = _function_of(Generator.power)
 random = _function_of(Generator.random)
 rayleigh = _function_of(Generator.rayleigh)
 shuffle = _function_of(Generator.shuffle)
+standard_cauchy = _function_of(Generator.standard_cauchy)
 standard_exponential = _function_of(Generator.standard_exponential)
+standard_gamma = _function_of(Generator.standard_gamma)
 standard_normal = _function_of(Generator.standard_normal)
+standard_t = _function_of(Generator.standard_t)
+triangular = _function_of(Generator.triangular)
 uniform = _function_of(Generator.uniform)
+wald = _function_of(Generator.wald)
+weibull = _function_of(Generator.weibull)

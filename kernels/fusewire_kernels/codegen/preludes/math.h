@@ -720,6 +720,17 @@ FW_FLOAT_ARITHMETIC(f64, double)
         T shifted = (T)((U)x << ((U)count & (8 * sizeof x - 1))); \
         return (U)count < 8 * sizeof x ? shifted : 0; \
     } \
+    /* by Euclid, of the sizes, which a U holds */ \
+    FW_FN T fw_gcd_##I(T a, T b) { \
+        U size = a > 0 ? (U)a : (U)0 - (U)a; \
+        U rest = b > 0 ? (U)b : (U)0 - (U)b; \
+        while (rest != 0) { \
+            U next = size % rest; \
+            size = rest; \
+            rest = next; \
+        } \
+        return (T)size; \
+    } \
     /* exponent >= 0, by squaring */ \
     FW_FN T fw_raise_##I(T base, T exponent) { \
         U result = 1; \

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
-from math import factorial
+from math import comb, factorial
 from statistics import NormalDist
 from typing import Any
 
@@ -45,6 +45,17 @@ def _laplace(x: Values) -> Values:
     return np.asarray(np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2))
 
 
+def _wald(x: Values) -> Values:
+    """Of mean 1 and scale 2."""
+    root = np.sqrt(2 / x)
+    return np.asarray(_normal(root * (x - 1)) + np.exp(4) * _normal(-root * (x + 1)))
+
+
+def _triangular(x: Values) -> Values:
+    """From 0 over 1 to 4."""
+    return np.asarray(np.where(x < 1, x**2 / 4, 1 - (4 - x) ** 2 / 12))
+
+
 # Each: how it is drawn, and the probability of less.
 DISTRIBUTIONS: dict[str, tuple[Callable[..., fw.Array], Callable[[Values], Values]]] = {
     "random": (lambda rng, **more: rng.random(MANY, **more), lambda x: x),
@@ -61,6 +72,22 @@ DISTRIBUTIONS: dict[str, tuple[Callable[..., fw.Array], Callable[[Values], Value
     "laplace": (lambda rng, **more: rng.laplace(1, 2, MANY, **more), lambda x: _laplace((x - 1) / 2)),
     "gumbel": (lambda rng, **more: rng.gumbel(1, 2, MANY, **more), lambda x: np.exp(-np.exp(-(x - 1) / 2))),
     "logistic": (lambda rng, **more: rng.logistic(1, 2, MANY, **more), lambda x: 1 / (1 + np.exp(-(x - 1) / 2))),
+    "weibull": (lambda rng, **more: rng.weibull(2, MANY, **more), lambda x: 1 - np.exp(-(x**2))),
+    "pareto": (lambda rng, **more: rng.pareto(3, MANY, **more), lambda x: 1 - (1 + x) ** -3.0),
+    "power": (lambda rng, **more: rng.power(3, MANY, **more), lambda x: x**3),
+    "standard_cauchy": (lambda rng, **more: rng.standard_cauchy(MANY, **more), lambda x: 0.5 + np.arctan(x) / np.pi),
+    "triangular": (lambda rng, **more: rng.triangular(0, 1, 4, MANY, **more), _triangular),
+    "wald": (lambda rng, **more: rng.wald(1, 2, MANY, **more), _wald),
+    "gamma": (lambda rng, **more: rng.gamma(2, 3, MANY, **more), lambda x: 1 - np.exp(-x / 3) * (1 + x / 3)),
+    "standard_gamma": (
+        lambda rng, **more: rng.standard_gamma(0.5, MANY, **more),
+        lambda x: 2 * _normal(np.sqrt(2 * x)) - 1,
+    ),
+    "chisquare": (lambda rng, **more: rng.chisquare(2, MANY, **more), lambda x: 1 - np.exp(-x / 2)),
+    "beta": (lambda rng, **more: rng.beta(2, 2, MANY, **more), lambda x: x**2 * (3 - 2 * x)),
+    "f": (lambda rng, **more: rng.f(2, 2, MANY, **more), lambda x: 1 - 1 / (1 + x)),
+    "standard_t": (lambda rng, **more: rng.standard_t(2, MANY, **more), lambda x: 0.5 + x / np.sqrt(2 + x**2) / 2),
+    "dirichlet": (lambda rng, **more: rng.dirichlet([2, 1], MANY, **more)[:, 0], lambda x: x**2),
 }
 
 
@@ -87,6 +114,30 @@ def test_halves_are_near_the_numbers_in_float64(name: str) -> None:
         values = draw(generator(), dtype=dtype).numpy()
         assert values.dtype == np.dtype(dtype) if dtype == "float16" else values.dtype.name == dtype
         assert distance(values.astype(np.float64), probability) < MOST_DISTANT + precision
+
+
+def test_trials_are_counted() -> None:
+    counts = generator().binomial(4, 0.25, MANY).numpy()
+    shares = np.bincount(counts, minlength=5) / MANY
+    expected = [comb(4, k) * 0.25**k * 0.75 ** (4 - k) for k in range(5)]
+    np.testing.assert_allclose(shares, expected, atol=5 * 0.5 / MANY**0.5)
+    waits = generator().geometric(0.25, MANY).numpy()
+    assert {counts.dtype.name, waits.dtype.name} == {"int64"}
+    expected = [0.25 * 0.75**k for k in range(8)]
+    np.testing.assert_allclose((np.bincount(waits) / MANY)[1:9], expected, atol=5 * 0.5 / MANY**0.5)
+    assert generator().geometric(1.0, 3).numpy().tolist() == [1, 1, 1]
+
+
+def test_parameters_of_gamma_numbers_may_be_on_the_server(session: fw.Session) -> None:
+    values = generator().gamma(session.array([0.5, 2.0, 9.0]), size=(10_000, 3)).numpy()
+    np.testing.assert_allclose(values.mean(0), [0.5, 2, 9], rtol=0.05)
+    np.testing.assert_allclose(values.var(0), [0.5, 2, 9], rtol=0.1)
+
+
+def test_a_distribution_that_only_numpy_draws_is_named() -> None:
+    for owner in (generator(), fw.random):
+        with pytest.raises(AttributeError, match=r"NumPy draws it, fw.asarray\(np.random.default_rng\(seed\).poisson"):
+            getattr(owner, "poisson")  # noqa: B009  # a type checker knows that it is not there
 
 
 def test_neighbours_and_draws_one_after_another_are_independent() -> None:
@@ -282,6 +333,24 @@ def test_parameters_that_numpy_refuses_are_refused(session: fw.Session) -> None:
         ("laplace", (0, -1), {}),
         ("gumbel", (0, -1), {}),
         ("logistic", (0, -1), {}),
+        ("weibull", (-1,), {}),
+        ("pareto", (0,), {}),
+        ("power", (0,), {}),
+        ("triangular", (2, 1, 3), {}),
+        ("triangular", (1, 4, 3), {}),
+        ("triangular", (1, 1, 1), {}),
+        ("geometric", (0,), {}),
+        ("geometric", (1.5,), {}),
+        ("binomial", (-1, 0.5), {}),
+        ("binomial", (3, 1.5), {}),
+        ("wald", (0, 1), {}),
+        ("gamma", (-1,), {}),
+        ("gamma", (1, -1), {}),
+        ("chisquare", (0,), {}),
+        ("standard_t", (0,), {}),
+        ("f", (1, 0), {}),
+        ("beta", (0, 1), {}),
+        ("dirichlet", ([1, -1],), {}),
         ("normal", ([1, 2],), {"size": 3}),
         ("uniform", ([1, 2], [1, 2, 3]), {}),
         ("uniform", (0, np.inf), {}),

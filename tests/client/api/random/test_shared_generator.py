@@ -13,6 +13,8 @@ import fusewire as fw
 from tests.client.peer import connect
 
 METHODS = [
+    *("beta", "binomial", "chisquare", "dirichlet", "f", "gamma", "geometric", "pareto", "power", "standard_cauchy"),
+    *("standard_gamma", "standard_t", "triangular", "wald", "weibull"),
     *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal", "normal", "permutation", "random"),
     *("rayleigh", "shuffle", "standard_exponential", "standard_normal", "uniform"),
 ]

@@ -99,7 +99,8 @@ def moveaxis(x: Any, /, source: int | Sequence[int], destination: int | Sequence
     Raises AxisError for an axis out of range, and ShapeError if one is named twice or the numbers of axes differ.
     """
     given = asarray(x)
-    sources, places = (_distinct(axes, given.ndim) for axes in (source, destination))
+    sources = _distinct(source, given.ndim, "source")
+    places = _distinct(destination, given.ndim, "destination")
     if len(sources) != len(places):
         raise ShapeError(f"moveaxis moves {len(sources)} axes to {len(places)} places")
     order = [axis for axis in range(given.ndim) if axis not in sources]
@@ -131,8 +132,8 @@ def size(x: Any, /, axis: int | None = None) -> int:
     return math.prod(lengths) if axis is None else lengths[axis_of(axis, len(lengths))]
 
 
-def _distinct(axes: int | Sequence[int], rank: int) -> list[int]:
-    counted = [axis_of(axis, rank) for axis in integers_of(axes)]
+def _distinct(axes: int | Sequence[int], rank: int, parameter: str) -> list[int]:
+    counted = [axis_of(axis, rank, parameter) for axis in integers_of(axes)]
     if len(set(counted)) != len(counted):
         raise ShapeError(f"axis {axes} names an axis twice")
     return counted

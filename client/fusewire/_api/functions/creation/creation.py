@@ -178,9 +178,11 @@ def linspace(  # the standard's parameters
     dtype: Any = None,
     device: str | None = None,
     endpoint: bool = True,
-) -> Array:
+    retstep: bool = False,
+) -> Any:
     """Returns `num` evenly spaced points from `start` to `stop`, by default in float64.
 
+    With `retstep` their distance follows, and the two are a tuple.
     With `endpoint` the last point is exactly `stop`; without `endpoint` the last point is one step before `stop`. For
     an integer dtype the points are rounded down.
     """
@@ -193,7 +195,8 @@ def linspace(  # the standard's parameters
     points = _create("linspace", scalars, (count, dtypes.float64.code), device)
     if endpoint and count > 1:
         points[-1] = float(stop)
-    return operations.astype(floor(points) if wanted.is_integer else points, wanted, copy=False)
+    spaced = operations.astype(floor(points) if wanted.is_integer else points, wanted, copy=False)
+    return (spaced, step if gaps > 0 else math.nan) if retstep else spaced
 
 
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str | None = None) -> Array:

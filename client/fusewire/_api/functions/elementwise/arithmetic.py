@@ -12,6 +12,7 @@ from fusewire._api.catalogue.catalogued import (
     exp,
     exp2,
     floor_divide,
+    gcd,
     isfinite,
     isinf,
     isnan,
@@ -45,6 +46,7 @@ __all__ = [
     "fmod",
     "heaviside",
     "hypot",
+    "lcm",
     "logaddexp",
     "logaddexp2",
     "modf",
@@ -146,6 +148,12 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:  # noqa: A001  # NumPy's name
     """Returns the quotient rounded down, and its remainder, as `floor_divide` and `remainder` do."""
     return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def lcm(x1: Any, x2: Any, /) -> Array:
+    """Returns the least common multiple of two integers, without sign; 0 beside 0. Raises DtypeError for others."""
+    shared = gcd(x1, x2)
+    return floor_divide(abs(x1), shared) * abs(x2)
 
 
 def modf(x: Any, /) -> tuple[Array, Array]:

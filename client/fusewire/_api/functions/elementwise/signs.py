@@ -107,7 +107,7 @@ def imag(x: Any, /) -> Array:
 def angle(x: Any, /, deg: bool = False) -> Array:  # noqa: FBT001, FBT002  # as NumPy calls it
     """Returns the angle of `x` in the complex plane: 0, or π of a negative number. With `deg` in degrees."""
     given = asarray(x)
-    wide = astype(given, dtypes.quotient(given.dtype), copy=False)
+    wide = astype(given, dtypes.to_floating(given.dtype), copy=False)
     return where(isnan(wide), wide, astype(signbit(wide), wide.dtype) * (180.0 if deg else math.pi))
 
 

@@ -18,7 +18,7 @@ from fusewire._api.catalogue.catalogued import isnan
 from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.arrangement.shapes import broadcast_to
 from fusewire._api.functions.elementwise.choices import where
-from fusewire._api.functions.reduction.quantiles import quantiles
+from fusewire._api.functions.reduction.quantiles import of_a_hundred, quantiles
 from fusewire._api.ops.operands import arrays_of, asarray
 from fusewire._api.ops.operations import astype, axis_of, dtype_of, integers_of
 from fusewire._errors import ArgumentError
@@ -203,7 +203,7 @@ def percentile(
     x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: builtins.bool = False
 ) -> Array:
     """Returns `quantile` of q / 100."""
-    return quantile(x, np.asarray(q, np.float64) / 100, axis=axis, method=method, keepdims=keepdims)
+    return quantile(x, of_a_hundred(q), axis=axis, method=method, keepdims=keepdims)
 
 
 def quantile(
@@ -218,10 +218,12 @@ def quantile(
     def of_all(flat: Array, along: int) -> Callable[[float], Array]:
         last = flat.shape[along] - 1
         ordered = sort(flat, axis=along)
+        if not flat.dtype.is_floating:
+            return lambda part: _at(ordered, part * last, along, method)
         has_nan = isnan(ordered.take(last, axis=along))
         return lambda part: where(has_nan, np.nan, _at(ordered, part * last, along, method))
 
-    return quantiles(asarray(x), q, axis, of_all, keepdims=keepdims)
+    return quantiles(asarray(x), q, axis, method, of_all, keepdims=keepdims)
 
 
 def _at(ordered: Array, place: float, axis: int, method: Method) -> Array:

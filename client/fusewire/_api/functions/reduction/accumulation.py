@@ -31,6 +31,7 @@ __all__ = [
     "digitize",
     "fill_diagonal",
     "histogram",
+    "histogram2d",
     "place",
     "put",
     "put_along_axis",
@@ -213,15 +214,53 @@ def histogram(
     """
     values = asarray(x).reshape(-1)
     edges = _edges(values, bins, range)
-    last = edges.size - 2
-    wide = astype(values, dtypes.float64, copy=False)
-    place = searchsorted(edges, wide, side="right") - 1
-    place = where(wide == edges[-1], last, place)
-    place = where((wide >= edges[0]) & (wide <= edges[-1]), place, -1)
-    counts = _counted(place, last + 1, None if weights is None else array_beside(weights, values).reshape(-1))
+    weight = None if weights is None else array_beside(weights, values).reshape(-1)
+    counts = _counted(_bins_of(values, edges), edges.size - 1, weight)
     if not density:
         return counts, edges
     return counts / counts.sum() / (edges[1:] - edges[:-1]), edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    /,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002  # NumPy's name
+    *,
+    density: bool = False,
+    weights: Any = None,
+) -> tuple[Array, Array, Array]:
+    """Returns how many points (`x`, `y`) lie in each cell of a grid, in float64, and the edges along both axes.
+
+    `bins` are those of `histogram` for both axes, or a pair of them, and `range` is a pair of limits for each axis.
+    With `density` the counts, or sums of `weights`, are divided by their sum and by the areas. Raises ShapeError unless
+    `x` and `y` are vectors of one length, and what `histogram` raises.
+    """
+    points = arrays_of(x, y)
+    if any(each.ndim != 1 for each in points) or points[0].size != points[1].size:
+        raise ShapeError(f"histogram2d takes vectors of one length, not {[each.shape for each in points]}")
+    is_pair = not isinstance(bins, int | np.integer) and len(bins) == 2
+    rows, columns = (
+        _edges(each, of_axis, None if limits is None else tuple(limits))
+        for each, of_axis, limits in zip(points, bins if is_pair else (bins, bins), range or (None, None), strict=True)
+    )
+    row, column = _bins_of(points[0], rows), _bins_of(points[1], columns)
+    height, width = rows.size - 1, columns.size - 1
+    cell = where((row < 0) | (column < 0), -1, row * width + column)
+    weight = None if weights is None else array_beside(weights, points[0])
+    counts = astype(_counted(cell, height * width, weight), dtypes.float64, copy=False).reshape(height, width)
+    if density:
+        counts = counts / counts.sum() / (rows[1:] - rows[:-1]).reshape(-1, 1) / (columns[1:] - columns[:-1])
+    return counts, rows, columns
+
+
+def _bins_of(values: Array, edges: Array) -> Array:
+    """Returns for each element the number of its bin, −1 if it is in none. The last bin holds both of its edges."""
+    wide = astype(values, dtypes.float64, copy=False)
+    place = searchsorted(edges, wide, side="right") - 1
+    place = where(wide == edges[-1], edges.size - 2, place)
+    return where((wide >= edges[0]) & (wide <= edges[-1]), place, -1)
 
 
 def _edges(values: Array, bins: Any, limits: tuple[float, float] | None) -> Array:

@@ -6,18 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import floor, isnan, logical_not, minimum
 from fusewire._api.functions.arrangement.places import take_along_axis
 from fusewire._api.functions.dtypes import finfo
 from fusewire._api.functions.elementwise.choices import clip, where
 from fusewire._api.functions.ordering.sorting import Method, cumprod, cumsum, quantile, sort
-from fusewire._api.functions.reduction.quantiles import quantiles
+from fusewire._api.functions.reduction.quantiles import of_a_hundred, quantiles
 from fusewire._api.ops import operations
+from fusewire._api.ops.masked import mask_of
 from fusewire._api.ops.operands import asarray
-from fusewire._api.ops.operations import Axis, correction_of
+from fusewire._api.ops.operations import Axis
 from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
 
@@ -58,28 +57,38 @@ def nan_to_num(
     return where(isnan(given), nan, bounded)
 
 
-def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """Returns the sum along `axis` of what is not NaN; 0 of nothing."""
-    return _filled(asarray(x), 0).sum(axis, dtype=dtype, keepdims=keepdims)
+def nansum(
+    x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Array:
+    """Returns the sum along `axis` of what is not NaN; 0 of nothing. `initial` and `where` are those of `sum`."""
+    return _filled(asarray(x), 0).sum(axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
-def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """Returns the product along `axis` of what is not NaN; 1 of nothing."""
-    return _filled(asarray(x), 1).prod(axis, dtype=dtype, keepdims=keepdims)
+def nanprod(
+    x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Array:
+    """Returns the product along `axis` of what is not NaN; 1 of nothing. `initial` and `where` are those of `prod`."""
+    return _filled(asarray(x), 1).prod(axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
-def nanmax(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """Returns the greatest element along `axis` of those that are not NaN; NaN if all are."""
+def nanmax(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+    """Returns the greatest element along `axis` of those that are not NaN; NaN if all are, and there is no `initial`.
+
+    `initial` and `where` are those of `max`.
+    """
     given = asarray(x)
-    greatest = _filled(given, -math.inf).max(axis, keepdims=keepdims)
-    return _nan_of_nothing(given, greatest, axis, keepdims=keepdims)
+    greatest = _filled(given, -math.inf).max(axis, keepdims=keepdims, initial=initial, where=where)
+    return _nan_of_nothing(given, greatest, axis, keepdims=keepdims) if initial is None else greatest
 
 
-def nanmin(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """Returns the least element along `axis` of those that are not NaN; NaN if all are."""
+def nanmin(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
+    """Returns the least element along `axis` of those that are not NaN; NaN if all are, and there is no `initial`.
+
+    `initial` and `where` are those of `min`.
+    """
     given = asarray(x)
-    least = _filled(given, math.inf).min(axis, keepdims=keepdims)
-    return _nan_of_nothing(given, least, axis, keepdims=keepdims)
+    least = _filled(given, math.inf).min(axis, keepdims=keepdims, initial=initial, where=where)
+    return _nan_of_nothing(given, least, axis, keepdims=keepdims) if initial is None else least
 
 
 def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
@@ -111,7 +120,7 @@ def nanpercentile(
     x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: bool = False
 ) -> Array:
     """Returns `nanquantile` of q / 100."""
-    return nanquantile(x, np.asarray(q, np.float64) / 100, axis, method=method, keepdims=keepdims)
+    return nanquantile(x, of_a_hundred(q), axis, method=method, keepdims=keepdims)
 
 
 def nanquantile(
@@ -127,7 +136,7 @@ def nanquantile(
         last = clip(operations.astype(count, dtypes.float64) - 1.0, min=0.0)
         return lambda part: where(count > 0, _at(ordered, last * part, last, along, method), math.nan).squeeze(along)
 
-    return quantiles(given, q, axis, of_numbers, keepdims=keepdims)
+    return quantiles(given, q, axis, method, of_numbers, keepdims=keepdims)
 
 
 def _at(ordered: Array, place: Array, last: Array, axis: int, method: str) -> Array:
@@ -151,30 +160,36 @@ def _at(ordered: Array, place: Array, last: Array, axis: int, method: str) -> Ar
     return where(weight == 0, below, where(weight == 1, above, below + (above - below) * weight))
 
 
-def nanmean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """Returns the mean along `axis` of what is not NaN; NaN of nothing. Halves are computed in float32."""
+def nanmean(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Array:
+    """Returns the mean along `axis` of what is not NaN, and where `where` is true; NaN of nothing."""
     given = asarray(x)
-    if not given.dtype.is_floating:
-        return given.mean(axis, keepdims=keepdims)
-    return operations.astype(_mean(_wide(given), axis, keepdims=keepdims), given.dtype, copy=False)
+    return given.mean(axis, keepdims=keepdims, where=_numbers(given, where))
 
 
-def nanvar(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+def nanvar(
+    x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False, where: Any = True
+) -> Array:
     """Returns the variance along `axis` of what is not NaN, with the parameters of `var`; NaN of too few elements."""
     given = asarray(x)
-    if not given.dtype.is_floating:
-        return given.var(axis, correction=correction, ddof=ddof, keepdims=keepdims)
-    variance = _variance(_wide(given), axis, correction_of(correction, ddof), keepdims=keepdims)
-    return operations.astype(variance, given.dtype, copy=False)
+    mask = _numbers(given, where)
+    return given.var(axis, correction=correction, ddof=ddof, keepdims=keepdims, where=mask)
 
 
-def nanstd(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+def nanstd(
+    x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False, where: Any = True
+) -> Array:
     """Returns the square root of `nanvar`."""
     given = asarray(x)
-    if not given.dtype.is_floating:
-        return given.std(axis, correction=correction, ddof=ddof, keepdims=keepdims)
-    variance = _variance(_wide(given), axis, correction_of(correction, ddof), keepdims=keepdims)
-    return operations.astype(variance**0.5, given.dtype, copy=False)
+    mask = _numbers(given, where)
+    return given.std(axis, correction=correction, ddof=ddof, keepdims=keepdims, where=mask)
+
+
+def _numbers(x: Array, where: Any) -> Any:
+    """Returns a mask of the elements that are not NaN, and where `where` is true. Integers are all numbers."""
+    if not x.dtype.is_floating:
+        return where
+    is_number = logical_not(isnan(x))
+    return is_number if where is True else is_number & mask_of(x, where)
 
 
 def _filled(x: Array, value: float) -> Array:
@@ -184,22 +199,3 @@ def _filled(x: Array, value: float) -> Array:
 
 def _nan_of_nothing(x: Array, extreme: Array, axis: Axis, *, keepdims: bool) -> Array:
     return where(isnan(x).all(axis, keepdims=keepdims), math.nan, extreme) if x.dtype.is_floating else extreme
-
-
-def _wide(x: Array) -> Array:
-    return operations.astype(x, x.dtype.accumulator, copy=False)
-
-
-def _count(x: Array, axis: Axis, *, keepdims: bool) -> Array:
-    """Returns how many elements along `axis` are not NaN, in the dtype of `x`."""
-    return logical_not(isnan(x)).sum(axis, keepdims=keepdims).astype(x.dtype)
-
-
-def _mean(x: Array, axis: Axis, *, keepdims: bool) -> Array:
-    return _filled(x, 0).sum(axis, keepdims=keepdims) / _count(x, axis, keepdims=keepdims)
-
-
-def _variance(x: Array, axis: Axis, correction: float, *, keepdims: bool) -> Array:
-    distance = where(isnan(x), 0.0, x - _mean(x, axis, keepdims=True))
-    degrees = _count(x, axis, keepdims=keepdims) - correction
-    return where(degrees > 0, (distance * distance).sum(axis, keepdims=keepdims) / degrees, math.nan)

@@ -12,24 +12,28 @@ from fusewire._api.functions.arrangement.joining import stack
 from fusewire._api.ops.operations import astype, axis_of
 from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
+
+_BETWEEN = ("linear", "midpoint")  # the methods whose results may be no elements
 
 
 def quantiles(
     given: Array,
     q: Any,
     axis: int | None,
+    method: str,
     prepare: Callable[[Array, int], Callable[[float], Array]],
     *,
     keepdims: bool,
 ) -> Array:
-    """Returns the quantiles `q` as `fusewire.quantile` does. `prepare` returns what finds one along an axis of floats.
+    """Returns the quantiles `q` as `fusewire.quantile` does. `prepare` returns what finds one along an axis.
 
     Raises ArgumentError for numbers that are not from 0 to 1, and if there are no elements.
     """
     wanted = np.asarray(q, np.float64)
     if not ((wanted >= 0) & (wanted <= 1)).all():
         raise ArgumentError(f"quantiles are from 0 to 1, not {q!r}")
-    computed = astype(given, dtypes.quotient(given.dtype), copy=False)
+    computed = astype(given, _dtype_of(given.dtype, q, method), copy=False)
     flat = computed.reshape(-1) if axis is None else computed
     along = 0 if axis is None else axis_of(axis, given.ndim)
     if not flat.shape[along]:
@@ -43,3 +47,16 @@ def quantiles(
         return results[0]
     stacked = stack(results)
     return stacked.reshape((*wanted.shape, *stacked.shape[1:]))
+
+
+def of_a_hundred(percentiles: Any) -> Any:
+    """Returns percentiles as quantiles. A Python number stays one."""
+    return percentiles / 100 if type(percentiles) in (int, float) else np.asarray(percentiles) / 100
+
+
+def _dtype_of(elements: DType, q: Any, method: str) -> DType:
+    """Returns the dtype of the results. As in NumPy, `q` has a share in it unless it is a Python number."""
+    if method not in _BETWEEN:
+        return elements
+    floating, of_q = dtypes.quotient(elements), dtypes.from_numpy(np.asarray(q).dtype)
+    return dtypes.promote(floating, of_q) if of_q.is_floating and type(q) is not float else floating

@@ -200,3 +200,30 @@ def test_what_is_written_to_is_an_array_on_the_server(session: fw.Session, name:
     others = (1.0,) if name in ("copyto", "fill_diagonal") else (session.array([True]), 1.0)
     with pytest.raises(TypeError, match=f"{name} writes to an array on the server, not to ndarray"):
         getattr(fw, name)(np.zeros((2, 2)), *others)
+
+
+POINTS = np.random.default_rng(4).normal(size=(2, 50))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bins": 4},
+        {"bins": (3, 5)},
+        {"bins": [[-1.0, 0.0, 2.0], 4]},
+        {"bins": [-1.0, 0.0, 1.0, 2.0]},
+        {"bins": 4, "range": [[-1, 1], [0, 2]]},
+        {"bins": 3, "density": True},
+        {"bins": 3, "weights": POINTS[0], "density": True},
+    ],
+)
+def test_histograms_of_points_are_those_of_numpy(session: fw.Session, options: dict[str, Any]) -> None:
+    found = fw.histogram2d(session.array(POINTS[0]), session.array(POINTS[1]), **options)
+    for ours, numpys in zip(found, np.histogram2d(*POINTS, **options), strict=True):
+        np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-12, strict=True)
+
+
+def test_a_histogram_of_points_needs_as_many_of_both_coordinates(session: fw.Session) -> None:
+    with pytest.raises(ValueError, match=r"vectors of one length, not \[\(50,\), \(49,\)\]"):
+        fw.histogram2d(session.array(POINTS[0]), POINTS[1, 1:])
