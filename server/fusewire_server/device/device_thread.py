@@ -220,9 +220,8 @@ class DeviceThread:
         one = self._turns.take()
         assert one is not None, "an order waits for its turn"
         began_ns = time.perf_counter_ns()
-        one.device_time.begin()
-        progress = one.go_on(began_ns + SLICE_NS)
-        one.device_time.end()
+        with one.device_time:
+            progress = one.go_on(began_ns + SLICE_NS)
         now_ns = time.perf_counter_ns()
         one.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns

@@ -6,7 +6,7 @@ from fusewire_kernels.devices.base import Device, TimedFence
 
 
 class DeviceTime:
-    """The device time of one order.
+    """The device time of one order: of the spans in which this object was entered.
 
     The device thread owns it until the order's last fence is reached; then its reporter does.
     """
@@ -18,12 +18,10 @@ class DeviceTime:
         self._spans: list[tuple[TimedFence, TimedFence]] = []  # pairs of fences whose end may not be reached yet
         self._settled_ns = 0  # the sum of all other spans
 
-    def begin(self) -> None:
-        """Starts a span: the device's work from now on belongs to the order."""
+    def __enter__(self) -> None:
         self._began = self._device.timed_fence()
 
-    def end(self) -> None:
-        """Ends the span: the device's work from now on does not belong to the order."""
+    def __exit__(self, *_: object) -> None:
         assert self._began is not None, "a span begins before it ends"
         self._settle()
         self.last_fence = self._device.timed_fence()

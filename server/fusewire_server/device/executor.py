@@ -87,10 +87,8 @@ class Executor:
         device_time = DeviceTime(self._device)
         if rows:
             assert submission.loaded is not None, "a row without a plan goes in slices"
-            device_time.begin()
             launch = self._launch_loops if submission.spans else self._launch
-            failed += launch(submission, submission.loaded, rows)
-            device_time.end()
+            failed += launch(submission, submission.loaded, rows, device_time)
         self.complete_run(number, submission, failed, spare, device_time)
 
     def complete_run(
@@ -113,7 +111,9 @@ class Executor:
         fence = None if reads else device_time.last_fence  # without reads the device got no work after this fence
         self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
 
-    def _launch(self, submission: Submission, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+    def _launch(
+        self, submission: Submission, loaded: LoadedPlan, rows: list[Row], device_time: DeviceTime
+    ) -> list[FailedRow]:
         """Launches the plan for all rows. Returns the failed rows: all rows or no row."""
         entry = submission.entry
         slot_layout = entry.slot_layout
@@ -130,12 +130,15 @@ class Executor:
                 row.starts,
             )
         try:
-            self._device.launch(loaded, table)
+            with device_time:
+                self._device.launch(loaded, table)
         except OutOfMemory as error:
             return [self._refuse(row, error) for row in rows]
         return []
 
-    def _launch_loops(self, submission: Submission, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+    def _launch_loops(
+        self, submission: Submission, loaded: LoadedPlan, rows: list[Row], device_time: DeviceTime
+    ) -> list[FailedRow]:
         """Launches the plan for the iterations of all rows. Returns the failed rows: all rows or no row."""
         slot_layout = submission.entry.slot_layout
         assert slot_layout is not None, "a loaded plan has its slot layout"
@@ -146,14 +149,17 @@ class Executor:
             for position, row in enumerate(rows)
         ]
         try:
-            if not self._launched_at_once(loaded, slot_layout, loops):
-                counts = [len(each.span) for each in loops]
-                self._device.launch_loop(loaded, full_table(slot_layout, loops), counts)
+            if not self._launched_at_once(loaded, slot_layout, loops, device_time):
+                counts, table = [len(each.span) for each in loops], full_table(slot_layout, loops)
+                with device_time:
+                    self._device.launch_loop(loaded, table, counts)
         except OutOfMemory as error:
             return [self._refuse(row, error) for row in rows]
         return []
 
-    def _launched_at_once(self, loaded: LoadedPlan, slot_layout: SlotLayout, loops: Sequence[LoopRow]) -> bool:
+    def _launched_at_once(
+        self, loaded: LoadedPlan, slot_layout: SlotLayout, loops: Sequence[LoopRow], device_time: DeviceTime
+    ) -> bool:
         """Launches all iterations at once by a persistent kernel. Returns False if there is none for them."""
         persistent_kernels = self._device.persistent_kernels
         if persistent_kernels is None or loaded.plan.persistent is None:
@@ -161,7 +167,8 @@ class Executor:
         table = loop_table(slot_layout, loops)
         if not persistent_kernels.can_run(loaded, table):
             return False
-        persistent_kernels.launch(loaded, table)
+        with device_time:
+            persistent_kernels.launch(loaded, table)
         return True
 
     def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:

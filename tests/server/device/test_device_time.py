@@ -7,12 +7,11 @@ from fusewire_server.device.device_time import DeviceTime
 
 
 def spend(device: NullDevice, device_time: DeviceTime, ns: int) -> None:
-    device_time.begin()
-    device.clock_ns += ns
-    device_time.end()
+    with device_time:
+        device.clock_ns += ns
 
 
-def test_only_what_lies_between_begin_and_end_counts() -> None:
+def test_only_what_lies_within_a_span_counts() -> None:
     device = NullDevice()
     device_time = DeviceTime(device)
     spend(device, device_time, 5)
