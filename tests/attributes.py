@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Op
+from fusewire_protos.ops.op import AttributeKind, Attributes, Op
 from fusewire_protos.ops.shapes import Shape
 
 

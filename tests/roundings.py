@@ -19,8 +19,8 @@ from fusewire_kernels.ops.conversions import cast
 from fusewire_kernels.ops.order import LANES
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.reductions import Reduction
 from tests.tolerances import epsilon, least_number
 

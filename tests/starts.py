@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from fusewire_protos.ops import catalogue
-from fusewire_protos.ops.shapes import Shape
+from fusewire_protos.ops.shapes import Region, Shape
 from fusewire_protos.ops.strided import Strided, reach
 from fusewire_protos.programs.program import Program, ProgramOp
 
@@ -17,7 +16,7 @@ def starts_between(program: Program, op: ProgramOp) -> list[tuple[int, int]]:
     shape = program.specs[op.operands[0]].shape
     if op.op.part is Strided:
         return [_of_view(shape, Strided(*op.attributes))]
-    region = catalogue.region_of(op.attributes)
+    region = Region(*op.attributes)
     return [
         _of_slice(shape[axis], length, step)
         for axis, length, step in zip(region.axes, region.lengths, region.steps, strict=True)

@@ -20,10 +20,10 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fusewire_kernels.ops.conversions import cast, scalar
 from fusewire_protos.errors import RequestError
-from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import AttributeKind, Attributes, Category, Op
+from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Shape, Spec, region
+from fusewire_protos.ops.op import AttributeKind, Attributes, Category, Op
+from fusewire_protos.ops.shapes import Region, Shape, Spec, region
 from fusewire_protos.ops.strided import Strided
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests.starts import starts_between
@@ -141,7 +141,7 @@ def _settled(draw: DrawFn, op: Op, operands: tuple[Spec, ...], attributes: Attri
     if not (op.takes_starts and op.category is Category.MOVE):
         return operands
     target, value = operands
-    fitting = attributes[0] if op.part is Strided else region(target.shape, catalogue.region_of(attributes))
+    fitting = attributes[0] if op.part is Strided else region(target.shape, Region(*attributes))
     return target, Spec(value.dtype, draw(_thinned(fitting)))
 
 
@@ -478,7 +478,7 @@ def _grown(draw: DrawFn, draft: _Draft, op: Op) -> None:
     operands, known = draw(_chosen_operands(draft, op))
     attributes = draw(attributes_of(op, known))
     try:
-        result = catalogue.infer(op, known, attributes)
+        result = inference.infer(op, known, attributes)
     except RequestError:
         return draw(_grown_afresh(draft, op))
     if result.elements <= _MOST_ELEMENTS:
@@ -501,7 +501,7 @@ def _grown_afresh(draw: DrawFn, draft: _Draft, op: Op) -> None:
         draft.add_scalar(spec.dtype) if _is_always_scalar(op, place) else draft.add_input(spec)
         for place, spec in enumerate(specs)
     ]
-    draft.add_op(op, operands, attributes, catalogue.infer(op, specs, attributes))
+    draft.add_op(op, operands, attributes, inference.infer(op, specs, attributes))
 
 
 # ---- bindings ----

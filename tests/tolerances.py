@@ -10,8 +10,9 @@ import numpy.typing as npt
 from fusewire_kernels.ops.bodies import body_of
 from fusewire_kernels.ops.conversions import cast
 from fusewire_protos.ops import dtypes, nans
-from fusewire_protos.ops.catalogue import OPS, Op
+from fusewire_protos.ops.catalogue import OPS
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Op
 
 Array = npt.NDArray[Any]
 

@@ -12,7 +12,8 @@ import fusewire as fw
 import fusewire.testing
 from fusewire._api import functions
 from fusewire._api.catalogue import catalogued
-from fusewire_protos.ops.catalogue import BY_NAME, Category
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Category
 
 
 @dataclass(frozen=True)

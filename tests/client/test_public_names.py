@@ -10,7 +10,8 @@ from types import FunctionType, ModuleType
 import fusewire as fw
 from fusewire._api import functions as _functions
 from fusewire._api.catalogue import catalogued as _catalogued
-from fusewire_protos.ops.catalogue import BY_NAME, OPS, Category
+from fusewire_protos.ops.catalogue import BY_NAME, OPS
+from fusewire_protos.ops.op import Category
 from tests.patience import HANGS_S
 
 

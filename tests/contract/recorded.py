@@ -11,7 +11,7 @@ import fusewire as fw
 from fusewire._recording.record_op import apply, create
 from fusewire_kernels.ops.conversions import scalar
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.op import Category
 from fusewire_protos.programs.program import ProgramOp
 from tests.strategies import Work
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category
 from fusewire_protos.programs.program import Program
 from tests.starts import starts_between
 from tests.strategies import Scalar, Work, random_array

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.errors import CaseError
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests.attributes import sample_attributes

@@ -16,8 +16,8 @@ import pytest
 
 from fusewire_protos.errors import DtypeError
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Shape
 from tests.attributes import sample_attributes
 from tests.contract.harness import Runner, assert_one_meaning

@@ -40,9 +40,9 @@ _EDITS = (
         _CATALOGUE,
         '    _pointwise("erf", ',
         """\
-    _pointwise("mix", 199, 3, _floating, "`x1` + `x3` · (`x2` − `x1`).", exact=True),
-    _pointwise("leaky_relu", 198, 1, _floating, "`x` · `slope` below 0.", _SLOPE, exact=True),
-    _pointwise("add_scaled", 197, 2, _numeric, "`x1` + `x2` · `times`.", _TIMES, exact=True),
+    _pointwise("mix", 199, 3, floating, "`x1` + `x3` · (`x2` − `x1`).", exact=True),
+    _pointwise("leaky_relu", 198, 1, floating, "`x` · `slope` below 0.", _SLOPE, exact=True),
+    _pointwise("add_scaled", 197, 2, numeric, "`x1` + `x2` · `times`.", _TIMES, exact=True),
 """,
     ),
     (
@@ -76,9 +76,9 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
         _CATALOGUE,
         "    _reduction(ARGMIN, ",
         """\
-    _reduction(Reduction("join_bits", 0, "bitwise_or"), 194, _bitwise, "The bits of any element.", exact=True),
-    _reduction(Reduction("collect", 0, "add"), 193, _floating, "The elements, one added to another.", exact=False),
-    _reduction(Reduction("peak", Extreme.LEAST, "maximum"), 192, _numeric, "The highest element.", exact=False),
+    _reduction(Reduction("join_bits", 0, "bitwise_or"), 194, bitwise, "The bits of any element.", exact=True),
+    _reduction(Reduction("collect", 0, "add"), 193, floating, "The elements, one added to another.", exact=False),
+    _reduction(Reduction("peak", Extreme.LEAST, "maximum"), 192, numeric, "The highest element.", exact=False),
 """,
     ),
     (
@@ -99,7 +99,7 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
     (
         _CATALOGUE,
         '    _scan("cumulative_max", ',
-        '    _scan("so_far", 191, ANY, _logical, "Whether any element up to here is true.", exact=True),\n',
+        '    _scan("so_far", 191, ANY, logical, "Whether any element up to here is true.", exact=True),\n',
     ),
     (_TWINS, '    "cumulative_max": ', '    "so_far": _running(lambda library, a, b: library.logical_or(a, b)),\n'),
     # ---- a composite with axes and a float ----
@@ -107,7 +107,7 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
         _CATALOGUE,
         "    # The second operand of layer_norm",
         """\
-    _composite("rms_norm", 196, 1, (*_ALONG, _EPSILON), _along_axes, _floating, "`x` over its root mean square."),
+    _composite("rms_norm", 196, 1, (*_ALONG, _EPSILON), along_axes, floating, "`x` over its root mean square."),
 """,
     ),
     (_CATALOGUE, "_COMPOSITES = (", '_EPSILON = Attribute("epsilon", AttributeKind.FLOAT, 1e-06)\n'),
@@ -152,7 +152,7 @@ def _repeat(operands, attributes):
     return (*attributes, *operands[0])
 
 _COUNT = (Attribute("count", AttributeKind.DIM),)
-_VIEWS += (Op("repeated", 195, Category.VIEW, 1, 1, _COUNT, _repeat, _promoting, True, "Many of `x`."),)
+_VIEWS += (Op("repeated", 195, Category.VIEW, 1, 1, _COUNT, _repeat, promoting, True, "Many of `x`."),)
 """,
     ),
     (
@@ -188,7 +188,7 @@ DECLARED = (
     "add_scaled(x1: Any, x2: Any, /, times: int)",
     "rms_norm(x: Any, /, axis: Axis = -1, epsilon: float = 1e-06)",
     "repeated(x: Any, /, count: int)",
-    "join_bits(x: Any, /, axis: Axis = None, *, keepdims: bool = False)",
+    "join_bits(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True)",
 )
 stub = _stub.stub_of(functions_of(OPS))
 assert [line for line in DECLARED if f"def {line} -> Array:" not in stub] == []

@@ -17,7 +17,8 @@ from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import steps_of
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import OPS, Category, Op
+from fusewire_protos.ops.catalogue import OPS
+from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from tests.attributes import sample_attributes

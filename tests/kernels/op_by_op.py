@@ -15,7 +15,7 @@ from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import steps_of
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
 

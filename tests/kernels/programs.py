@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_protos.errors import RequestError
-from fusewire_protos.ops import catalogue, dtypes
+from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.programs import program
 from fusewire_protos.programs.program import Program, ProgramOp
 from tests.kernels.op_by_op import run_op_by_op
@@ -81,7 +81,7 @@ def starts_side_by_side(subject: Program, iteration: int = 0) -> list[int]:
     changed = {op.operands[0] for op in subject.ops if op.op.name == "assign_slice"}
     for op in subject.ops:
         if op.op.takes_starts:
-            (axis,), (length,), (step,), _ = catalogue.region_of(op.attributes)
+            (axis,), (length,), (step,), _ = Region(*op.attributes)
             value = op.operands[0]
             last = subject.specs[value].shape[axis] - 1 - (length - 1) * step
             is_read_before = value in changed and op.op.name == "slice"
@@ -162,7 +162,7 @@ class _Random:
 
     def _is_legal(self, name: str, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> bool:
         try:
-            spec = catalogue.infer(catalogue.BY_NAME[name], tuple(self._specs[n] for n in operands), attributes)
+            spec = inference.infer(catalogue.BY_NAME[name], tuple(self._specs[n] for n in operands), attributes)
         except RequestError:
             return False
         if spec.elements > _MOST_ELEMENTS:

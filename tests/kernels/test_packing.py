@@ -25,7 +25,8 @@ from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Category
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
 from tests.kernels.problems import toolchain_in
 from tests.strategies import Array, random_array

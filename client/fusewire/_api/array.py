@@ -46,8 +46,9 @@ from fusewire._recording.recorded_ops import (
     prefix_operator,
 )
 from fusewire._stream.receivers import Value
-from fusewire_protos.ops.catalogue import BY_NAME, Op
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Op
 from fusewire_protos.ops.shapes import Shape
 
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard

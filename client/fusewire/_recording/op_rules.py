@@ -10,8 +10,8 @@ import numpy as np
 from fusewire._recording.signature import ArraySpec, OperandSpec, Signature, intern_signature
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op
 
 PYTHON_SCALARS = (bool, int, float)
 

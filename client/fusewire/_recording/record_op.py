@@ -20,8 +20,8 @@ from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op
 
 __all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create"]
 

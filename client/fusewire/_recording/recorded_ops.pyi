@@ -7,7 +7,7 @@ from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import Scalar
-from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.op import Attributes, Op
 
 class ThreadTape:
     checkpoint: int

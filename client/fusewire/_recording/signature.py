@@ -19,9 +19,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from fusewire._errors import QuotaExceeded
-from fusewire_protos.ops import catalogue
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops import inference
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Shape, Spec
 
 
@@ -102,9 +102,9 @@ def signature_of(number: int) -> Signature:
 
 def _new_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes, limit_bytes: int) -> Signature:
     specs = tuple(Spec(operand, ()) if isinstance(operand, DType) else operand.spec for operand in operands)
-    inferred = catalogue.infer(op, specs, attributes)
+    inferred = inference.infer(op, specs, attributes)
     if inferred.size_bytes > limit_bytes:
-        raise QuotaExceeded(catalogue.too_large(op, specs, inferred, limit_bytes)) from None  # hides the failed look-up
+        raise QuotaExceeded(inference.too_large(op, specs, inferred, limit_bytes)) from None  # hides the failed look-up
     signature = _signature(next(_next_number), op, operands, specs, attributes, intern_spec(inferred, limit_bytes))
     _signatures[signature.number] = signature  # before another thread can find it
     return signature

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 

@@ -15,7 +15,7 @@ from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.plan.plan import Donation
-from fusewire_protos.ops import catalogue
+from fusewire_protos.ops.shapes import Region
 from fusewire_protos.ops.strided import Strided, only_start
 from fusewire_protos.programs.program import Program
 
@@ -94,5 +94,5 @@ def _is_of_one_iteration(program: Program, change: int) -> bool:
     if op.op.part is Strided:
         view = Strided(*op.attributes)
         return prod(view.shape) == 1 or only_start(shape, view) is not None
-    region = catalogue.region_of(op.attributes)
+    region = Region(*op.attributes)
     return all(length in (1, shape[axis]) for axis, length in zip(region.axes, region.lengths, strict=True))

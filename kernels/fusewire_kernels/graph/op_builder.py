@@ -32,11 +32,11 @@ from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.order import CHUNK, SORTED_RUN
 from fusewire_kernels.ops.written_parts import part_of
-from fusewire_protos.ops import catalogue, dtypes, shapes
-from fusewire_protos.ops.catalogue import Attributes, Category, DtypeSignature, Op
+from fusewire_protos.ops import dtypes, shapes
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.ops.reductions import MIN, SUM, Reduction
-from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.ops.strided import Strided
 from fusewire_protos.programs.program import Program, ProgramOp
 
@@ -233,7 +233,7 @@ class OpBuilder(ValueBuilder):
         return Operand(operands[0].value, layout(operands[0].layout, *op.attributes))
 
     def slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        part = catalogue.region_of(op.attributes)
+        part = Region(*op.attributes)
         return Operand(operands[0].value, views.region(operands[0].layout, part, self.first_start))
 
     def strided(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
@@ -261,7 +261,7 @@ class OpBuilder(ValueBuilder):
         return result
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        part = catalogue.region_of(op.attributes)
+        part = Region(*op.attributes)
         return self._assigned(op, operands, spec, views.region(views.dense(spec.shape), part, self.first_start))
 
     def assign_strided(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:

@@ -15,8 +15,8 @@ from fusewire_kernels.graph.graph import ASSEMBLY, LEAVES, Gathered, Operand, Va
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.programs.program import Program
 

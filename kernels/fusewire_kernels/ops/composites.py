@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from fusewire_kernels.ops.conversions import rounded
 from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import catalogue, shapes
-from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.programs import program
 from fusewire_protos.programs.program import Program, ProgramOp

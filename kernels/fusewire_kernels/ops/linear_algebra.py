@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Attributes
 from fusewire_protos.ops.shapes import Shape
 
 # (array library, matrices, attributes, slice starts, of which there are none) -> the result

@@ -27,11 +27,11 @@ import numpy as np
 from fusewire_kernels.ops import linear_algebra, order, random_numbers
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
 from fusewire_kernels.ops.written_parts import part_of
-from fusewire_protos.ops import catalogue, dtypes, nans, shapes
-from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops import dtypes, nans, shapes
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op, passes_bits_on
 from fusewire_protos.ops.reductions import MAX, MIN, PROD, SUM, Reduction
-from fusewire_protos.ops.shapes import Shape, Spec
+from fusewire_protos.ops.shapes import Region, Shape, Spec
 from fusewire_protos.ops.strided import Strided
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op accepts.
@@ -81,7 +81,7 @@ def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attrib
 
 def leaves_nan_open(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
     """Whether the bits of a NaN in the result of `prepare`'s function are arbitrary, because the op computes them."""
-    return result.is_floating and not catalogue.passes_bits_on(op, operands, result)
+    return result.is_floating and not passes_bits_on(op, operands, result)
 
 
 def _cast_and_settle(library: Any, array: Any, source: DType, target: DType) -> Any:
@@ -129,7 +129,7 @@ def _plain(body: Callable[..., Any], library: Any, *, has_rank: bool) -> Prepare
 
 def region_index(rank: int, attributes: Attributes, starts: Sequence[int]) -> tuple[Any, ...]:
     """The index expression of the region that begins at `starts`. Its result is a view even if the rank is 0."""
-    region = catalogue.region_of(attributes)
+    region = Region(*attributes)
     index: list[Any] = [slice(None)] * rank
     for axis, length, step, start in zip(region.axes, region.lengths, region.steps, starts, strict=True):
         index[axis] = start if axis in region.dropped else _slice_of(start, length, step)

@@ -19,8 +19,9 @@ from fusewire_kernels.unfused.broadcasting import MOST_LOOPS_OF_BATCHES, most_lo
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import DtypeError
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, OPS, AttributeKind, Attributes, Category, DtypeSignature, Op
+from fusewire_protos.ops.catalogue import BY_NAME, OPS
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import AttributeKind, Attributes, Category, DtypeSignature, Op
 from fusewire_protos.ops.reductions import Reduction
 from fusewire_protos.ops.shapes import Shape, Spec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from fusewire_protos.programs.program import Program, ProgramOp, build

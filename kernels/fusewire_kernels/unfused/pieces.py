@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
 
 _LEAST_ROWS = 2  # of a piece, because a single row may have another kernel

@@ -15,8 +15,9 @@ from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.unfused.broadcasting import MOST_LOOPS_OF_BATCHES, most_loops, repeated
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.ops import shapes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fusewire_kernels.ops import reference
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.ops import dtypes, nans
-from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
 
 Twin = Callable[[Sequence[int], int, Sequence[int]], None]  # (operand addresses, result address, slice starts)

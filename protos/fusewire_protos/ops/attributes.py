@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fusewire_protos.ops import dtypes, shapes
-from fusewire_protos.ops.catalogue import AttributeKind
+from fusewire_protos.ops.op import AttributeKind
 
 
 def is_legal(kind: AttributeKind, value: Any) -> bool:

@@ -17,7 +17,8 @@ from itertools import count
 
 import msgpack
 
-from fusewire_protos.ops.catalogue import Attributes, Op, infer
+from fusewire_protos.ops.inference import infer
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 
 MOST_OPERANDS = 16  # of a signature that is cached

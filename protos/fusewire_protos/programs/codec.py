@@ -17,7 +17,7 @@ import numpy as np
 from fusewire_protos import in_steps
 from fusewire_protos.errors import CaseError, RequestError
 from fusewire_protos.in_steps import InSteps
-from fusewire_protos.ops import catalogue, signatures
+from fusewire_protos.ops import inference, signatures
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE, MOST_STARTS, ProgramLimits
@@ -265,8 +265,8 @@ def _first_too_large(program: Program, limit_bytes: int) -> str:
     specs = program.specs
     number = next(number for number, spec in enumerate(specs) if spec.size_bytes > limit_bytes)
     if number < program.first_result:
-        return f"input {number}: {catalogue.size_beyond(specs[number], limit_bytes)}"
+        return f"input {number}: {inference.size_beyond(specs[number], limit_bytes)}"
     index = number - program.first_result
     signature = program.signatures[index]
-    text = catalogue.too_large(signature.op, signature.operands, specs[number], limit_bytes)
+    text = inference.too_large(signature.op, signature.operands, specs[number], limit_bytes)
     return f"op {index} {text}"

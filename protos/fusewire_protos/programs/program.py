@@ -30,8 +30,8 @@ from fusewire_protos import in_steps
 from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, ShapeError
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import signatures
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
 

@@ -13,8 +13,8 @@ from fusewire_protos import in_steps
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import attributes, catalogue, dtypes, shapes
-from fusewire_protos.ops.catalogue import Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.parts import Parts, carried_pairs
 from fusewire_protos.programs.program import OPS_A_STEP, Program, ProgramOp, build_in_steps

@@ -21,7 +21,8 @@ from fusewire._recording.tape import FIRST_HANDLE
 from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Attributes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, encode
 from fusewire_protos.programs.limits import ProgramLimits

@@ -15,8 +15,8 @@ from fusewire_kernels.ops.conversions import scalar
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.errors import DtypeError
 from fusewire_protos.ops import catalogue, dtypes, nans
-from fusewire_protos.ops.catalogue import Category, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category, Op
 from tests.attributes import sample_attributes
 from tests.kernels.problems import Problem, loop_problem, node, run, toolchain_in
 from tests.tolerances import assert_close, assert_same_bytes

@@ -6,7 +6,8 @@ import pytest
 
 from fusewire_kernels.ops.bodies import BODIES, HEAVY_WEIGHT, weight
 from fusewire_protos.ops import dtypes
-from fusewire_protos.ops.catalogue import OPS, Category
+from fusewire_protos.ops.catalogue import OPS
+from fusewire_protos.ops.op import Category
 
 
 def test_every_pointwise_op_has_a_body_and_each_body_an_op() -> None:

@@ -10,8 +10,8 @@ import pytest
 from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import Category
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
 from tests.attributes import sample_attributes
 from tests.kernels.op_by_op import run_op_by_op

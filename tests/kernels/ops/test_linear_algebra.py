@@ -11,7 +11,8 @@ import pytest
 
 from fusewire_kernels.ops.linear_algebra import TWINS
 from fusewire_protos.ops import catalogue
-from fusewire_protos.ops.catalogue import BY_NAME, Category
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Category
 
 Array = npt.NDArray[Any]
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import catalogue, dtypes, nans
-from fusewire_protos.ops.catalogue import Attributes, Op
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 from tests import strategies
 from tests.roundings import allowance

@@ -11,7 +11,8 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Op
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.reductions import Reduction
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, ProgramOp, build

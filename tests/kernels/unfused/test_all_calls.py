@@ -15,8 +15,9 @@ from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import steps_of
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Op
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Shape, Spec
 from fusewire_protos.programs.program import Program
 from tests import strategies

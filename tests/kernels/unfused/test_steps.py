@@ -13,7 +13,8 @@ from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import Constant, dying_results, steps_of
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from tests import strategies

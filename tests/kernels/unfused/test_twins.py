@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import has_same_bits, host_array, twin_of
 from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import signature_of
 from tests import strategies

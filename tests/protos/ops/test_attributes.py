@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fusewire_protos.ops.attributes import is_legal
-from fusewire_protos.ops.catalogue import AttributeKind
+from fusewire_protos.ops.op import AttributeKind
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -2.5, 1e308, 5e-324])

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
-from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import Attributes, Category, Op
+from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Attributes, Category, Op
 from fusewire_protos.ops.shapes import Region, Shape, Spec
 from tests import golden_files, strategies
 from tests.attributes import sample_attributes
@@ -53,7 +53,7 @@ def _op(name: str) -> Op:
 
 
 def _infer(name: str, *operands: tuple[DType, Shape], attributes: Attributes = ()) -> Spec:
-    return catalogue.infer(_op(name), tuple(Spec(*operand) for operand in operands), attributes)
+    return inference.infer(_op(name), tuple(Spec(*operand) for operand in operands), attributes)
 
 
 def test_codes_names_and_attributes_on_the_wire_never_change_unnoticed() -> None:
@@ -155,17 +155,17 @@ def test_a_wrong_number_of_operands_is_refused(op: Op) -> None:
     attributes = (0,) * len(op.attributes)
     if op.least_operands:
         with pytest.raises(ArgumentError, match=f"{op.name} takes"):
-            catalogue.infer(op, (one,) * (op.least_operands - 1), attributes)
+            inference.infer(op, (one,) * (op.least_operands - 1), attributes)
     if op.most_operands is not None:
         with pytest.raises(ArgumentError, match=f"{op.name} takes"):
-            catalogue.infer(op, (one,) * (op.most_operands + 1), attributes)
+            inference.infer(op, (one,) * (op.most_operands + 1), attributes)
 
 
 @pytest.mark.parametrize("op", catalogue.OPS, ids=lambda op: op.name)
 def test_a_wrong_number_of_attributes_is_refused(op: Op) -> None:
     operands = (Spec(dtypes.int32, (2,)),) * op.least_operands
     with pytest.raises(ArgumentError, match="attributes"):
-        catalogue.infer(op, operands, (0,) * (len(op.attributes) + 1))
+        inference.infer(op, operands, (0,) * (len(op.attributes) + 1))
 
 
 @pytest.mark.parametrize("name", ["min", "max", "argmin", "argmax", "logsumexp", "softmax", "log_softmax"])

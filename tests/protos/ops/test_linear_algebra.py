@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fusewire_protos.errors import DtypeError, ShapeError
-from fusewire_protos.ops import catalogue, dtypes
-from fusewire_protos.ops.catalogue import BY_NAME, Category
+from fusewire_protos.ops import catalogue, dtypes, inference
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.linear_algebra import MOST_SIDE
+from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Shape, Spec
 
 _OF_SQUARE = ("cholesky", "solve", "inv", "det", "slogdet", "eigh", "eigvalsh")
@@ -18,7 +19,7 @@ _OPS = [op for op in catalogue.OPS if op.category is Category.LIBRARY]
 def _shape(name: str, *operands: Shape, flag: bool = False) -> Shape:
     specs = tuple([Spec(dtypes.float32, shape) for shape in operands])
     op = BY_NAME[name]
-    return catalogue.infer(op, specs, (flag,) * len(op.attributes)).shape
+    return inference.infer(op, specs, (flag,) * len(op.attributes)).shape
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_what_is_not_square_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", _OPS, ids=lambda op: op.name)
-def test_what_is_no_matrix_or_too_large_a_one_is_refused(op: catalogue.Op) -> None:
+def test_what_is_no_matrix_or_too_large_a_one_is_refused(op: Op) -> None:
     with pytest.raises(ShapeError, match="2 axes or more"):
         _shape(op.name, *[(3,)] * op.least_operands)
     with pytest.raises(ShapeError, match=f"the most is {MOST_SIDE}"):

@@ -11,8 +11,9 @@ import pytest
 
 from fusewire_protos.errors import DtypeError
 from fusewire_protos.ops import dtypes, reductions
-from fusewire_protos.ops.catalogue import BY_NAME, OPS, REDUCTIONS, Category
+from fusewire_protos.ops.catalogue import BY_NAME, OPS, REDUCTIONS
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.reductions import Extreme, Reduction
 
 _OPS = [op for op in OPS if op.category is Category.REDUCTION]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fusewire._api.ops import operations
 from fusewire._errors import ArgumentError
 from fusewire_protos.ops.attributes import is_legal
-from fusewire_protos.ops.catalogue import Attribute, AttributeKind, Attributes, Op
+from fusewire_protos.ops.op import Attribute, AttributeKind, Attributes, Op
 
 
 class _Kind(NamedTuple):

@@ -22,7 +22,7 @@ from fusewire._api.protocols.numpy_parameters import with_numpys_parameters
 from fusewire._api.protocols.outputs import write_as_called
 from fusewire._recording.record_op import apply, apply_to_one
 from fusewire._recording.recorded_ops import known_call
-from fusewire_protos.ops.catalogue import AttributeKind, Category, Op
+from fusewire_protos.ops.op import AttributeKind, Category, Op
 
 _Function = Callable[..., Array]
 

@@ -19,7 +19,7 @@ from fusewire._errors import ArgumentError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
 from fusewire._recording.recorded_ops import record_known
-from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.op import Attributes, Op
 
 OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload
 

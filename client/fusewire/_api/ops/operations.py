@@ -13,8 +13,9 @@ from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
 from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops import dtypes, shapes
-from fusewire_protos.ops.catalogue import BY_NAME, Category, Op
+from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Shape
 
 R = TypeVar("R", bound=Recorded)

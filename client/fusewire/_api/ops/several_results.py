@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire._api.array import Array
 from fusewire._recording.record_op import apply_to_one
-from fusewire_protos.ops.catalogue import Attributes, Op
+from fusewire_protos.ops.op import Attributes, Op
 
 
 def apply_for_several(op: Op, x: Array, attributes: Attributes = ()) -> list[Array]:

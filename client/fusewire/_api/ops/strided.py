@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from fusewire._recording.record_op import Recorded, apply
-from fusewire_protos.ops import catalogue, shapes
-from fusewire_protos.ops.catalogue import BY_NAME, Attributes, Op
+from fusewire_protos.ops import inference, shapes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Shape
 
 R = TypeVar("R", bound=Recorded)
@@ -46,5 +47,5 @@ def _attributes(op: Op, x: Recorded, shape: Sequence[int], strides: Sequence[int
     """Returns the attributes of a view, of which equal views have equal ones: axes of one element have the stride 0."""
     dims = shapes.check(shape)
     attributes = dims, tuple([stride if dim > 1 else 0 for dim, stride in zip(dims, strides, strict=True)])
-    catalogue.check_starts(op, x._spec.shape, attributes, (start,))
+    inference.check_starts(op, x._spec.shape, attributes, (start,))
     return attributes

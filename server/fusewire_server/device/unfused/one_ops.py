@@ -23,7 +23,7 @@ from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import Piece, pieces_of
 from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
 from fusewire_protos.errors import FusewireError
-from fusewire_protos.ops.catalogue import Category
+from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
 
 log = logging.getLogger("fusewire.device")

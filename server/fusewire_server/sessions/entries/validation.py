@@ -10,7 +10,7 @@ import numpy as np
 
 from fusewire_protos.errors import ArgumentError, CaseError
 from fusewire_protos.frames import MAX_HANDLE, Scalar, repeat_period
-from fusewire_protos.ops import catalogue
+from fusewire_protos.ops import inference
 from fusewire_protos.ops.dtypes import SIGNED, UNSIGNED, DType, bool_
 from fusewire_protos.programs.program import Program
 
@@ -84,7 +84,7 @@ def check_starts(program: Program, starts: Sequence[int]) -> None:
         if (id(signature), own) in checked:
             continue
         try:
-            catalogue.check_starts(signature.op, signature.operands[0].shape, signature.attributes, own)
+            inference.check_starts(signature.op, signature.operands[0].shape, signature.attributes, own)
         except ArgumentError as error:
             raise CaseError("bad_binding", f"op {index} {signature.op.name}: {error}") from None
         checked.add((id(signature), own))
