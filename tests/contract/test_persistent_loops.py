@@ -23,6 +23,7 @@ STEPS = 1000
 # A processor has no kernel of many iterations, and takes long for them one by one.
 COUNTS = {"cpu": (1, 2, 3, 17, 40), "cuda": (1, 2, 3, 17, STEPS)}
 COUNTS_OF_COMPANY = {"cpu": (50, 7, 25, 1, 11, 50, 4), "cuda": (300, 7, 150, 1, 64, 300, 23)}
+_MOST_STATES = 60  # that are kept: the program has a result for each
 _WITHIN_S = HANGS_S
 
 State = tuple[fw.Array, ...]
@@ -380,7 +381,7 @@ def test_loops_that_keep_rows_give_in_company_what_they_give_alone(hasty: Servic
 def test_states_that_are_kept_are_those_of_their_iterations(
     hasty: Service, backend: str, body: Callable[..., State], every: int
 ) -> None:
-    count = min(COUNTS[backend][-1], 120)
+    count = min(COUNTS[backend][-1], _MOST_STATES)
     with hasty.connect() as session:
         data = data_of(session, 3, 100, seed=2)
         expected = one_by_one(body, data, count)

@@ -27,9 +27,9 @@ def _call(name: str, seed: int) -> Call:
     return KINDS[name](name, np.random.default_rng([seed, *name.encode()]))
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving("cpu", cache=tmp_path_factory.mktemp("cache")) as served:
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(request.param, cache=tmp_path_factory.mktemp("cache")) as served:
         yield served
 
 

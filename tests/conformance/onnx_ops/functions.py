@@ -244,6 +244,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "CumProd": _scanned(fw.cumprod, 1),
     "CumSum": _scanned(fw.cumsum, 0),
     "Div": _divided,
+    "Det": fw.linalg.det,
     "Einsum": lambda *xs, equation: fw.einsum(equation, *xs),
     "Elu": lambda x, *, alpha=1.0: fw.where(x < 0, alpha * fw.expm1(x), x),
     "Equal": fw.equal,
