@@ -51,6 +51,7 @@ def expected(call: Call) -> list[Host]:
     """Returns NumPy's results. Their dtypes are those of the call itself; what rounds is computed in a wider one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of lines of NaN alone
+        warnings.simplefilter("ignore", DeprecationWarning)  # of names that NumPy gives up
         return _expected(call)
 
 
