@@ -37,7 +37,7 @@ from fusewire._errors import (
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.recorded_ops import Recorded, adopt_without_handle
+from fusewire._recording.recorded_ops import Recorded, adopt_without_handle, note_read
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders
@@ -132,6 +132,7 @@ class Session:
     def fetch(self, array: Recorded) -> Future[Value]:
         """Returns a future of the value. May wait for credit."""
         self._check_own(array)
+        note_read()
         numbers = self._fetch_index_checks()
         value = self._fetches.future(array)
         return value if self.index_checks is None or not numbers else self.index_checks.guarded(value, numbers)
@@ -139,6 +140,7 @@ class Session:
     def read(self, array: Recorded, timeout: float | None) -> Value:
         """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         self._check_own(array)
+        note_read()
         numbers = self._fetch_index_checks()
         value = self._fetches.read(array, timeout)
         error = None if self.index_checks is None else self.index_checks.error_of(numbers, timeout)

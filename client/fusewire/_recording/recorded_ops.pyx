@@ -1003,15 +1003,24 @@ cdef DirectCall direct_call(object slow, void* vectorcall):
     return made
 
 
+cdef uint64_t reads = 0  # of values, by all threads
+
+
+def note_read():
+    """Is called when a value is read: what a function then records may follow from the value."""
+    global reads
+    reads += 1
+
+
 def known_call(slow):
     """Returns a function that does what `slow` does, but repeats what `slow` has recorded for the same arguments.
 
     A call is known once `slow` has recorded one op for it, of arrays among its arguments, and has returned the result.
-    All else in the op must follow from the other arguments and the specs of the arrays. It is found by its plain
-    arguments: None, booleans, numbers, `...`, dtypes, types, names, and tuples, lists and slices of these. One with
-    floats is known if it comes again soon, because floats may be others each time. Other arguments, and arrays of
-    another thread or a user's class, are left to `slow`. So is every call in the body of a loop or function. A call
-    without arrays is one of the default session.
+    All else in the op must follow from the other arguments and the specs of the arrays; so a call that has read a value
+    is not known. It is found by its plain arguments: None, booleans, numbers, `...`, dtypes, types, names, and tuples,
+    lists and slices of these. One with floats is known if it comes again soon, because floats may be others each time.
+    Other arguments, and arrays of another thread or a user's class, are left to `slow`. So is every call in the body of
+    a loop or function. A call without arrays is one of the default session.
     """
     return direct_call(slow, <void*>call_known)
 
@@ -1037,8 +1046,10 @@ cdef PyObject* call_known(PyObject* function, PyObject** given, size_t flags, Py
     if known is not None and not (is_creation and number >= tape.checkpoint):
         recorded = record_again(known, tape, &call)
         return Py_NewRef(<PyObject*>recorded)
+    cdef uint64_t reads_before = reads
     cdef PyObject* result = PyObject_Vectorcall(slow, given, flags, names)
-    if result != NULL and known is None and Py_TYPE_of(result) == LIGHT and comes_again(tape, &call, mixed):
+    if result != NULL and known is None and Py_TYPE_of(result) == LIGHT and reads == reads_before and \
+            comes_again(tape, &call, mixed):
         recorded = <Recorded>result
         Py_DECREF_object(result)  # of the two references, `recorded` is one
         learn_call(function, given, PyVectorcall_NARGS(flags), names, &call, tape, number, recorded)

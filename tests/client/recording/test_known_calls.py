@@ -16,6 +16,7 @@ from fusewire._api.ops import operations
 from fusewire._recording.places import places
 from fusewire._recording.recorded_ops import adopt, known_call
 from fusewire._recording.recorder import Recorder
+from fusewire.testing import session_in_memory
 from tests.client.peer import connect
 from tests.patience import HANGS_S
 
@@ -452,3 +453,21 @@ def test_a_known_call_is_inspected_and_pickled_as_the_function() -> None:
 def test_a_method_that_was_taken_off_its_object_is_called_with_it(x: fw.Array) -> None:
     of_x = x.sum
     assert of_x(axis=1).shape == of_x(1).shape == fw.Array.sum(x, 1).shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda xp, x, count: xp.repeat(x, count),
+        lambda xp, x, count: xp.zeros(count),
+        lambda xp, x, count: xp.eye(count),
+        lambda xp, x, count: xp.roll(x, count),
+        lambda xp, x, count: x[:count],
+    ],
+)
+def test_what_follows_from_a_value_that_is_read_is_found_anew(call: Callable[[Any, Any, Any], Any]) -> None:
+    with session_in_memory() as session:
+        x = session.array(np.arange(3))
+        for count in (1, 3, 2, 1):
+            result = call(fw, x, session.array(np.int64(count)))
+            np.testing.assert_array_equal(result, call(np, np.arange(3), count))
