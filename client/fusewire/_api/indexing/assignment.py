@@ -157,6 +157,8 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
     """Returns the new value of `x` after an assignment under `mask`, which has the shape of the first axes of `x`."""
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
     keys.check_mask(of_mask, shape)
+    if 0 in of_mask:  # selects nothing, also if it is shorter than the array
+        return x
     behind = shape[len(of_mask) :]
     if isinstance(value, Recorded) and not _is_one_for_all(value, behind):
         return _with_each_masked(x, with_masks_read(mask), value, as_array)

@@ -290,8 +290,11 @@ def dtype_of_places(length: int) -> type[np.signedinteger[Any]]:
 
 
 def check_mask(mask: Shape, shape: Shape) -> None:
-    """Raises IndexError if a mask of shape `mask` does not have the shape of the first axes of `shape`."""
-    if mask != shape[: len(mask)]:
+    """Raises IndexError if a mask of shape `mask` does not have the shape of the first axes of `shape`.
+
+    As in NumPy, an axis of the mask without elements fits every axis.
+    """
+    if len(mask) > len(shape) or any(own not in (0, dim) for own, dim in zip(mask, shape, strict=False)):
         raise IndexError(f"a mask of shape {mask} does not fit {shape}: it must have the shape of the first axes")
 
 

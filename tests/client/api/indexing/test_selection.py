@@ -14,6 +14,7 @@ import fusewire as fw
 from fusewire._api.indexing import keys
 from fusewire._recording.recorded_ops import name_of_key
 from fusewire._recording.recorder import Recorder
+from fusewire.testing import session_in_memory
 from tests.client.peer import connect
 from tests.patience import HANGS_S
 
@@ -182,3 +183,19 @@ def test_an_integer_of_numpy_has_the_name_of_pythons(key: Any, other: Any) -> No
 )
 def test_a_key_of_anything_else_has_no_name(key: Any) -> None:
     assert name_of_key(key) is None
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 0)], ids=str)
+def test_a_mask_without_elements_fits_any_axis_and_selects_nothing(shape: tuple[int, ...]) -> None:
+    data, mask = np.arange(24.0).reshape(2, 3, 4), np.zeros(shape, np.bool_)
+    with session_in_memory() as session:
+        x = session.array(data)
+        for key in (mask, session.array(mask)):
+            np.testing.assert_array_equal(x[key], data[mask], strict=True)
+            x[key] = 1.0
+        np.testing.assert_array_equal(x, data)
+
+
+def test_a_mask_without_elements_of_another_length_is_refused() -> None:
+    with session_in_memory() as session, pytest.raises(IndexError, match="does not fit"):
+        session.array(np.zeros((2, 3)))[np.zeros((0, 5), np.bool_)]
