@@ -21,7 +21,7 @@ import numpy as np
 
 from fusewire import _conversions as conversions
 from fusewire._api import missing_names
-from fusewire._api.devices import check_device
+from fusewire._api.devices import Device, check_device
 from fusewire._api.flat import Flat
 from fusewire._api.in_place import in_place
 from fusewire._api.indexing.assignment import with_combined_item, with_item
@@ -666,7 +666,7 @@ class Array(Recorded):
             )
         return sys.modules["fusewire"]
 
-    def to_device(self, device: str, /, *, stream: None = None) -> Array:
+    def to_device(self, device: Device, /, *, stream: None = None) -> Array:
         """Returns a copy. Raises ArgumentError for another device than its own, and for a stream."""
         _refuse_stream(stream)
         check_device(self.session, device)

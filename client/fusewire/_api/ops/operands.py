@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fusewire._api.array import Array
-from fusewire._api.devices import check_device, session_on
+from fusewire._api.devices import Device, check_device, session_on
 from fusewire._api.ops import operations
 from fusewire._api.ops.stacking import array_among
 from fusewire._errors import ArgumentError
@@ -24,7 +24,7 @@ from fusewire_protos.ops.op import Attributes, Op
 OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload
 
 
-def asarray(data: Any, dtype: Any = None, *, device: str | None = None, copy: bool | None = None) -> Array:
+def asarray(data: Any, dtype: Any = None, *, device: Device = None, copy: bool | None = None) -> Array:
     """Returns `data` itself if it is an array (unless `copy`), else uploads `data` to the default session.
 
     Raises ArgumentError, a ValueError, if `copy` is False and a copy is needed: for an upload or for another dtype.
@@ -39,7 +39,7 @@ def asarray(data: Any, dtype: Any = None, *, device: str | None = None, copy: bo
     return array.copy() if copy and array is data else array
 
 
-def _uploaded(data: Any, dtype: Any, device: str | None, *, copy: bool | None) -> Array:
+def _uploaded(data: Any, dtype: Any, device: Device, *, copy: bool | None) -> Array:
     if copy is False:
         raise ArgumentError("copy=False: an upload to a server is a copy; leave copy out")
     among = array_among(data)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import floor
-from fusewire._api.devices import check_device, session_on
+from fusewire._api.devices import Device, check_device, session_on
 from fusewire._api.ops import operations
 from fusewire._api.ops.filled import as_python, counted, filled
 from fusewire._api.ops.operands import asarray
@@ -50,7 +50,7 @@ __all__ = [
 ShapeLike = int | Sequence[int]
 
 
-def array(data: Any, dtype: Any = None, *, device: str | None = None, copy: bool | None = True) -> Array:
+def array(data: Any, dtype: Any = None, *, device: Device = None, copy: bool | None = True) -> Array:
     """Does the same as `asarray`, but copies `data` by default if it is an array."""
     return asarray(data, dtype, device=device, copy=copy)
 
@@ -60,7 +60,7 @@ def copy(x: Any, /) -> Array:
     return array(x)
 
 
-def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -> Array:
     """Returns a copy of an array of ours, and uploads what another library exports by DLPack.
 
     Another library's array must be in this machine's memory. Raises AttributeError for what does not export,
@@ -78,7 +78,7 @@ def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
     return encoded
 
 
-def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: str | None = None) -> Array:
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array filled with one number, by default in the number's dtype.
 
     fw.full((2, 3), 7).dtype  # fusewire.int64
@@ -87,12 +87,12 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: str | 
     return filled(session_on(device), shape_of(shape), fill_value, wanted)
 
 
-def zeros(shape: ShapeLike, dtype: Any = None, *, device: str | None = None) -> Array:
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array of zeros, by default float64 as in NumPy."""
     return full(shape, 0, dtypes.float64 if dtype is None else dtype, device=device)
 
 
-def ones(shape: ShapeLike, dtype: Any = None, *, device: str | None = None) -> Array:
+def ones(shape: ShapeLike, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array of ones, by default float64 as in NumPy."""
     return full(shape, 1, dtypes.float64 if dtype is None else dtype, device=device)
 
@@ -100,7 +100,7 @@ def ones(shape: ShapeLike, dtype: Any = None, *, device: str | None = None) -> A
 empty = zeros
 
 
-def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: str | None = None) -> Array:
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array filled with one number, in the shape of `x` and by default in its dtype. Does not upload `x`."""
     like = x if isinstance(x, Array) else np.asarray(x)
     session = x.session if isinstance(x, Array) else default_session()
@@ -109,12 +109,12 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: str | No
     return filled(session, shape_of(like.shape), fill_value, wanted)
 
 
-def zeros_like(x: Any, /, dtype: Any = None, *, device: str | None = None) -> Array:
+def zeros_like(x: Any, /, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array of zeros, in the shape of `x` and by default in its dtype. Does not upload `x`."""
     return full_like(x, 0, dtype, device=device)
 
 
-def ones_like(x: Any, /, dtype: Any = None, *, device: str | None = None) -> Array:
+def ones_like(x: Any, /, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns an array of ones, in the shape of `x` and by default in its dtype. Does not upload `x`."""
     return full_like(x, 1, dtype, device=device)
 
@@ -122,9 +122,7 @@ def ones_like(x: Any, /, dtype: Any = None, *, device: str | None = None) -> Arr
 empty_like = zeros_like
 
 
-def arange(
-    start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: str | None = None
-) -> Array:
+def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Device = None) -> Array:
     """Returns start, start + step, … below stop. The default dtype is int64 if all three are integers, else float64.
 
     In an integer dtype the first two elements are truncated, and their distance becomes the step, as in NumPy.
@@ -176,7 +174,7 @@ def linspace(  # the standard's parameters
     num: int = 50,
     *,
     dtype: Any = None,
-    device: str | None = None,
+    device: Device = None,
     endpoint: bool = True,
     retstep: bool = False,
 ) -> Any:
@@ -199,7 +197,7 @@ def linspace(  # the standard's parameters
     return (spaced, step if gaps > 0 else math.nan) if retstep else spaced
 
 
-def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str | None = None) -> Array:
+def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device = None) -> Array:
     """Returns a matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     height, width = shape_of((rows, rows if columns is None else columns))
@@ -221,9 +219,7 @@ def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None)
     return operations.astype(is_below, dtypes.float64 if dtype is None else dtype)
 
 
-def _create(
-    name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tuple[Any, ...], device: str | None
-) -> Array:
+def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tuple[Any, ...], device: Device) -> Array:
     return create(Array, session_on(device).recorder(), BY_NAME[name], scalars, attributes)
 
 

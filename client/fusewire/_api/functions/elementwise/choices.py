@@ -9,6 +9,7 @@ import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import maximum, minimum, power
+from fusewire._api.devices import Device
 from fusewire._api.functions.creation.creation import array
 from fusewire._api.ops import operations
 from fusewire._api.ops.operands import apply_to_any, arrays_of, asarray
@@ -85,7 +86,7 @@ def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
     return (None if is_below else least), (None if is_above else most)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Device = None) -> Array:
     """Casts `x` to another dtype. Floats become integers by truncation; floats out of range saturate, NaN becomes 0.
 
     Raises ArgumentError if `device` is neither None nor the device of `x`.
