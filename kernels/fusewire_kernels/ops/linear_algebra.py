@@ -1,7 +1,8 @@
 """Computes the ops of linear algebra by an array library: by LAPACK through NumPy, by cuSOLVER through CuPy.
 
 A matrix for which an algorithm fails, because it is singular or not positive definite, gives NaN alone; the other
-matrices of its batch do not.
+matrices of its batch do not. So does a matrix that holds NaN or an infinity: what an algorithm makes of these depends
+on where the matrix lies in memory.
 """
 
 from __future__ import annotations
@@ -79,12 +80,29 @@ def _twin(name: str, compute: _Compute) -> Twin:
         if 0 in operands[0].shape:  # which CuPy does not take
             nothing = np.empty(operands[0].shape, operands[0].dtype)
             return library.asarray(_packed(np, compute(np, nothing, *attributes), shape))
+        is_finite = _are_finite(library, operands)
+        matrices = [_where_finite(library, is_finite, each) for each in operands]
         try:
-            return _packed(library, compute(library, *operands, *attributes), shape)
+            result = _packed(library, compute(library, *matrices, *attributes), shape)
         except np.linalg.LinAlgError:  # CuPy's is the same class
-            return _one_by_one(library, compute, operands, attributes, shape)
+            result = _one_by_one(library, compute, matrices, attributes, shape)
+        is_result = is_finite.reshape(*is_finite.shape, *[1] * (len(shape) - is_finite.ndim))
+        return library.where(is_result, result, result.dtype.type("nan"))
 
     return run
+
+
+def _are_finite(library: Any, operands: Sequence[Any]) -> Any:
+    """Returns for each place of the batch whether all elements of its matrices are finite."""
+    is_finite, *others = [library.isfinite(each).all(axis=(-2, -1)) for each in operands]
+    for each in others:
+        is_finite = is_finite & each
+    return library.asarray(is_finite)
+
+
+def _where_finite(library: Any, is_finite: Any, matrices: Any) -> Any:
+    """Returns the matrices, with ones on a diagonal in place of those that are not finite."""
+    return library.where(is_finite[..., None, None], matrices, library.eye(*matrices.shape[-2:], dtype=matrices.dtype))
 
 
 def _one_by_one(library: Any, compute: _Compute, operands: Sequence[Any], attributes: Attributes, shape: Shape) -> Any:

@@ -80,3 +80,16 @@ def test_matrices_without_elements_have_their_results() -> None:
     assert _run("det", np.zeros((2, 0, 0))).tolist() == [1.0, 1.0]
     assert _run("slogdet", np.zeros((0, 0))).tolist() == [1.0, 0.0]
     assert _run("solve", np.zeros((0, 0)), np.zeros((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", sorted(TWINS))
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_matrix_that_is_not_finite_gives_nan_alone(name: str, value: float) -> None:
+    flags = [False] * len(BY_NAME[name].attributes)
+    operands = [_POSITIVE.copy() for _ in range(BY_NAME[name].least_operands)]
+    sound = _run(name, *operands, flags=flags)
+    operands[-1][1, 2, 0] = operands[-1][1, 0, 2] = value
+    found = _run(name, *operands, flags=flags)
+    assert found.dtype == np.float64
+    assert np.isnan(found[1]).all()
+    np.testing.assert_array_equal(found[[0, 2]], sound[[0, 2]])
