@@ -86,7 +86,7 @@ def _twin(name: str, compute: _Compute) -> Twin:
             result = _packed(library, compute(library, *matrices, *attributes), shape)
         except np.linalg.LinAlgError:  # CuPy's is the same class
             result = _one_by_one(library, compute, matrices, attributes, shape)
-        is_result = is_finite.reshape(*is_finite.shape, *[1] * (len(shape) - is_finite.ndim))
+        is_result = is_finite.reshape((*is_finite.shape, *[1] * (len(shape) - is_finite.ndim)))
         return library.where(is_result, result, result.dtype.type("nan"))
 
     return run
