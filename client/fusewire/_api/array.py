@@ -565,8 +565,6 @@ class Array(Recorded):
         self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
     ) -> Array:
         x = _cast(self, dtype)
-        if initial is None and where is True:
-            return _cast(operations.reduce("sum", x, axis, keepdims=keepdims), dtype)
         return _cast(masked.reduce("sum", x, axis, keepdims=keepdims, initial=initial, where=where), dtype)
 
     @known_call
@@ -574,8 +572,6 @@ class Array(Recorded):
         self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
     ) -> Array:
         x = _cast(self, dtype)
-        if initial is None and where is True:
-            return _cast(operations.reduce("prod", x, axis, keepdims=keepdims), dtype)
         return _cast(masked.reduce("prod", x, axis, keepdims=keepdims, initial=initial, where=where), dtype)
 
     @known_call

@@ -14,8 +14,7 @@ from fusewire._api.catalogue.catalogued import min as least
 from fusewire._api.functions.arrangement.editing import resize
 from fusewire._api.functions.arrangement.joining import stack
 from fusewire._api.functions.creation.creation import full_like
-from fusewire._api.functions.elementwise.choices import where
-from fusewire._api.functions.elementwise.choices import where as choice
+from fusewire._api.functions.elementwise.choices import where as choice  # `copyto` has a parameter `where`
 from fusewire._api.functions.ordering.searching import searchsorted
 from fusewire._api.ops.operands import array_beside, arrays_of, asarray
 from fusewire._api.ops.operations import astype, axis_of
@@ -194,7 +193,7 @@ def digitize(x: Any, /, bins: Any, *, right: bool = False) -> Array:
     if edges.size < 2:
         return ascending
     descending = edges.size - searchsorted(edges[::-1], values, side=side)
-    return where(edges[0] <= edges[-1], ascending, descending)
+    return choice(edges[0] <= edges[-1], ascending, descending)
 
 
 def histogram(
@@ -247,7 +246,7 @@ def histogram2d(
     )
     row, column = _bins_of(points[0], rows), _bins_of(points[1], columns)
     height, width = rows.size - 1, columns.size - 1
-    cell = where((row < 0) | (column < 0), -1, row * width + column)
+    cell = choice((row < 0) | (column < 0), -1, row * width + column)
     weight = None if weights is None else array_beside(weights, points[0])
     counts = astype(_counted(cell, height * width, weight), dtypes.float64, copy=False).reshape(height, width)
     if density:
@@ -259,8 +258,8 @@ def _bins_of(values: Array, edges: Array) -> Array:
     """Returns for each element the number of its bin, −1 if it is in none. The last bin holds both of its edges."""
     wide = astype(values, dtypes.float64, copy=False)
     place = searchsorted(edges, wide, side="right") - 1
-    place = where(wide == edges[-1], edges.size - 2, place)
-    return where((wide >= edges[0]) & (wide <= edges[-1]), place, -1)
+    place = choice(wide == edges[-1], edges.size - 2, place)
+    return choice((wide >= edges[0]) & (wide <= edges[-1]), place, -1)
 
 
 def _edges(values: Array, bins: Any, limits: tuple[float, float] | None) -> Array:
@@ -279,7 +278,7 @@ def _edges(values: Array, bins: Any, limits: tuple[float, float] | None) -> Arra
     wide = astype(values, dtypes.float64, copy=False)
     low, high = _apart(least(wide), greatest(wide), least(wide) == greatest(wide))
     steps = array_beside(np.arange(bins + 1.0), values)
-    return where(steps == bins, high, low + steps * ((high - low) / bins))
+    return choice(steps == bins, high, low + steps * ((high - low) / bins))
 
 
 def _apart(low: Any, high: Any, is_point: Any) -> tuple[Any, Any]:
