@@ -56,7 +56,6 @@ _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _NEVER = sys.maxsize  # the number of no op
 _AGE_NS = 1_000_000
-_AGE_WITHIN_BODY_NS = 1_000_000_000  # longer than a busy machine or a step of the environment holds a loop up
 
 
 class Owner(Protocol):
@@ -443,19 +442,16 @@ class Recorder(ThreadTape):
         self._dead = liveness.waiting
         return liveness.freed
 
-    def due(self, now_ns: int) -> Reach | None:
-        """Returns how much may be cut because of the age of the unsent ops, or None if they are too young."""
+    def is_due(self, now_ns: int) -> bool:
+        """Returns whether the unsent ops have waited long enough to be cut, but for an incomplete body at their end."""
         if not self.has_unsent or self.is_in_body:
-            return None
+            return False
         if self._waiting_since_ns is None:
             self._waiting_since_ns = now_ns
-        age_ns = now_ns - self._waiting_since_ns
-        if age_ns < _AGE_NS:
-            return None
-        return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.AGED
+        return now_ns - self._waiting_since_ns >= _AGE_NS
 
     def ripens_in_ns(self, now_ns: int) -> int:
-        """Returns in how many ns the unsent ops are old enough to be cut: at most the millisecond that ops may wait."""
+        """Returns in how many ns the unsent ops are old enough to be cut, at most a millisecond; negative if late."""
         if not self.has_unsent or self._waiting_since_ns is None:
             return _AGE_NS
         return self._waiting_since_ns + _AGE_NS - now_ns

@@ -110,7 +110,7 @@ class Sender:
                 (recorder, cost)
                 for recorder, end in recorded
                 if recorder.sent < end
-                and (cost := self.flush(recorder, Reach.AGED, Trigger.DEMAND, may_wait=False)) is not None
+                and (cost := self.flush(recorder, Reach.CANCELLED, Trigger.DEMAND, may_wait=False)) is not None
             ]
             self._state.post(Outgoing(Cancel()))
             self._state.transport.wake()
@@ -134,9 +134,8 @@ class Sender:
     def flush_aged(self, now_ns: int) -> None:
         """Sends the ops that have waited long enough, unless the device is busy."""
         for recorder in self._thread_recorders.all():
-            reach = recorder.due(now_ns)
-            if reach is not None and self._state.credit.is_free:
-                self._flush_if_free(recorder, reach, Trigger.AGE)
+            if recorder.is_due(now_ns) and self._state.credit.is_free:
+                self._flush_if_free(recorder, Reach.PAUSED, Trigger.AGE)
 
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""

@@ -60,9 +60,10 @@ class SessionTimer:
 
         No tick comes earlier than needed, because a tick takes the GIL from threads that record. While the device is
         busy, the age of ops is no reason to send them, and posted entries may wait. When the device becomes idle, the
-        server sends a frame, and the session handles that frame at once.
+        server sends a frame, and the session handles that frame at once. Ops of an incomplete body may wait for ever:
+        the longer they have waited, the later the next tick.
         """
         if not self._state.credit.is_free:
             return _BUSY_TICK_S
         ripe_ns = min((recorder.ripens_in_ns(now_ns) for recorder in self._thread_recorders.all()), default=0)
-        return max(ripe_ns / 1e9, _LEAST_TICK_S)
+        return min(max(abs(ripe_ns) / 1e9, _LEAST_TICK_S), _IDLE_TICK_S)

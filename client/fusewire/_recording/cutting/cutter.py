@@ -59,8 +59,8 @@ class Reach(Enum):
     """How much of the unsent ops may be cut now."""
 
     SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments
-    PAUSED = "paused"  # all but an incomplete body at the end: recording has paused
-    AGED = "aged"  # all: the ops have waited for long, or are to be cancelled
+    PAUSED = "paused"  # all, but before an incomplete body only up to a settled boundary: recording has paused
+    CANCELLED = "cancelled"  # all: the ops are to be cancelled
     EVERYTHING = "everything"  # all: the user has asked for a value
 
 
@@ -182,7 +182,7 @@ class Cutter:
         bodies = looped // length
         runs_on = lead + looped >= len(unsent)
         is_within_body = runs_on and (looped % length > 0 or len(unsent) < lead)
-        takes_all = reach in (Reach.AGED, Reach.EVERYTHING) or (reach is Reach.PAUSED and not is_within_body)
+        takes_all = reach in (Reach.CANCELLED, Reach.EVERYTHING) or (reach is Reach.PAUSED and not is_within_body)
         if bodies == 0:
             return Piece(min(len(unsent), LARGEST_SEGMENT_OPS)) if takes_all else None
         if lead:
@@ -190,7 +190,7 @@ class Cutter:
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
         ready = bodies if takes_all else settled
-        if ready < (_least_bodies(length, least_ops) if runs_on and not takes_all else 1):
+        if ready < (_least_bodies(length, least_ops) if runs_on and reach is Reach.SETTLED else 1):
             return None
         ready = min(ready, max(LARGEST_LOOP_OPS // length, 1))
         return Piece(ready * length, ready)

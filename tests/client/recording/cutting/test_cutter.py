@@ -128,7 +128,7 @@ def test_short_credit_makes_segments_large() -> None:
     assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(398 * 6, bodies=398)
 
 
-@pytest.mark.parametrize("reach", [Reach.AGED, Reach.EVERYTHING])
+@pytest.mark.parametrize("reach", [Reach.CANCELLED, Reach.EVERYTHING])
 def test_what_takes_all_cuts_all_bodies_and_what_follows_as_a_fragment(reach: Reach) -> None:
     feed = Feed()
     feed.record(BODY * 12 + BODY[:2])
@@ -156,7 +156,9 @@ def test_bodies_are_turned_to_end_where_values_are_read(prologue: int, bodies: i
 
 
 @pytest.mark.parametrize(
-    ("reads", "reach"), [([10, 8], Reach.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, Reach.AGED)], ids=["read", "aged"]
+    ("reads", "reach"),
+    [([10, 8], Reach.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, Reach.CANCELLED)],
+    ids=["read", "cancelled"],
 )
 def test_only_reads_at_one_place_turn_bodies(reads: list[int], reach: Reach) -> None:
     feed = Feed()
