@@ -108,3 +108,29 @@ def inputs_among(const int64_t[::1] structure, const int64_t[::1] flat, int64_t 
             elif bound[number] != actual:
                 return None
     return bound
+
+
+def inputs_of_step(
+    const int64_t[::1] structure, const unsigned char[::1] live, const int64_t[::1] flat, int64_t first,
+    const int64_t[::1] dead,
+):
+    """Returns the handles that a piece binds to its inputs, and the dead ones that it did not make, if both are known.
+
+    Returns None if the piece has another structure, or other live results. The results of its ops that are `live`,
+    uint8[ops], are not among the `dead` handles, and all others are. The other arguments are those of `inputs_among`.
+    """
+    cdef Py_ssize_t place, deaths = 0
+    cdef int64_t handle, ops = live.shape[0]
+    cdef list elsewhere = []
+    for place in range(ops):
+        deaths += not live[place]
+    for place in range(dead.shape[0]):
+        handle = dead[place]
+        if <uint64_t>handle - <uint64_t>first >= <uint64_t>ops:
+            elsewhere.append(handle)
+        elif live[handle - first]:
+            return None
+        else:
+            deaths -= 1
+    inputs = None if deaths else inputs_among(structure, flat, first, ops)
+    return None if inputs is None else (inputs, elsewhere)

@@ -37,6 +37,7 @@ from fusewire._recording.cutting.cutter import (
     Reach,
 )
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
+from fusewire._recording.cutting.known_step import KnownStep
 from fusewire._recording.cutting.segments import Liveness, liveness_of, structure_of
 from fusewire._recording.integer_scans import INSIDE, places_of_signatures
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
@@ -136,6 +137,8 @@ class _UnsentRecords(NamedTuple):
 
     def followed_by(self, new: Integers, end: int) -> Self:
         """Returns these records and the new ones."""
+        if not len(self.records):
+            return self._replace(records=new, end=end)
         count = len(self.records) + len(new)
         buffer = self.spare if count <= len(self.spare) else np.empty(2 * count, np.int64)
         records = np.concatenate((self.records, new), out=buffer[:count])
@@ -152,6 +155,7 @@ class Recorder(ThreadTape):
         "_drafter",
         "_first_upload_of_body",
         "_kept",
+        "_known_step",
         "_mark",
         "_next_look",
         "_next_upload",
@@ -180,6 +184,7 @@ class Recorder(ThreadTape):
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
         self._drafter = Drafter(owner.limits)
+        self._known_step: KnownStep | None = None  # that the last read ended
         self.counter: Counter | None = None  # of the body; the recording thread writes it
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
@@ -399,6 +404,8 @@ class Recorder(ThreadTape):
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
         collected = self._collect_unsent()
         unsent, end = collected.records, collected.end
+        if reach is Reach.EVERYTHING and (draft := self._draft_known_step(unsent, deaths)) is not None:
+            return draft
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
@@ -409,7 +416,18 @@ class Recorder(ThreadTape):
             return None
         self._take_deaths(deaths)
         drafted = Unsent(unsent, places, self.sent, self._dead, self.values_of)
-        return self._drafter.draft(piece, drafted, self._cutter.rotate)
+        draft = self._drafter.draft(piece, drafted, self._cutter.rotate)
+        if reach is Reach.EVERYTHING:
+            self._known_step = KnownStep.of(draft, self._cutter.body)
+        return draft
+
+    def _draft_known_step(self, unsent: Integers, deaths: int) -> Draft | None:
+        """Drafts all unsent ops if they are those of the step that the last read ended, and else returns None."""
+        step = self._known_step
+        if step is None or len(unsent) != len(step.structure) or not self._cutter.take_body(step.body):
+            return None
+        self._take_deaths(deaths)
+        return step.again(unsent, self.sent, self._dead, self.values_of)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.

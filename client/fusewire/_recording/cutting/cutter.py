@@ -148,6 +148,22 @@ class Cutter:
             return _piece_of_no_loop(unsent, reach, least_ops)
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
+    @property
+    def body(self) -> Integers | None:
+        """The signatures of the loop's body: an array that is made when the loop begins. None while there is no loop."""
+        return self._body
+
+    def take_body(self, body: Integers) -> bool:
+        """Returns whether the unsent ops, which are those of one `body`, are to become a segment of it.
+
+        It does what `next_piece` would do if all unsent ops were cut.
+        """
+        may_be_of_calls = self._looped_ops is not None and self._looped_ops >= _OPS_OF_TWO_CALLS
+        if self._body is not body or self._lead_ops or may_be_of_calls:
+            return False
+        self._unsent = body
+        return True
+
     def cut(self, piece: Piece) -> None:
         """Notes that `piece`, the last piece returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
