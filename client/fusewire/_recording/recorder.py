@@ -402,10 +402,16 @@ class Recorder(ThreadTape):
         if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
-        collected = self._collect_unsent()
+        unsent = self._collect_unsent()
+        if reach is Reach.EVERYTHING and (step := self._known_step) is not None:
+            self._take_deaths(deaths)
+            deaths = 0
+            if (draft := self._draft_known_step(step, unsent.records)) is not None:
+                return draft
+        return self._draft_anew(unsent, reach, deaths)
+
+    def _draft_anew(self, collected: _UnsentRecords, reach: Reach, deaths: int) -> Draft | None:
         unsent, end = collected.records, collected.end
-        if reach is Reach.EVERYTHING and (draft := self._draft_known_step(unsent, deaths)) is not None:
-            return draft
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
@@ -421,12 +427,10 @@ class Recorder(ThreadTape):
             self._known_step = KnownStep.of(draft, self._cutter.body)
         return draft
 
-    def _draft_known_step(self, unsent: Integers, deaths: int) -> Draft | None:
-        """Drafts all unsent ops if they are those of the step that the last read ended, and else returns None."""
-        step = self._known_step
-        if step is None or len(unsent) != len(step.structure) or not self._cutter.take_body(step.body):
+    def _draft_known_step(self, step: KnownStep, unsent: Integers) -> Draft | None:
+        """Drafts all unsent ops if they are those of a step that the last read ended, and else returns None."""
+        if len(unsent) != len(step.structure) or not self._cutter.take_body(step.body):
             return None
-        self._take_deaths(deaths)
         return step.again(unsent, self.sent, self._dead, self.values_of)
 
     def commit(self, draft: Draft) -> None:

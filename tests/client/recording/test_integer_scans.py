@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._recording import integer_scans
-from fusewire._recording.integer_scans import INSIDE, VALUE, count_repeats, inputs_among, results_among
+from fusewire._recording.integer_scans import INSIDE, VALUE, count_repeats, inputs_among, inputs_of_step, results_among
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
 FIRST = FIRST_HANDLE + 100
@@ -164,3 +164,23 @@ def test_the_inputs_are_found_that_numpy_finds(structure: list[int], inputs: lis
     likely = np.where(is_inside, cells - INSIDE + FIRST, np.where(cells >= INPUT, OUTSIDE, cells))
     flat[same] = likely[same]
     assert inputs_among(cells, flat, FIRST, OPS) == inputs_in_numpy(cells, flat, FIRST, OPS)
+
+
+@pytest.mark.parametrize(
+    ("live", "dead", "expected"),
+    [
+        ([False, False, True], [FIRST + 1, FIRST], ([OUTSIDE, FIRST - 1], [])),
+        ([False, False, True], [OUTSIDE, FIRST, FIRST + 1, FIRST - 1], ([OUTSIDE, FIRST - 1], [OUTSIDE, FIRST - 1])),
+        ([True, True, True], [], ([OUTSIDE, FIRST - 1], [])),
+        ([True, True, True], [FIRST], None),  # fewer live results
+        ([False, False, True], [FIRST], None),  # more live results
+        ([False, False, True], [FIRST, FIRST + 2], None),  # as many live results, but others
+    ],
+)
+def test_a_step_is_known_by_its_live_results(
+    live: list[bool], dead: list[int], expected: tuple[list[int], list[int]] | None
+) -> None:
+    structure, flat = np.array(STRUCTURE, np.int64), np.array(PIECE, np.int64)
+    assert inputs_of_step(structure, np.array(live), flat, FIRST, np.array(dead, np.int64)) == expected
+    other = np.array([*STRUCTURE[:-1], INSIDE], np.int64)
+    assert inputs_of_step(other, np.array(live), flat, FIRST, np.array(dead, np.int64)) is None

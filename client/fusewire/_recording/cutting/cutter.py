@@ -150,7 +150,7 @@ class Cutter:
 
     @property
     def body(self) -> Integers | None:
-        """The signatures of the loop's body: an array that is made when the loop begins. None while there is no loop."""
+        """The signatures of the loop's body, in an array of its own; None while there is no loop."""
         return self._body
 
     def take_body(self, body: Integers) -> bool:

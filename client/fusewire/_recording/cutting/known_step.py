@@ -30,13 +30,12 @@ class KnownStep(NamedTuple):
     @classmethod
     def of(cls, draft: Draft, body: Integers | None) -> KnownStep | None:
         """Returns the step of a draft that takes all unsent ops, or None if it is no body that runs once."""
-        is_one_body = draft.piece.bodies == 1 and body is not None and draft.rolled is not None
-        structure = np.frombuffer(draft.structure.key, np.int64)
-        if not is_one_body or len(draft.later) or len(draft.liveness.waiting):
+        is_one_body = draft.piece.bodies == 1 and draft.rolled is not None
+        if body is None or not is_one_body or len(draft.later) or len(draft.liveness.waiting):
             return None
         live = np.zeros(draft.piece.ops, bool)
         live[[*draft.liveness.live]] = True
-        return cls(body, draft, structure, live)
+        return cls(body, draft, np.frombuffer(draft.structure.key, np.int64), live)
 
     def again(
         self, records: Integers, first: int, dead: Integers, values_of: Callable[[Integers], list[Scalar]]
@@ -52,11 +51,12 @@ class KnownStep(NamedTuple):
         last = self.draft
         if len(inputs) != len(last.structure.inputs):  # some pass values on, and take nothing in this iteration
             return None
-        dying = [handle for handle in deaths if handle in inputs]
-        freed = [handle for handle in deaths if handle not in inputs] if len(dying) < len(deaths) else []
-        return last._replace(
-            first=first,
-            structure=Structure(last.structure.key, inputs),
-            liveness=last.liveness._replace(dying=dying, freed=freed),
-            values=values_of(records),
+        taken = set(inputs)
+        liveness = Liveness(
+            last.liveness.live,
+            [handle for handle in deaths if handle in taken],
+            [handle for handle in deaths if handle not in taken],
+            last.liveness.waiting,
         )
+        structure = Structure(last.structure.key, inputs)
+        return Draft(last.piece, first, structure, liveness, values_of(records), last.later, rolled=last.rolled)
