@@ -35,6 +35,7 @@ from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
 from fusewire._api.text import text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
+from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
 from fusewire._recording.recorded_ops import (
     Recorded,
@@ -699,14 +700,21 @@ class Array(Recorded):
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
         return numpy_protocols.call(numpy_function, arguments, options)
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("an array lives on its server and cannot be pickled; pickle array.numpy() instead")
+    def __reduce__(self) -> tuple[Callable[[Value], Array], tuple[Value]]:
+        """Waits for the value, which is pickled. Where it is unpickled, the default session uploads it."""
+        return _uploaded, (self.numpy(),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.copy()
 
     def __copy__(self) -> Array:
         return self.copy()
+
+
+def _uploaded(value: Value) -> Array:
+    session: Any = default_session()
+    array: Array = session.array(value)
+    return array
 
 
 def _refuse_stream(stream: object) -> None:

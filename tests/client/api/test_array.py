@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
+from fusewire._api import array as array_module
+from fusewire.testing import session_in_memory
 from tests.client.peer import Peer, connect
 
 A = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -526,9 +528,15 @@ def test_showing_an_array_asks_the_server_nothing() -> None:
     assert peer.server.entries == []
 
 
-def test_an_array_is_not_pickled(session: fw.Session) -> None:
-    with pytest.raises(TypeError, match="lives on its server"):
-        pickle.dumps(session.array(A))
+def test_a_pickled_array_is_its_value_which_the_default_session_uploads(
+    session: fw.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pickled = pickle.dumps({"x": session.array(A) + 1.0})
+    with session_in_memory() as other:
+        monkeypatch.setattr(array_module, "default_session", lambda: other)
+        x = pickle.loads(pickled)["x"]  # noqa: S301  # our own bytes
+        assert x.session is other
+        np.testing.assert_array_equal(x.numpy(), A + 1.0)
 
 
 def test_a_copy_is_a_name_of_its_own(session: fw.Session) -> None:
