@@ -46,7 +46,10 @@ def verify_graph(graph: Graph) -> None:
 
 
 def verify_fusion(fusion: Fusion) -> None:
-    """Every value is computed once, after the values it needs, and groups wait for earlier groups only."""
+    """Every value is computed once, after the values it needs that its group does not compute again.
+
+    Groups wait for earlier groups only.
+    """
     values = fusion.graph.values
     for index, group in enumerate(fusion.groups):
         _require(all(other < index for other in fusion.waits_for[index]), f"group {index} waits for a later one")
@@ -54,10 +57,10 @@ def verify_fusion(fusion: Fusion) -> None:
         for number, _ in group.members:
             for operand in values[number].operands:
                 own = fusion.group_of[operand.value]
-                is_ready = own != index or operand.value in done
+                is_inlined = any(member.value == operand.value for member in group.inlined)
+                is_ready = own != index or operand.value in done or is_inlined
                 _require(is_ready, f"value {number} comes before its operand {operand.value}")
                 is_awaited = own in (None, index) or own in fusion.waits_for[index]
-                is_inlined = any(member.value == operand.value for member in group.inlined)
                 _require(is_awaited or is_inlined, f"group {index} does not wait for value {operand.value}")
             done.add(number)
         for number, placement in group.inlined:

@@ -138,6 +138,18 @@ def test_a_member_before_its_operand_is_found() -> None:
         verify(plan)
 
 
+def test_a_member_may_come_before_an_operand_that_its_group_computes_again() -> None:
+    writer = Writer()
+    x = writer.scalar()
+    part = writer.relu(x)
+    twice = writer.add(part, part)
+    product, view = writer.multiply(twice, part), writer.reshape(twice, shape=(1,))
+    plan = design(writer.program(part, product, view), for_gpu=False)
+    (group,) = plan.fusion.groups
+    assert [plan.graph.values[number].body for number, _ in group.members] == ["relu", "multiply", "add"]
+    verify(plan)
+
+
 def test_a_value_that_is_computed_again_of_what_its_group_lacks_is_found() -> None:
     writer = Writer()
     x, start, step = writer.input(4), writer.scalar(), writer.scalar()
