@@ -17,7 +17,7 @@ from fusewire_server.sessions.session import Session
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload
 from tests.server.tables import World, answers, failure
 
-COUNTING, WINDOWS, ODD = 20, 21, 22  # numbers of programs
+COUNTING, WINDOWS, ODD, EMPTY = 20, 21, 22, 23  # numbers of programs
 X, STEP, COUNT, ROWS, SHORT = 10, 11, 12, 13, 14  # handles of inputs
 BASE, OPS = 100, 2
 INTEGERS, MATRIX, SHORTER = Spec(dtypes.int32, (4,)), Spec(dtypes.float32, (8, 4)), Spec(dtypes.float32, (3,))
@@ -32,6 +32,12 @@ def counting() -> Program:
 def windows() -> Program:
     """x + the region of two rows and three columns that two starts choose, summed."""
     region = ProgramOp(catalogue.BY_NAME["slice"], (0,), ((0, 1), (2, 3), (1, 1), ()))
+    return build([MATRIX], [], [region, op("negative", 1)], (1,), ())
+
+
+def of_nothing() -> Program:
+    """A slice without elements, negated."""
+    region = ProgramOp(catalogue.BY_NAME["slice"], (0,), ((0,), (0,), (1,), ()))
     return build([MATRIX], [], [region, op("negative", 1)], (1,), ())
 
 
@@ -140,6 +146,26 @@ def test_starts_may_step_to_the_end_of_their_axis(starts: Any, iterations: int) 
 def test_starts_that_step_out_of_their_axis_are_refused(starts: Any, iterations: int) -> None:
     world, one = opened()
     assert refusal(world.take(one, window(iterations, starts))) == "bad_binding"
+    assert not one.queue
+
+
+@pytest.mark.parametrize(
+    ("first", "steps", "iterations"),
+    [
+        (2**64 - 1, 1, 2),
+        (2**63 - 1, 1, 2),
+        (0, -(2**63), 3),
+        (0, 2**62, MAX_ITERATIONS),
+        (0, (0, 2**64 - 1), 2),
+    ],
+)
+def test_starts_of_slices_without_elements_fit_64_bits_in_all_iterations(
+    first: int, steps: Any, iterations: int
+) -> None:
+    world, one = opened()
+    world.take(one, new(EMPTY, of_nothing()))
+    entry = Loop(Segment(EMPTY, BASE, (ROWS,), (), (first,), ()), iterations, OPS, (1,), starts=((0, steps),))
+    assert refusal(world.take(one, entry)) == "bad_binding"
     assert not one.queue
 
 

@@ -17,6 +17,8 @@ from fusewire_server.sessions.iterations import Iterations, Stepped
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.values import mint
 
+_INT64 = range(-(2**63), 2**63)  # the device thread computes the starts of all iterations in this dtype
+
 
 def check_handles(loop: Loop, live: Sequence[int]) -> None:
     """Raises CaseError if a result gets the handle of an upload or of another recorder's result. `live` ascends."""
@@ -132,13 +134,19 @@ def _check_inputs(loop: Loop, program: Program) -> None:
 
 
 def _check_starts(loop: Loop, program: Program, starts: Sequence[int]) -> None:
-    """Checks the least and the most of each start, because each axis of a slice is checked for itself."""
+    """Checks the least and the most of each start, because each axis of a slice is checked for itself.
+
+    The start of a slice without elements may lie anywhere, but must fit the integers that starts are computed in.
+    """
     least, most = [*starts], [*starts]
     for number, steps in _indexed(loop, loop.starts, program.starts, "start"):
         values = steps if type(steps) is tuple else _ends(least[number], steps, loop.iterations, f"start {number}")
         if set(map(type, values)) != {int}:
             raise CaseError("bad_binding", f"start {number} steps through {shortened(values)}, which are not integers")
         least[number], most[number] = min(values), max(values)
+        if least[number] not in _INT64 or most[number] not in _INT64:
+            text = f"start {number} steps from {least[number]} to {most[number]}, which takes over 64 bits"
+            raise CaseError("bad_binding", text)
     if loop.starts:
         check_starts(program, least)
         check_starts(program, most)
