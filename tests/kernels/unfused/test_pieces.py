@@ -60,7 +60,26 @@ def test_an_operand_that_broadcasts_is_taken_whole() -> None:
 @pytest.mark.parametrize(
     "call",
     [
+        _call("det", (4, 3, 2, 2)),
+        _call("slogdet", (4, 2, 2)),
+        _call("svd", (4, 3, 2), attributes=(True,)),
+        _call("solve", (4, 2, 2), (4, 2, 3)),
+    ],
+    ids=lambda call: call.op.name,
+)
+def test_a_batch_of_matrices_is_divided(call: OneOpCall) -> None:
+    first, second = pieces_of(call, 2)
+    assert first.call.operands == second.call.operands
+    assert [spec.shape for spec in first.call.operands] == [(2, *spec.shape[1:]) for spec in call.operands]
+    assert second.operand_offsets == tuple([spec.size_bytes // 2 for spec in call.operands])
+    assert second.result_offset == call.result().size_bytes // 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
         _call("add", (), ()),
+        _call("inv", (100, 100)),
         _call("add", (1, 100), (1, 100)),
         _call("sum", (100, 100), attributes=((0,), False)),
         _call("transpose", (100, 100), attributes=((1, 0),)),

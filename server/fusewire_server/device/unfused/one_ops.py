@@ -31,8 +31,10 @@ log = logging.getLogger("fusewire.device")
 MOST_CALLS = 4096
 # The estimated time of a piece of a large op on a processor. An array can hold any number of seconds of work.
 PIECE_NS = 10_000_000
-# A decomposition takes some ten times as many operations as a product of its matrices.
-_OPERATIONS_OF_MATRICES = 10
+MOST_PIECES = 1 << 12  # of an op; more of them would take longer to find than other orders may wait
+# A decomposition takes some ten times as many operations as a product of its matrices, and a microsecond or more for
+# each of them, however small they are.
+_OPERATIONS_OF_MATRICES, _LEAST_OPERATIONS = 10, 20_000
 # The planner makes a plan of more operands: it would take so long here that other orders would wait.
 _MOST_OPERANDS = 64
 
@@ -87,7 +89,7 @@ class TwinOp:
 
     def __init__(self, call: OneOpCall, twin: Twin) -> None:
         specs = (*call.operands, call.result())
-        operations = _OPERATIONS_OF_MATRICES * max(map(_products, specs)) if _is_of_library(call) else 0
+        operations = _operations(call.operands) if _is_of_library(call) else 0
         self.estimate_ns = Cost(operations, sum([spec.size_bytes for spec in specs])).estimate_ns
         self._twin = twin
 
@@ -99,9 +101,11 @@ def _is_of_library(call: OneOpCall) -> bool:
     return call.op.category is Category.LIBRARY
 
 
-def _products(matrices: Spec) -> int:
-    """Returns the multiplications that a product of these matrices with square ones would take."""
-    return prod(matrices.shape) * max(matrices.shape[-1:], default=1)
+def _operations(operands: Sequence[Spec]) -> int:
+    """Returns about how many operations a library op takes."""
+    *batch, rows, columns = operands[0].shape
+    products = sum([prod(spec.shape) for spec in operands]) * min(rows, columns)
+    return _OPERATIONS_OF_MATRICES * products + _LEAST_OPERATIONS * prod(batch)
 
 
 class OpInPieces:
@@ -183,7 +187,7 @@ class OneOps:
     def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:
         """Returns what computes a call in pieces of about `PIECE_NS`; the whole if it cannot be divided."""
         parts: list[tuple[Piece, OneOp]] = []
-        for piece in pieces_of(call, whole.estimate_ns // PIECE_NS):
+        for piece in pieces_of(call, min(whole.estimate_ns // PIECE_NS, MOST_PIECES)):
             one_op = whole if piece.call == call else self._known.get(piece.call) or self._whole(piece.call)
             if one_op is None or isinstance(one_op, str):
                 return whole

@@ -15,7 +15,7 @@ from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
-from fusewire_server.device.unfused.one_ops import OneOps, PlannedOp, TwinOp
+from fusewire_server.device.unfused.one_ops import MOST_PIECES, OneOps, OpInPieces, PlannedOp, TwinOp
 from tests.server.parts import EXP, NEGATIVE, VECTOR, call_of
 
 
@@ -82,6 +82,32 @@ def test_a_decomposition_is_estimated_by_the_third_power_of_its_side() -> None:
     assert isinstance(small, TwinOp)
     assert isinstance(large, TwinOp)
     assert 7 < large.estimate_ns / small.estimate_ns < 9
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet", "svdvals"])
+def test_a_batch_of_matrices_is_estimated_by_their_number(name: str) -> None:
+    one_ops = OneOps(Dialect("cuda"), Files(has_files=True).find)
+    few, many = [one_ops.find(call_of(name, Spec(dtypes.float32, (count, 8, 8)))) for count in (1_000, 100_000)]
+    assert isinstance(few, TwinOp)
+    assert isinstance(many, TwinOp)
+    assert 90 < many.estimate_ns / few.estimate_ns < 110
+
+
+def test_a_large_batch_of_matrices_is_computed_in_pieces_on_a_processor() -> None:
+    matrices = np.random.default_rng(0).standard_normal((20_000, 2, 2)).astype(np.float32)
+    one_op = OneOps(Dialect("c"), Files(has_files=True).find).find(call_of("inv", Spec(dtypes.float32, matrices.shape)))
+    assert isinstance(one_op, OpInPieces)
+    found = np.zeros_like(matrices)
+    for piece in range(one_op.pieces):
+        one_op.run(piece, [matrices.ctypes.data], found.ctypes.data, 0, ())
+    assert found.tobytes() == np.linalg.inv(matrices).tobytes()
+
+
+def test_a_huge_batch_has_no_more_pieces_than_are_found_in_a_moment() -> None:
+    one_ops, matrices = OneOps(Dialect("c"), Files(has_files=True).find), Spec(dtypes.float32, (1 << 30, 1, 1))
+    one_op = one_ops.find(call_of("inv", matrices))
+    assert isinstance(one_op, OpInPieces)
+    assert one_op.pieces == MOST_PIECES
 
 
 def test_a_call_is_prepared_once() -> None:
