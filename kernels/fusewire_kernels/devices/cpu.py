@@ -15,6 +15,7 @@ import os
 import platform
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -139,8 +140,13 @@ class CpuDevice:
     ) -> None:
         toolchain = find()
         limit_bytes = memory_bytes or _physical_memory_bytes()
+        memory = _Memory()
         self._pool = BlockPool(
-            _Memory().block, limit_bytes=limit_bytes, cached_bytes=cached_bytes, unit_bytes=_ALIGNMENT_BYTES
+            memory.block,
+            limit_bytes=limit_bytes,
+            cached_bytes=cached_bytes,
+            unit_bytes=_ALIGNMENT_BYTES,
+            free=memory.free,
         )
         self._arena = _reserve(arena_bytes)
         self._arena_address = address_of(self._arena)
@@ -176,7 +182,8 @@ class CpuDevice:
         _copy(np.frombuffer(_bytes_of(block, 0, data.nbytes), np.uint8), np.frombuffer(data, np.uint8))
 
     def stage(self, size_bytes: int) -> Staged:
-        block = self._pool.lend(size_bytes)
+        # A lent block may be dropped without being freed, so it must not be a part of a shared array.
+        block = self._pool.lend(max(size_bytes, _SHARING_BYTES + 1))
         return Staged(_bytes_of(block, 0, size_bytes), block)
 
     def put(self, staged: Staged) -> Block:
@@ -332,19 +339,59 @@ def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
 
 
 class _Area(NamedTuple):
-    """Aligned memory of one block, or of several small ones. It is freed when nobody holds it."""
+    """Aligned memory of one block. It is freed when nobody holds it."""
 
     address: int
     memory: memoryview
 
 
+class _SharedArea:
+    """Aligned memory of several small blocks. `free` are those that were freed while others are used, by size."""
+
+    def __init__(self) -> None:
+        self.address, self.memory = _new_area(_SHARED_BYTES)
+        self.free: defaultdict[int, list[Block]] = defaultdict(list)
+        self._taken_bytes = 0  # by blocks that were cut of it
+        self._used = 0
+
+    def cut(self, size_bytes: int) -> Block | None:
+        """Returns a block of memory that was none before. Returns None if too little is left."""
+        if self._taken_bytes + size_bytes > _SHARED_BYTES:
+            return None
+        address = self.address + self._taken_bytes
+        self._taken_bytes += size_bytes
+        self._used += 1
+        return Block(address, size_bytes, self)
+
+    def use_again(self, size_bytes: int) -> Block:
+        """Returns a block that was freed."""
+        self._used += 1
+        return self.free[size_bytes].pop()
+
+    def take_back(self, block: Block) -> bool:
+        """Takes a block back. Returns whether others are still used."""
+        self._used -= 1
+        self.free[block.size_bytes].append(block)
+        return self._used > 0
+
+    def begin_again(self) -> None:
+        """Forgets the blocks, of which none is used."""
+        self.free.clear()
+        self._taken_bytes = 0
+
+
 class _Memory:
-    """Allocates blocks. Any thread."""
+    """Allocates blocks. Any thread.
+
+    The memory of a small block is used again for blocks of its size as long as others of its array are used. So the
+    arrays of small blocks take no more than the blocks of each size once did, however few are left.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shared = _Area(0, memoryview(b""))  # of which small blocks are cut
-        self._taken_bytes = 0  # of it
+        self._shared = _SharedArea()  # of which small blocks are cut
+        # By size, the areas of which such blocks are free.
+        self._with_free: defaultdict[int, dict[_SharedArea, None]] = defaultdict(dict)
 
     def block(self, size_bytes: int) -> Block:
         """Returns a block of exactly `size_bytes`, a multiple of the alignment if small. Raises OutOfMemory."""
@@ -352,11 +399,32 @@ class _Memory:
             area = _new_area(size_bytes)
             return Block(area.address, size_bytes, area)
         with self._lock:
-            if self._taken_bytes + size_bytes > len(self._shared.memory):
-                self._shared, self._taken_bytes = _new_area(_SHARED_BYTES), 0
-            address = self._shared.address + self._taken_bytes
-            self._taken_bytes += size_bytes
-            return Block(address, size_bytes, self._shared)
+            areas = self._with_free[size_bytes]
+            if areas:
+                last = next(reversed(areas))
+                block = last.use_again(size_bytes)
+                if not last.free[size_bytes]:
+                    del areas[last]
+                return block
+            cut = self._shared.cut(size_bytes)
+            if cut is None:
+                self._shared = _SharedArea()
+                cut = self._shared.cut(size_bytes)
+                assert cut is not None, "a new array has room for a small block"
+            return cut
+
+    def free(self, block: Block) -> None:
+        """Takes a block that nobody uses. Larger ones are freed when nobody holds them."""
+        area = block.owner
+        if not isinstance(area, _SharedArea):
+            return
+        with self._lock:
+            if area.take_back(block):
+                self._with_free[block.size_bytes][area] = None
+                return
+            for size_bytes in area.free:
+                self._with_free[size_bytes].pop(area, None)
+            area.begin_again()  # if it is not the one of which blocks are cut, nobody holds it now
 
 
 def _new_area(size_bytes: int) -> _Area:
@@ -371,7 +439,7 @@ def _new_area(size_bytes: int) -> _Area:
 
 def _bytes_of(block: Block, start: int, stop: int) -> memoryview:
     """Returns some bytes of a block."""
-    area: _Area = block.owner
+    area: _Area | _SharedArea = block.owner
     offset = block.address - area.address
     return area.memory[offset + start : offset + stop]
 

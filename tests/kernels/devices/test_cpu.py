@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.compile.watch import Bounds
+from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
@@ -58,6 +60,38 @@ def test_a_released_block_is_staged_again(device: CpuDevice) -> None:
     staged = device.stage(990)
     assert device.pool_bytes() == 0
     assert device.put(staged) is block
+
+
+def test_small_blocks_that_are_left_hold_no_more_memory_than_there_were_blocks() -> None:
+    """The pool keeps none, so each is freed: whoever keeps one of many must not keep the memory of all."""
+    device = CpuDevice(arena_bytes=1 << 16, cached_bytes=0, find=lambda: None)
+    kept: list[Block] = []
+    for _ in range(50):
+        *others, left = [device.allocate(64) for _ in range(256)]
+        kept.append(left)
+        for block in others:
+            device.release(block)
+    assert len({block.address >> 14 for block in kept}) <= 3
+    for number, block in enumerate(kept):
+        device.write(block, memoryview(bytes([number]) * 64))
+    assert [device.read(block, 1).data()[0] for block in kept] == [*range(50)]
+
+
+def test_a_shared_array_is_freed_with_the_last_of_its_blocks() -> None:
+    device = CpuDevice(arena_bytes=1 << 16, cached_bytes=0, find=lambda: None)
+    blocks = [device.allocate(64) for _ in range(300)]
+    first, current = ref(blocks[0].owner), ref(blocks[-1].owner)
+    for block in blocks:
+        device.release(block)
+    del block, blocks
+    assert first() is None
+    assert current() is device.allocate(64).owner
+
+
+def test_staged_memory_is_no_part_of_a_shared_array(device: CpuDevice) -> None:
+    small, staged = device.allocate(64), device.stage(64)
+    assert len(staged.memory) == 64
+    assert device.put(staged).owner is not small.owner
 
 
 def test_staged_memory_that_never_becomes_a_block_takes_none_of_the_devices(device: CpuDevice) -> None:
