@@ -15,12 +15,10 @@ import fusewire as fw
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_kernels.unfused.steps import steps_of
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import OPS
 from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Spec
-from fusewire_protos.ops.signatures import signature_of
 from tests.attributes import sample_attributes
 from tests.bounds import Bounded
 from tests.contract.recorded import record_loop
@@ -32,10 +30,9 @@ from tests.strategies import Work
 pytestmark = pytest.mark.faults
 
 _WARM_READS = 7
-# What a first read may take: some warm reads, a time, and a time for each step of the op but the first.
+# What a first read may take: some warm reads and a time.
 _MOST_WARM_READS = 3
 _MOST_MORE_S = 0.005
-_MOST_A_STEP_S = 0.001  # its plan is made, and its kernel loaded
 MOST_BESIDE_BUSY_PROCESSES_S = 2.0
 _OF_OTHERS = {"transpose", "strided", "assign_strided"}  # the kernels of other views copy for them
 _SERVERS = 8  # an op is slow if it is slow on each of them, because now and then another process takes the time
@@ -45,13 +42,11 @@ class FirstRead(NamedTuple):
     op: str
     first_s: float
     warm_s: float
-    steps: int
 
     @property
     def share(self) -> float:
         """How much of the time that it may take it takes."""
-        more_s = _MOST_MORE_S + _MOST_A_STEP_S * (self.steps - 1)
-        return self.first_s / (_MOST_WARM_READS * self.warm_s + more_s)
+        return self.first_s / (_MOST_WARM_READS * self.warm_s + _MOST_MORE_S)
 
 
 def first_reads(session: fw.Session) -> Iterator[FirstRead]:
@@ -60,7 +55,7 @@ def first_reads(session: fw.Session) -> Iterator[FirstRead]:
         work = random_row(call.program(), seed=1)
         first_s = _read_s(session, work)
         warm_s = median([_read_s(session, work) for _ in range(_WARM_READS)])
-        yield FirstRead(name, first_s, warm_s, len(steps_of(signature_of(*call)).steps))
+        yield FirstRead(name, first_s, warm_s)
 
 
 def _read_s(session: fw.Session, work: Work) -> float:
