@@ -5,7 +5,11 @@ Credit limits the work in flight. Work is in flight from when the client sends i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import mul
 from typing import NamedTuple
+
+from fusewire_protos.frames import Repetition
 
 
 class Amount(NamedTuple):
@@ -26,3 +30,12 @@ class Amount(NamedTuple):
 
 
 NO_WORK = Amount()
+
+
+def cost_of(repetition: Repetition, once: Amount, sizes: Sequence[int], credit_ops: int) -> Amount:
+    """Returns the credit that a segment takes. A loop of more ops than there is credit for takes the credit for ops.
+
+    `once` is what its program takes without repetition, and `sizes` are the bytes of the program's live results.
+    """
+    iterations, _, kept, *_ = repetition
+    return once if kept is None else Amount(min(once.ops * iterations, credit_ops), sum(map(mul, sizes, kept)), 1)

@@ -8,7 +8,8 @@ The client numbers its values with 64-bit handles. A segment does not list the h
 segment with base b has handle b + j. If the scalars of a segment repeat, only the shortest period is sent; the starts
 are sent in the same way. So a segment of 64 loop bodies with the same factor sends the factor once.
 
-A loop is a segment whose program runs several times. Result j of iteration t has handle b + j + t · `handle_stride`.
+A segment may run its program several times, as a loop. Result j of iteration t has handle b + j + t · `handle_stride`.
+On the wire a segment that does not repeat is a `SEGMENT`, which is short, and any other is a `LOOP`.
 
 A frame may be long. `read_entries` and `read_programs` decode one item at a time, so that the server can serve other
 sessions between two items. An error in an item is raised when the item is decoded.
@@ -16,11 +17,11 @@ sessions between two items. An error in an item is raised when the item is decod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from math import isqrt
 from reprlib import repr as shortened
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgpack
 
@@ -45,9 +46,11 @@ MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because eve
 MAX_FREED = 1 << 12  # handles that one entry frees
 MAX_STEPPED = 1 << 13  # numbers in the list of a loop's stepped inputs, scalars or starts
 NUMBER_BYTES = 9  # the most bytes that one encoded number takes
+_SEGMENT_FIELDS = 7  # its kind included; those of a loop follow
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))
+S = TypeVar("S", bound=Scalar)
 
 
 class EntryKind(IntEnum):
@@ -63,10 +66,33 @@ class EntryKind(IntEnum):
     LOOP = 7
 
 
+Steps = int | tuple[Any, ...]  # the difference from one iteration to the next, or the values, which repeat
+
+
+class Repetition(NamedTuple):
+    """How often a segment runs its program, what the client keeps of that, and what changes between the iterations.
+
+    Each iteration takes what the one before carries to it. `kept` says for each live result of how many of the last
+    iterations the client holds it; None says one of each. The stepped bindings are given by their index. A stepped
+    input has the handles of its values; a stepped scalar or start may have a difference instead, if it is an integer.
+    """
+
+    iterations: int
+    handle_stride: int  # from a result to the result of the next iteration; 0 if only last results are kept
+    kept: tuple[int, ...] | None
+    inputs: tuple[tuple[int, Steps], ...] = ()
+    scalars: tuple[tuple[int, Steps], ...] = ()
+    starts: tuple[tuple[int, Steps], ...] = ()
+
+
+NO_REPETITION = Repetition(1, 0, None)  # the one object without `kept`
+
+
 class Segment(NamedTuple):
     """One use of a program.
 
-    `base` is the handle of the first result. `inputs` are handles. `dying` are ascending indices into `inputs`: the
+    `base` is the handle of the first result. `inputs` are handles. `inputs`, `scalars` and `starts` are those of the
+    first iteration, and of all others but for what is stepped. `dying` are ascending indices into `all_inputs`: the
     handles at these indices die with this segment.
     """
 
@@ -76,33 +102,15 @@ class Segment(NamedTuple):
     scalars: tuple[Scalar, ...]  # one shortest period
     starts: tuple[int, ...]  # one shortest period
     dying: tuple[int, ...]
-
-
-Steps = int | tuple[Any, ...]  # the difference from one iteration to the next, or the values, which repeat
-
-
-class Loop(NamedTuple):
-    """A use of a program in several iterations, each of which takes what the one before carries to it.
-
-    `first` holds the bindings of the first iteration, which are those of all iterations but for what is stepped.
-    `kept` says for each live result of how many of the last iterations the client holds it. The stepped bindings are
-    given by their index. A stepped input has the handles of its values; a stepped scalar or start may have a difference
-    instead, if it is an integer. The indices in `first.dying` count the inputs, and then the handles of all stepped
-    inputs.
-    """
-
-    first: Segment
-    iterations: int
-    handle_stride: int  # from a result to the result of the next iteration; 0 if only last results are kept
-    kept: tuple[int, ...]
-    inputs: tuple[tuple[int, Steps], ...] = ()
-    scalars: tuple[tuple[int, Steps], ...] = ()
-    starts: tuple[tuple[int, Steps], ...] = ()
+    repetition: Repetition = NO_REPETITION
 
     @property
-    def program(self) -> int:
-        """The number of the program."""
-        return self.first.program
+    def all_inputs(self) -> tuple[int, ...]:
+        """The handles of the first iteration, then the others that inputs step through. Their form is not checked."""
+        stepped = self.repetition.inputs
+        if not stepped:
+            return self.inputs
+        return (*self.inputs, *[handle for _, steps in stepped if type(steps) is tuple for handle in steps[1:]])
 
 
 class Upload(NamedTuple):
@@ -146,7 +154,7 @@ class Forget(NamedTuple):
     program: int
 
 
-Entry = Segment | Loop | Upload | Free | Fetch | Abandon | Cancel | Forget
+Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget
 
 
 class NewProgram(NamedTuple):
@@ -243,6 +251,14 @@ def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any,
     return period * (length // len(period))
 
 
+def in_iteration(first: Sequence[S], stepped: Iterable[tuple[int, Steps]], iteration: int) -> tuple[S, ...]:
+    """Returns the scalars or starts of an iteration. `first` are those of the first iteration."""
+    values: list[Any] = [*first]
+    for index, steps in stepped:
+        values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
+    return tuple(values)
+
+
 def _packed(values: Sequence[Scalar]) -> bytes:
     """Returns the encoded values one after another, without the head of the msgpack list.
 
@@ -260,12 +276,11 @@ def _divisors(number: int) -> list[int]:
 
 
 def _encode_segment(entry: Segment) -> tuple[Any, ...]:
-    return (EntryKind.SEGMENT, *entry)
-
-
-def _encode_loop(entry: Loop) -> tuple[Any, ...]:
-    first, iterations, handle_stride, kept, *stepped = entry
-    return (EntryKind.LOOP, *first, iterations, handle_stride, kept, *map(_flat_steps, stepped))
+    program, base, inputs, scalars, starts, dying, repetition = entry
+    if repetition is NO_REPETITION:
+        return (EntryKind.SEGMENT, program, base, inputs, scalars, starts, dying)
+    iterations, handle_stride, kept, *stepped = repetition
+    return (EntryKind.LOOP, *entry[:-1], iterations, handle_stride, kept, *map(_flat_steps, stepped))
 
 
 def _flat_steps(stepped: Sequence[tuple[int, Steps]]) -> list[Any]:
@@ -283,7 +298,6 @@ def _encode_upload(entry: Upload) -> tuple[Any, ...]:
 
 _ENCODERS: dict[type, Any] = {
     Segment: _encode_segment,
-    Loop: _encode_loop,
     Upload: _encode_upload,
     Free: lambda entry: (EntryKind.FREE, *entry),
     Fetch: lambda entry: (EntryKind.FETCH, *entry),
@@ -316,9 +330,11 @@ def _decode_segment(item: tuple[Any, ...]) -> Segment:
     )
 
 
-def _decode_loop(item: tuple[Any, ...]) -> Loop:
-    _, program, base, inputs, scalars, starts, dying, iterations, handle_stride, kept, *stepped = item
-    first = _decode_segment((EntryKind.SEGMENT, program, base, inputs, scalars, starts, dying))
+def _decode_loop(item: tuple[Any, ...]) -> Segment:
+    return _decode_segment(item[:_SEGMENT_FIELDS])._replace(repetition=_repetition(*item[_SEGMENT_FIELDS:]))
+
+
+def _repetition(iterations: Any, handle_stride: Any, kept: Any, *stepped: Any) -> Repetition:
     if not 1 <= _number(iterations) <= MAX_ITERATIONS:
         raise CaseError("undecodable_frame", f"a loop of {iterations} iterations; the most is {MAX_ITERATIONS}")
     if any(not 0 <= each <= iterations for each in _numbers(kept, "kept results")):
@@ -326,7 +342,7 @@ def _decode_loop(item: tuple[Any, ...]) -> Loop:
     if sum(kept) > MAX_STORED:
         raise CaseError("oversized_frame", f"{sum(kept)} results are kept; the most of a loop is {MAX_STORED}")
     steps = [_steps(flat, what) for flat, what in zip(stepped, ("inputs", "scalars", "starts"), strict=True)]
-    return Loop(first, iterations, _number(handle_stride), kept, *steps)
+    return Repetition(iterations, _number(handle_stride), kept, *steps)
 
 
 def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:
@@ -382,7 +398,7 @@ def _decode_fetch(item: tuple[Any, ...]) -> Fetch:
 _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
     kind.value: (kind, length, decode)
     for kind, length, decode in (
-        (EntryKind.SEGMENT, 7, _decode_segment),
+        (EntryKind.SEGMENT, _SEGMENT_FIELDS, _decode_segment),
         (EntryKind.UPLOAD, 5, _decode_upload),
         (EntryKind.FREE, 2, _decode_free),
         (EntryKind.FETCH, 3, _decode_fetch),

@@ -75,7 +75,7 @@ def interrupted_flush(at: int) -> bool:
     x = peer.session.array(H)
     y = x + 1
     z = y * 2
-    with _interrupting("_send", at) as interruption:
+    with _interrupting("_send_draft", at) as interruption:
         z.future()
     futures = [each.future() for each in (y, z, x - 1)]
     peer.transport.run_once()

@@ -30,7 +30,7 @@ from fusewire._transport.interface import Peer
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import Abandon, Cancel, Fetch, Loop, Segment, Upload, decode_entries
+from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from tests.client.loops import H
@@ -227,7 +227,8 @@ def test_cancelling_the_session_leaves_a_body_that_another_thread_is_recording()
             may_end.set()
         looping.result(HANGS_S)
     peer.transport.run_once()
-    assert [type(entry) for entry in peer.server.entries][:4] == [Upload, Segment, Cancel, Loop]
+    assert [type(entry) for entry in peer.server.entries][:4] == [Upload, Segment, Cancel, Segment]
+    assert [segment.repetition.iterations for segment in peer.server.segments] == [1, 3]
     del y
 
 

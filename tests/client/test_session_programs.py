@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import Loop, Segment
+from fusewire_protos.frames import NO_REPETITION, Segment
 from fusewire_protos.programs.program import Program
 from tests.client.loops import (
     STEPS,
@@ -32,6 +32,7 @@ from tests.client.loops import (
 )
 from tests.client.peer import Peer, connect
 from tests.patience import HANGS_S
+from tests.segments import loops_among
 
 UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
 
@@ -93,7 +94,7 @@ def test_a_loop_of_any_length_is_one_program_whatever_names_its_last_values_have
         h.numpy()
     assert len(whole_bodies(peer)) == 1
     fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
-    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop) and entry.program in fragments]
+    uses = [segment for segment in peer.server.segments if segment.program in fragments]
     assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * calls
 
 
@@ -103,14 +104,14 @@ def test_a_loop_that_is_read_is_one_segment_with_its_last_body_from_the_first_ca
     h, w, b, r = operands(peer.session)
     before = 0
     for _ in range(calls):
-        before = len(peer.server.entries)
+        before = len(peer.server.segments)
         for _ in range(100):
             h = cell(h, w, b, r)
         read = h.future()
         while not read.done():
             peer.transport.run_once()
-    uses = [entry for entry in peer.server.entries[before:] if isinstance(entry, Segment | Loop)]
-    assert [use.iterations for use in uses if isinstance(use, Loop)] == [100]
+    uses = peer.server.segments[before:]
+    assert [use.repetition.iterations for use in loops_among(uses)] == [100]
     assert len(uses) == 1
 
 
@@ -143,7 +144,7 @@ def test_a_deep_network_is_a_loop_of_its_layers_only_until_its_weights_come_agai
         read = h.future()
         while not read.done():
             peer.transport.run_once()
-        last = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)][-1]
+        last = peer.server.segments[-1]
         sizes.append(peer.server.programs[last.program].op_count)
     assert sizes == [2] * 7 + [80] * 5
 
@@ -153,15 +154,15 @@ def test_a_last_body_of_which_more_is_held_is_a_segment_of_its_own() -> None:
     h, w, b, r = operands(peer.session)
     before = 0
     for _ in range(3):
-        before = len(peer.server.entries)
+        before = len(peer.server.segments)
         for _ in range(100):
             held = h @ w + b
             h = fw.tanh(held) + r
         read = h.future()
         while not read.done():
             peer.transport.run_once()
-    uses = [entry for entry in peer.server.entries[before:] if isinstance(entry, Segment | Loop)]
-    assert [use.iterations for use in uses if isinstance(use, Loop)] == [99]
+    uses = peer.server.segments[before:]
+    assert [use.repetition.iterations for use in loops_among(uses)] == [99]
     assert len(uses) == 2
 
 
@@ -180,7 +181,7 @@ def test_a_loop_of_which_another_result_is_held_in_each_call_is_at_most_three_pr
     h.numpy()
     assert len(whole_bodies(peer)) <= 3
     fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
-    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop) and entry.program in fragments]
+    uses = [segment for segment in peer.server.segments if segment.program in fragments]
     assert sum(peer.server.programs[use.program].op_count for use in uses) <= 3 * 6 * 5
 
 
@@ -191,11 +192,11 @@ def test_a_loop_that_takes_older_results_is_few_programs(lag: int) -> None:
     for _ in range(2000):
         states = [*states[1:], fw.tanh(states[-1] * 0.9 + states[0])]
     peer.transport.run_once()
-    loops = [use for use in peer.server.entries if isinstance(use, Loop)]
-    assert sum(loop.iterations for loop in loops) > 1900
+    loops = loops_among(peer.server.entries)
+    assert sum(loop.repetition.iterations for loop in loops) > 1900
     assert len(loops) <= 6
     assert len({loop.program for loop in loops}) == 1
-    assert {max(loop.kept) for loop in loops} == {lag}
+    assert {max(loop.repetition.kept or ()) for loop in loops} == {lag}
 
 
 def test_a_call_that_begins_as_a_loop_went_on_takes_its_own_value() -> None:
@@ -235,18 +236,16 @@ def call_loop(
             kept.append(last)
     peer.transport.run_once()
     fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
-    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)]
+    uses = peer.server.segments
     used = Counter(use.program for use in uses)
     stored = sum(stored_by(use, peer.server.programs[use.program]) for use in uses)
     whole = Counter({number: count for number, count in used.items() if number not in fragments})
     return Called(whole, stored, sum(array._handle in peer.server.values for array in kept))
 
 
-def stored_by(use: Segment | Loop, program: Program) -> int:
-    """How many results a segment or loop stores."""
-    if isinstance(use, Segment):
-        return len(program.live)
-    return sum(use.kept)
+def stored_by(use: Segment, program: Program) -> int:
+    """How many results a segment stores."""
+    return len(program.live) if use.repetition.kept is None else sum(use.repetition.kept)
 
 
 def decay(h: fw.Array, step: fw.Array) -> fw.Array:
@@ -353,9 +352,9 @@ def test_a_first_body_whose_state_has_another_dtype_or_shape_is_apart_from_the_l
         read = h.future()
         while not read.done():
             peer.transport.run_once()
-        uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)]
-        assert isinstance(uses[0], Segment)
-        (iterations,) = [use.iterations for use in uses if isinstance(use, Loop)]
+        uses = peer.server.segments
+        assert uses[0].repetition is NO_REPETITION
+        (iterations,) = [use.repetition.iterations for use in loops_among(uses)]
         assert iterations >= 198
         assert len(uses) <= 3
         np.testing.assert_allclose(read.result(), expected, rtol=1e-3)

@@ -13,7 +13,7 @@ import pytest
 import fusewire as fw
 from fusewire._stream import sender as _sending
 from fusewire.testing.memory_server import LIMITS
-from fusewire_protos.frames import Free, Loop, Segment
+from fusewire_protos.frames import Free, Segment
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
 from tests.client.peer import Peer, connect, entries
@@ -198,7 +198,7 @@ def test_a_program_that_another_thread_pushes_out_as_it_is_used_is_sent_anew(mon
     (x + 1).numpy(timeout=HANGS_S)
     original = _sending._segment
 
-    def pushed_out(*arguments: Any) -> Segment | Loop:
+    def pushed_out(*arguments: Any) -> Segment:
         monkeypatch.setattr(_sending, "_segment", original)
         in_another_thread(lambda: (other + 1).numpy(timeout=HANGS_S))
         return original(*arguments)

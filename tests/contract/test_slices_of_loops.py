@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.devices.base import Device, LaunchCounts, LoadedPlan
 from fusewire_kernels.devices.graph_cache import USES_BEFORE
-from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
+from fusewire_protos.frames import HANDLES_PER_RECORDER, Scalar, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.device.completion import Completion
@@ -36,6 +36,7 @@ from tests.effort import of_a_hundred
 from tests.kernels.loops_of_note import gated, leaky, pointwise, recurrent
 from tests.kernels.programs import Writer, random_inputs
 from tests.patience import HANGS_S
+from tests.segments import loop_of
 from tests.server.parts import entry_of, session
 from tests.strategies import Work
 
@@ -171,7 +172,7 @@ class Submitting:
         row = Row(session(), self.entry, BASE, inputs, [], scalars, starts, 0)
         first = Segment(0, BASE, tuple(range(len(program.inputs))), scalars, starts, ())
         op_count = program.op_count
-        entry = Loop(first, loop.iterations, op_count, loop.kept, loop.inputs, loop.scalars, loop.starts)
+        entry = loop_of(first, loop.iterations, op_count, loop.kept, loop.inputs, loop.scalars, loop.starts)
         row.iterations = iterations_of(entry, row, 0)
         row.outputs = row.iterations.outputs
         self._rows.append(row)

@@ -17,12 +17,13 @@ import pytest
 import fusewire as fw
 from fusewire.testing import ServerProcess
 from fusewire_protos import frames
-from fusewire_protos.frames import MAX_STORED, Cancel, Entry, Fetch, Free, Loop, NewProgram, Segment
+from fusewire_protos.frames import MAX_STORED, Cancel, Entry, Fetch, Free, NewProgram, Segment
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from tests.bounds import Bounded
 from tests.faults.server import Inspector, serving
+from tests.segments import loop_of
 from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import Peer, case_of
 from tests.server.world import NEGATE
@@ -93,7 +94,7 @@ def size_of(*entries: Entry) -> int:
 def failing_loops() -> list[Entry]:
     """Loops of as many kept results as there may be, of an input that nobody has made."""
     return [
-        Loop(Segment(NEGATE, MAX_STORED * number, (UNKNOWN,), (), (), ()), MAX_STORED, 1, (MAX_STORED,))
+        loop_of(Segment(NEGATE, MAX_STORED * number, (UNKNOWN,), (), (), ()), MAX_STORED, 1, (MAX_STORED,))
         for number in range(1, LOOPS + 1)
     ]
 
@@ -149,7 +150,7 @@ async def fill(peer: Peer, loops: int) -> None:
     """Makes loops of as many kept results as there may be."""
     for number in range(1, loops + 1):
         first = Segment(NEGATE, MAX_STORED * number, (10,), (), (), ())
-        await peer.send(Loop(first, MAX_STORED, 1, (MAX_STORED,)), Fetch(number, MAX_STORED * (number + 1) - 1))
+        await peer.send(loop_of(first, MAX_STORED, 1, (MAX_STORED,)), Fetch(number, MAX_STORED * (number + 1) - 1))
         await peer.result(number)
         # At the limit, a further value comes to the host only once the client has those before.
         await peer.call.write(pb.ClientFrame(acknowledged=peer.received))

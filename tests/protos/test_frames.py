@@ -20,8 +20,8 @@ from fusewire_protos.frames import (
     Fetch,
     Forget,
     Free,
-    Loop,
     NewProgram,
+    Repetition,
     Scalar,
     Segment,
     Upload,
@@ -45,14 +45,16 @@ segments = st.builds(
     st.lists(scalars, max_size=4).map(tuple),
     st.lists(whole, max_size=4).map(tuple),
     st.lists(whole, max_size=4).map(tuple),
+    st.just(frames.NO_REPETITION),
 )
 steps = st.one_of(whole, st.lists(scalars, min_size=1, max_size=4).map(tuple))
 stepped = st.dictionaries(st.integers(0, 100), steps, max_size=3).map(lambda found: tuple(sorted(found.items())))
 
 
-def loops(iterations: int) -> st.SearchStrategy[Loop]:
+def loops(iterations: int) -> st.SearchStrategy[Segment]:
     kept = st.lists(st.integers(0, min(iterations, frames.MAX_STORED // 4)), max_size=4).map(tuple)
-    return st.builds(Loop, segments, st.just(iterations), numbers, kept, stepped, stepped, stepped)
+    repetitions = st.builds(Repetition, st.just(iterations), numbers, kept, stepped, stepped, stepped)
+    return st.builds(lambda first, repetition: first._replace(repetition=repetition), segments, repetitions)
 
 
 entries = st.one_of(
@@ -120,6 +122,31 @@ def test_no_bytes_are_no_entries_and_no_programs() -> None:
 def test_a_known_segment_is_short() -> None:
     segment = Segment(4, 2**40 + 123_456, tuple(range(2**40 + 1, 2**40 + 5)), (0.1,), (32,), (0, 1))
     assert len(frames.encode_entries([segment])) <= 100
+
+
+@given(segments)
+def test_a_segment_that_does_not_repeat_is_sent_without_a_word_about_it(segment: Segment) -> None:
+    ((kind, *fields),) = msgpack.unpackb(frames.encode_entries([segment]), use_list=False)
+    assert (kind, *fields) == (frames.EntryKind.SEGMENT, *segment[:-1])
+    (decoded,) = frames.decode_entries(frames.encode_entries([segment]))
+    assert isinstance(decoded, Segment)
+    assert decoded.repetition is frames.NO_REPETITION
+
+
+def test_all_inputs_are_those_of_the_first_iteration_and_then_the_others() -> None:
+    repetition = Repetition(3, 0, (), inputs=((0, (7, 9)), (1, 5), (2, (8, 7, 6))))
+    first = Segment(3, 100, (7, 4, 8), (), (), ())
+    assert first.all_inputs == (7, 4, 8)
+    assert first._replace(repetition=repetition).all_inputs == (7, 4, 8, 9, 7, 6)
+
+
+def test_what_steps_repeats_its_values_or_changes_by_its_difference() -> None:
+    stepped = ((1, (0.5, True)), (2, -3))
+    assert [frames.in_iteration((9, 0.5, 10), stepped, iteration) for iteration in range(3)] == [
+        (9, 0.5, 10),
+        (9, True, 7),
+        (9, 0.5, 4),
+    ]
 
 
 # ---- malformed bytes ----

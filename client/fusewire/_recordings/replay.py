@@ -26,7 +26,6 @@ from fusewire_protos.frames import (
     Abandon,
     Entry,
     Fetch,
-    Loop,
     NewProgram,
     Segment,
     Upload,
@@ -185,7 +184,7 @@ class Replay:
             yield self._of_entry(entry, programs, frame)
 
     def _of_entry(self, entry: Entry, programs: dict[int, NewProgram], frame: wire.ClientFrame) -> Outgoing:
-        if isinstance(entry, Segment | Loop):
+        if isinstance(entry, Segment):
             self._segments += 1
             return Outgoing(entry, program=programs.pop(entry.program, None))
         if not isinstance(entry, Upload):

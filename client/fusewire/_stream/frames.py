@@ -16,19 +16,21 @@ the next frame. So the client ends a frame before a new program that would excee
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
 from typing import NamedTuple
 
 from fusewire._errors import ProtocolError
 from fusewire_protos import frames
 from fusewire_protos.frames import (
     MOST_TENSORS,
+    NO_REPETITION,
     NUMBER_BYTES,
     PROTOCOL_VERSION,
     Entry,
     Forget,
     Free,
-    Loop,
     NewProgram,
+    Repetition,
     Segment,
     Upload,
 )
@@ -176,13 +178,16 @@ class ClientStream:
 
 def _numbers_in(entry: Entry) -> int:
     """Counts the numbers that the entry lists."""
-    if isinstance(entry, Loop):
-        stepped = [steps for _, steps in (*entry.inputs, *entry.scalars, *entry.starts)]
-        listed = sum([len(steps) + 2 if isinstance(steps, tuple) else 2 for steps in stepped])
-        return _numbers_in(entry.first) + len(entry.kept) + listed
     if isinstance(entry, Segment):
-        return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
+        bound = len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
+        return bound if entry.repetition is NO_REPETITION else bound + _numbers_of(entry.repetition)
     return len(entry.handles) if isinstance(entry, Free) else 0
+
+
+def _numbers_of(repetition: Repetition) -> int:
+    _, _, kept, *stepped = repetition
+    listed = [len(steps) + 2 if isinstance(steps, tuple) else 2 for _, steps in chain.from_iterable(stepped)]
+    return len(kept or ()) + sum(listed)
 
 
 def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:

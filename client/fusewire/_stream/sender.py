@@ -21,8 +21,18 @@ from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
 from fusewire._stream.session_state import SessionState, finish
-from fusewire_protos.credit import Amount
-from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, Loop, NewProgram, Segment, shortest_period
+from fusewire_protos.credit import Amount, cost_of
+from fusewire_protos.frames import (
+    MAX_FREED,
+    NO_REPETITION,
+    Cancel,
+    Forget,
+    Free,
+    NewProgram,
+    Repetition,
+    Segment,
+    shortest_period,
+)
 
 
 class Trigger(Enum):
@@ -161,32 +171,16 @@ class Sender:
 
     def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger) -> Amount | None:
         """Sends a draft. Returns its cost if there is no credit for it, else None."""
-        rolled = draft.rolled
-        carried = () if rolled is None else rolled.carried
-        key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, carried)
+        key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, draft.rolled.carried)
         encoded = self._encoded(key, draft)
-        cost = self._cost(draft, encoded)
-        return None if self._send(recorder, draft, key, encoded, cost, trigger) else cost
-
-    def _cost(self, draft: Draft, encoded: EncodedProgram) -> Amount:
-        rolled, ops = draft.rolled, draft.piece.ops
-        if rolled is None or _is_plain(rolled):
-            return Amount(ops, sum(encoded.live_sizes), 1)
-        if draft.is_body:
-            ops *= rolled.iterations
-        stored = zip(encoded.live_sizes, rolled.kept, strict=True)
-        stored_bytes = sum([size * kept for size, kept in stored])
-        return Amount(min(ops, self._state.credit.limit.ops), stored_bytes, 1)
-
-    def _send(
-        self, recorder: Recorder, draft: Draft, key: ProgramKey, encoded: EncodedProgram, cost: Amount, trigger: Trigger
-    ) -> bool:
         segment = _segment(draft, encoded)
+        once = Amount(draft.piece.ops // max(draft.piece.bodies, 1), sum(encoded.live_sizes), 1)
+        cost = cost_of(segment.repetition, once, encoded.live_sizes, self._state.credit.limit.ops)
         state = self._state
         with state.lock:
             state.check_open()
             if not state.credit.admits(cost):
-                return False
+                return cost
             self.programs.keep(key, encoded)  # once more, because another thread's program may have pushed it out
             numbered = self.programs.number(key)
             spending = state.spending(cost, _entries(segment, numbered, key, encoded, draft.liveness.freed))
@@ -199,7 +193,7 @@ class Sender:
             finish(commit)
             self.cuts[trigger] += 1
             self.fragments += key.is_fragment
-        return True
+        return None
 
     def _encoded(self, key: ProgramKey, draft: Draft) -> EncodedProgram:
         with self._state.lock:
@@ -237,7 +231,7 @@ class Sender:
 
 
 def _entries(
-    segment: Segment | Loop, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
+    segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
 ) -> list[Outgoing]:
     """Returns the entries of a segment, in this order: forgotten programs, the segment, freed handles.
 
@@ -245,7 +239,7 @@ def _entries(
     """
     new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
-    entries.append(Outgoing(_numbered(segment, numbered.number), new))
+    entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
     return [*entries, *_frees(freed)] if freed else entries
 
 
@@ -255,33 +249,25 @@ def _frees(freed: Sequence[int]) -> list[Outgoing]:
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
-def _numbered(segment: Segment | Loop, program: int) -> Segment | Loop:
-    if isinstance(segment, Loop):
-        return segment._replace(first=segment.first._replace(program=program))
-    return Segment(program, *segment[1:])
-
-
-def _segment(draft: Draft, encoded: EncodedProgram) -> Segment | Loop:
+def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
     """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
     scalars, starts = bind(encoded, draft.values)
-    rolled, inputs = draft.rolled, draft.structure.inputs
-    stepped = () if rolled is None else rolled.inputs
-    handles = [*inputs, *[handle for _, handles in stepped for handle in handles[1:]]]
+    inputs = draft.structure.inputs
+    handles = [*inputs, *[handle for _, handles in draft.rolled.inputs for handle in handles[1:]]]
     place = {handle: position for position, handle in enumerate(handles)}
-    segment = Segment(
+    return Segment(
         program=0,
         base=draft.first,
         inputs=tuple(inputs),
         scalars=shortest_period(scalars),
         starts=tuple(int(start) for start in shortest_period(starts)),
         dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
+        repetition=_repetition(draft.rolled, encoded),
     )
-    if rolled is None or _is_plain(rolled):
-        return segment
+
+
+def _repetition(rolled: Rolled, encoded: EncodedProgram) -> Repetition:
+    if rolled.is_once:
+        return NO_REPETITION
     steps = bind_stepped(encoded, rolled.values)
-    return Loop(segment, rolled.iterations, rolled.handle_stride, rolled.kept, stepped, *steps)
-
-
-def _is_plain(rolled: Rolled) -> bool:
-    """Returns whether a body runs once and all its results are kept: a segment says so with less."""
-    return rolled.iterations == 1 and min(rolled.kept, default=1) == 1
+    return Repetition(rolled.iterations, rolled.handle_stride, rolled.kept, rolled.inputs, *steps)

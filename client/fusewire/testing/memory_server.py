@@ -7,16 +7,15 @@ enforces no quotas. A test can make the server hold credit back until the test c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from fusewire.testing.interpreter import Execute, Host, interpret
 from fusewire_protos import frames
-from fusewire_protos.credit import Amount
+from fusewire_protos.credit import Amount, cost_of
 from fusewire_protos.errors import BY_NAME
-from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
+from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, in_iteration, repeat_period
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs import codec as programs
@@ -141,17 +140,13 @@ class MemoryServer:
 
     def _must_wait(self, entry: Entry) -> bool:
         if isinstance(entry, frames.Segment):
-            return any(handle in self.awaited for handle in entry.inputs)
-        if isinstance(entry, frames.Loop):
-            return any(handle in self.awaited for handle in (*entry.first.inputs, *_stepped_handles(entry)))
+            return any(handle in self.awaited for handle in entry.all_inputs)
         return isinstance(entry, frames.Fetch) and entry.handle in self.awaited
 
     def _apply(self, entry: Entry, results: list[wire.Result]) -> None:
         match entry:
             case frames.Segment():
                 self._run(entry)
-            case frames.Loop():
-                self._run_loop(entry)
             case frames.Upload(handle, spec, None):
                 self.awaited[handle] = spec
             case frames.Upload(_, spec, _):
@@ -164,43 +159,32 @@ class MemoryServer:
                 del self.programs[number]
 
     def _run(self, segment: frames.Segment) -> None:
-        program = self.programs[segment.program]
-        self._in_flight.append(Amount(program.op_count, program.live_bytes, 1))
-        inputs = [self.values.get(handle, _NOTHING) for handle in segment.inputs]
-        self._free(segment.inputs[position] for position in segment.dying)
-        scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
-        starts = repeat_period(segment.starts, program.starts, "starts")
-        if any(value is _NOTHING for value in inputs):
+        program, repetition = self.programs[segment.program], segment.repetition
+        kept = (1,) * len(program.live) if repetition.kept is None else repetition.kept
+        once = Amount(program.op_count, program.live_bytes, 1)
+        self._in_flight.append(cost_of(repetition, once, program.live_sizes, self._credit.ops))
+        values = {handle: self.values.get(handle, _NOTHING) for handle in segment.all_inputs}
+        self._free([segment.all_inputs[position] for position in segment.dying])
+        if any(value is _NOTHING for value in values.values()):
             self.failing[segment.base] = "cancelled"
         if segment.base in self.failing:
             return
-        results = self._execute(program, inputs, scalars, starts)
-        for index in program.live:
-            self.values[segment.base + index] = results[index]
-
-    def _run_loop(self, loop: frames.Loop) -> None:
-        """Runs a loop whose inputs all exist."""
-        first, program = loop.first, self.programs[loop.first.program]
-        inputs = [self.values[handle] for handle in first.inputs]
-        scalars = [*repeat_period(first.scalars, len(program.scalars), "scalars")]
-        starts = [*repeat_period(first.starts, program.starts, "starts")]
-        stored_bytes = 0
-        for iteration in range(loop.iterations):
-            for number, handles in _stepped_inputs(loop):
-                inputs[number] = self.values[handles[iteration % len(handles)]]
-            own_scalars = _stepped(scalars, loop.scalars, iteration)
-            results = self._execute(program, inputs, own_scalars, _stepped(starts, loop.starts, iteration))
-            for index, kept in zip(program.live, loop.kept, strict=True):
-                if iteration >= loop.iterations - kept:
-                    self.values[first.base + iteration * loop.handle_stride + index] = results[index]
-                    stored_bytes += program.result_spec(index).size_bytes
-            values = [*inputs, *own_scalars, *results]
+        scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
+        starts = repeat_period(segment.starts, program.starts, "starts")
+        inputs = [values[handle] for handle in segment.inputs]
+        for iteration in range(repetition.iterations):
+            handles = in_iteration(segment.inputs, repetition.inputs, iteration)
+            for number, _ in repetition.inputs:
+                inputs[number] = values[handles[number]]
+            own_scalars = in_iteration(scalars, repetition.scalars, iteration)
+            results = self._execute(program, inputs, own_scalars, in_iteration(starts, repetition.starts, iteration))
+            first = segment.base + iteration * repetition.handle_stride
+            for index, last in zip(program.live, kept, strict=True):
+                if iteration >= repetition.iterations - last:
+                    self.values[first + index] = results[index]
+            operands = [*inputs, *own_scalars, *results]
             for number, source in program.carried:
-                inputs[number] = values[source]
-        ops = min(program.op_count * loop.iterations, self._credit.ops)
-        self._in_flight.append(Amount(ops, stored_bytes, 1))
-        handles = (*first.inputs, *[handle for _, each in _stepped_inputs(loop) for handle in each[1:]])
-        self._free(handles[position] for position in first.dying)
+                inputs[number] = operands[source]
 
     def _free(self, handles: Iterable[int]) -> None:
         """Drops values. Only results of a failed segment may be missing."""
@@ -220,10 +204,13 @@ class MemoryServer:
 
     def _failure(self, handle: int) -> wire.Failure:
         for segment in self.segments:
-            op_index = handle - segment.base
-            if segment.base in self.failing and 0 <= op_index < self.programs[segment.program].op_count:
+            if segment.base not in self.failing:
+                continue
+            op_count, (iterations, handle_stride, *_) = self.programs[segment.program].op_count, segment.repetition
+            offset = handle - segment.base
+            if 0 <= offset < op_count + (iterations - 1) * handle_stride:
                 code = BY_NAME[self.failing[segment.base]].code
-                return wire.Failure(code=code, text="it failed", base=segment.base, op_index=op_index)
+                return wire.Failure(code=code, text="it failed", base=segment.base, op_index=offset % op_count)
         return wire.Failure(code=BY_NAME["unknown_handle"].code, text=f"handle {handle} names nothing")
 
     def _frame(self, results: list[wire.Result]) -> wire.ServerFrame:
@@ -264,22 +251,6 @@ class MemoryServer:
                 backend="memory",
             ),
         )
-
-
-def _stepped_inputs(loop: frames.Loop) -> list[tuple[int, tuple[int, ...]]]:
-    return [(number, handles) for number, handles in loop.inputs if isinstance(handles, tuple)]
-
-
-def _stepped_handles(loop: frames.Loop) -> list[int]:
-    return [handle for _, handles in _stepped_inputs(loop) for handle in handles]
-
-
-def _stepped(first: Sequence[Any], stepped: Sequence[tuple[int, frames.Steps]], iteration: int) -> tuple[Any, ...]:
-    """Returns the scalars or starts of an iteration. `first` are those of the first iteration."""
-    values = [*first]
-    for index, steps in stepped:
-        values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
-    return tuple(values)
 
 
 def _host(raw: bytes, spec: Spec) -> Host:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, MutableSet
+from collections.abc import Callable, Hashable, MutableSet, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -49,6 +49,15 @@ class PlanState(Enum):
     LOADING = "loading"
     LOADED = "loaded"
     REFUSED = "refused"  # by the planner or the device; the program stays at tier 0
+
+
+class Needs(NamedTuple):
+    """What a segment takes: the session's credit, and values that its results are written to."""
+
+    amount: Amount
+    lengths: Sequence[int]  # how many values each live result has
+    size_bytes: int  # of all these values
+    values: int
 
 
 @dataclass(eq=False)
@@ -93,6 +102,12 @@ class ProgramEntry:
     def amount(self) -> Amount:
         """The session credit that a segment of the program takes."""
         return Amount(self.program.op_count, self.program.live_bytes, 1)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What a segment of the program takes that does not repeat."""
+        live = len(self.program.live)
+        return Needs(self.amount, (1,) * live, self.program.live_bytes, live)
 
     @cached_property
     def outline(self) -> Outline:

@@ -19,7 +19,7 @@ from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.entries.fetch import take_abandon, take_fetch
 from fusewire_server.sessions.entries.frame import Arrival, Frame, Item, Unfinished, UnreadProgram, go_on
-from fusewire_server.sessions.entries.segment import take_loop, take_segment
+from fusewire_server.sessions.entries.segment import take_segment
 from fusewire_server.sessions.entries.upload import take_upload
 from fusewire_server.sessions.host_bytes import FREED_BYTES, check_host_room, may_hold
 from fusewire_server.sessions.rows import cancel_rows
@@ -67,9 +67,7 @@ class Intake:
         caller lets these values die.
         """
         values, session.values, session.large = session.values, SaltedTable(), SaltedTable()
-        begun = [
-            row for row in (*session.queue, *session.cancelled) if row.iterations is not None and row.iterations.begun
-        ]
+        begun = [row for row in (*session.queue, *session.cancelled) if row.has_begun]
         for value in [value for row in begun for value in row.outputs]:
             if values.get(value.handle) is not value:
                 values[session.next_hidden_handle()] = value
@@ -175,7 +173,6 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     NewProgram: _take_program,
     UnreadProgram: _take_unread,
     frames.Segment: take_segment,
-    frames.Loop: take_loop,
     frames.Upload: take_upload,
     frames.Free: _take_free,
     frames.Fetch: take_fetch,

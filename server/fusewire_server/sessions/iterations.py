@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
 
-from fusewire_protos.frames import Scalar, Steps
+from fusewire_protos.frames import Repetition
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.programs.program import Program
 from fusewire_server.programs.dependent_results import first_failed
 from fusewire_server.sessions.session import Value
-
-S = TypeVar("S", bound=Scalar)
 
 Stepped = Mapping[int, Sequence[int]]  # for each stepped input the indices of its values among a row's inputs
 
@@ -35,29 +32,17 @@ class Iterations:
     __slots__ = ("begun", "count", "failed_ops", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
-        self,
-        program: Program,
-        count: int,
-        rings: Sequence[Sequence[Value]],
-        kept: Sequence[int],
-        stepped: Stepped,
-        scalars: Mapping[int, Steps],
-        starts: Mapping[int, Steps],
+        self, program: Program, repetition: Repetition, rings: Sequence[Sequence[Value]], stepped: Stepped
     ) -> None:
         self.program = program
-        self.count = count
+        self.count = repetition.iterations
         self.rings = rings  # one for each live result, in order
-        self.kept = kept
+        self.kept = repetition.kept or ()
         self.stepped = stepped
-        self.scalars = scalars
-        self.starts = starts
+        self.scalars = dict(repetition.scalars)
+        self.starts = dict(repetition.starts)
         self.failed_ops: frozenset[int] = frozenset()  # that have failed in an earlier span
         self.begun = 0  # how many iterations the device has been told to run
-
-    @property
-    def left(self) -> int:
-        """How many iterations the device has not been told to run."""
-        return self.count - self.begun
 
     @property
     def outputs(self) -> list[Value]:
@@ -84,14 +69,6 @@ class Iterations:
         age = self.count - 1 - iteration
         return [ring[age % len(ring)] for ring in self.rings]
 
-    def scalars_of(self, first: Sequence[Scalar], iteration: int) -> tuple[Scalar, ...]:
-        """Returns the scalars of an iteration. `first` are those of the first iteration."""
-        return _stepped(first, self.scalars, iteration)
-
-    def starts_of(self, first: Sequence[int], iteration: int) -> tuple[int, ...]:
-        """Returns the slice starts of an iteration. `first` are those of the first iteration."""
-        return _stepped(first, self.starts, iteration)
-
     def _input(self, values: Sequence[Value], number: int, iteration: int) -> Value:
         origin = self.program.origins.get(number)
         if origin is not None:
@@ -117,27 +94,16 @@ def first_uses(stepped: Stepped, positions: Iterable[int]) -> dict[int, tuple[in
     return {position: uses.get(position, (0, position)) for position in positions}
 
 
-def failure_causes(
-    program: Program, stepped: Stepped | None, failed: Iterable[int]
-) -> InSteps[dict[int, tuple[int, int]]]:
+def failure_causes(program: Program, stepped: Stepped, failed: Iterable[int]) -> InSteps[dict[int, tuple[int, int]]]:
     """Returns for each op that depends on a failed input the first iteration that does, and the input's position.
 
-    `failed` are positions among a row's inputs; `stepped` is None if the row is no loop. If an op depends on several
-    failed inputs in the same iteration, the first of them counts.
+    `failed` are positions among a row's inputs. If an op depends on several failed inputs in the same iteration, the
+    first of them counts. The iteration may be one that the row does not run.
     """
-    uses = sorted([(use, position) for position, use in first_uses(stepped or {}, failed).items()])
+    uses = sorted([(use, position) for position, use in first_uses(stepped, failed).items()])
     first: dict[int, tuple[int, int]] = {}
     for (iteration, number), position in uses:
         first.setdefault(number, (iteration, position))
     taken_first = {number: iteration for number, (iteration, _) in first.items()}
-    causes = yield from first_failed(program, taken_first, is_loop=stepped is not None)
+    causes = yield from first_failed(program, taken_first, is_loop=True)
     return {op: (iteration, first[number][1]) for op, (iteration, number) in causes.items()}
-
-
-def _stepped(first: Sequence[S], stepped: Mapping[int, Steps], iteration: int) -> tuple[S, ...]:
-    if not stepped:
-        return tuple(first)
-    values: list[Any] = [*first]
-    for index, steps in stepped.items():
-        values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
-    return tuple(values)

@@ -95,7 +95,7 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
     for value in row.inputs:
         value.readers -= 1
         release_if_dead(row.session, value, released)
-    if row.iterations is not None and row.iterations.begun:
+    if row.has_begun:
         released += row.outputs  # which have their memory since the first iteration
     row.session.end_row(row)
 
@@ -146,9 +146,8 @@ def failures_of_results(
     `causes` is what `failure_causes` returns. In a loop, the results of iterations before the first that depends on a
     failed input are computed.
     """
-    program, iterations = row.entry.program, row.iterations
-    results = ((output, 0) for output in row.outputs) if iterations is None else iterations.results()
-    for output, iteration in results:
+    program = row.entry.program
+    for output, iteration in row.results():
         if output.op_index in causes and output.state is not ValueState.FAILED:
             first, position = causes[output.op_index]
             if first <= iteration:
@@ -165,8 +164,8 @@ def stand_in(spec: Spec) -> Value:
 def _fail_dependent_results(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
     """Replaces failed inputs, and fails the results that depend on them. `failed`: position of an input -> failure."""
     stand_in_of = cache(stand_in)
-    stepped = None if row.iterations is None else row.iterations.stepped
-    uses = first_uses(stepped or {}, failed)
+    stepped = {} if row.iterations is None else row.iterations.stepped
+    uses = first_uses(stepped, failed)
     for position in failed:
         value = row.inputs[position]
         _, number = uses[position]

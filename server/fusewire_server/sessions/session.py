@@ -25,14 +25,16 @@ all of this state, except `Value.block`, which the device thread owns until the 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from fusewire_kernels.devices.base import Block
 from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Scalar
+from fusewire_protos.frames import Scalar, in_iteration
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
@@ -123,7 +125,7 @@ def failure_of(value: Value) -> Failure:
 
 
 class Row:
-    """A segment on its way to the device, where it becomes a row of a submission, or of several if it is a loop."""
+    """A segment on its way to the device, where it becomes a row of a submission, or of several if it repeats."""
 
     __slots__ = (
         "amount",
@@ -159,7 +161,7 @@ class Row:
         self.amount = entry.amount if amount is None else amount  # the credit that it takes
         self.host_bytes = 0  # that it was counted with
         self.inputs = inputs
-        self.iterations: Iterations | None = None  # of a loop
+        self.iterations: Iterations | None = None  # if the segment repeats
         self.outputs = outputs  # one for each live result, in order; in a loop, further values follow
         self.scalars = scalars  # of the first iteration, as the starts
         self.starts = starts
@@ -167,13 +169,23 @@ class Row:
         self.queued_at_ns = queued_at_ns
         self.waits_since_ns = queued_at_ns  # later than that if it is a loop, once its first slice has been ordered
 
+    @property
+    def has_begun(self) -> bool:
+        """Tells whether some iterations of this row have been submitted, and others have not."""
+        return self.iterations is not None and self.iterations.begun > 0
+
+    def results(self) -> Iterable[tuple[Value, int]]:
+        """Returns the last value of each result and all others that the client may hold, each with its iteration."""
+        return zip(self.outputs, repeat(0)) if self.iterations is None else self.iterations.results()
+
     def at(self, iteration: int) -> Row:
         """Returns one iteration of this row, as a row that is no loop."""
         loop = self.iterations
         if loop is None:
             return self
         inputs, outputs = loop.inputs_of(self.inputs, iteration), loop.outputs_of(iteration)
-        scalars, starts = loop.scalars_of(self.scalars, iteration), loop.starts_of(self.starts, iteration)
+        scalars = in_iteration(self.scalars, loop.scalars.items(), iteration)
+        starts = in_iteration(self.starts, loop.starts.items(), iteration)
         return Row(self.session, self.entry, self.base, inputs, outputs, scalars, starts, self.queued_at_ns)
 
 

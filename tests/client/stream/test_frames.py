@@ -19,7 +19,6 @@ from fusewire_protos.frames import (
     Fetch,
     Forget,
     Free,
-    Loop,
     NewProgram,
     Segment,
     Upload,
@@ -29,6 +28,7 @@ from fusewire_protos.frames import (
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.segments import loop_of
 
 
 def begun(*, programs: int = 0, message_bytes: int = 4 << 20) -> ClientStream:
@@ -88,9 +88,9 @@ def test_a_full_frame_is_followed_by_another() -> None:
         Segment(1, 1, (MAX_HANDLE,) * 50_000, (), (), ()),
         Segment(1, 1, (), (0.1,) * 50_000, (), ()),
         Segment(1, 1, (), (), (MAX_HANDLE,) * 50_000, ()),
-        Loop(Segment(1, 1, (), (), (), ()), 50_000, 1, (), inputs=((0, (MAX_HANDLE,) * 50_000),)),
-        Loop(Segment(1, 1, (), (), (), ()), 50_000, 1, (), scalars=((0, (0.1,) * 25_000), (1, (0.1,) * 25_000))),
-        Loop(Segment(1, 1, (), (), (), ()), 50_000, 1, (), starts=tuple((place, 1) for place in range(25_000))),
+        loop_of(Segment(1, 1, (), (), (), ()), 50_000, 1, (), inputs=((0, (MAX_HANDLE,) * 50_000),)),
+        loop_of(Segment(1, 1, (), (), (), ()), 50_000, 1, (), scalars=((0, (0.1,) * 25_000), (1, (0.1,) * 25_000))),
+        loop_of(Segment(1, 1, (), (), (), ()), 50_000, 1, (), starts=tuple((place, 1) for place in range(25_000))),
     ],
 )
 def test_a_frame_is_full_of_what_its_entries_list_too(entry: Entry) -> None:

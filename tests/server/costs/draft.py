@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from fusewire_protos import frames
-from fusewire_protos.frames import Entry, Loop, NewProgram, Segment
+from fusewire_protos.frames import Entry, NewProgram, Segment
 from fusewire_protos.v1 import fusewire_pb2 as pb
 
 
@@ -30,7 +30,7 @@ def drafted(
     """A frame of well-formed entries."""
     numbered = frames.encode_programs(programs) if programs else b""
     bindings = frames.encode_entries(entries) if entries else b""
-    segments = sum(isinstance(entry, Segment | Loop) for entry in entries)
+    segments = sum(isinstance(entry, Segment) for entry in entries)
     return Draft(numbered, bindings, tensors, further, segments=segments)
 
 

@@ -24,7 +24,6 @@ from fusewire_protos.frames import (
     Fetch,
     Forget,
     Free,
-    Loop,
     NewProgram,
     Segment,
     Upload,
@@ -33,6 +32,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import MAX_RANK, Spec
 from fusewire_protos.programs.limits import MOST_LIVE, MOST_STARTS
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from tests.segments import loop_of
 from tests.server.costs import collisions, costly_programs
 from tests.server.costs.draft import Draft, drafted, listed
 
@@ -271,10 +271,10 @@ _SEGMENT_KINDS = (
 # ---- loops ----
 
 
-def _loop(base: int, inputs: Sequence[int], iterations: int, kept: int, *stepped: tuple[int, Any]) -> Loop:
+def _loop(base: int, inputs: Sequence[int], iterations: int, kept: int, *stepped: tuple[int, Any]) -> Segment:
     """A use of a program with one result. `stepped` are inputs."""
     first = Segment(_GOOD, base, tuple(inputs), (), (), ())
-    return Loop(first, iterations, 1, (kept,), stepped)
+    return loop_of(first, iterations, 1, (kept,), stepped)
 
 
 def _stepped(size: int) -> tuple[tuple[int, Any], ...]:

@@ -12,7 +12,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import DeviceInfo, LoadedPlan
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.unfused.one_op_call import OneOpCall
-from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Scalar, Segment, Steps
+from fusewire_protos.frames import HANDLES_PER_RECORDER, Scalar, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
@@ -28,6 +28,7 @@ from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from tests.segments import loop_of
 from tests.server.device_world import no_kernels
 from tests.server.parts import entry_of, session
 
@@ -96,7 +97,7 @@ class RunsAlone:
         first = Segment(0, BASE, tuple(range(len(inputs))), row.scalars, row.starts, ())
         kept = (1,) * len(entry.program.live)
         stride = entry.program.op_count
-        loop = Loop(first, iterations, stride, kept, scalars=stepped_scalars, starts=stepped_starts)
+        loop = loop_of(first, iterations, stride, kept, scalars=stepped_scalars, starts=stepped_starts)
         row.iterations = iterations_of(loop, row, 0)
         row.outputs = row.iterations.outputs
         return row

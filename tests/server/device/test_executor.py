@@ -16,7 +16,7 @@ from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Column, InputColumn, OutputColumn, ScalarColumn
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.frames import HANDLES_PER_RECORDER, Loop, Segment
+from fusewire_protos.frames import HANDLES_PER_RECORDER, Segment
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
 from fusewire_server.device.completion import Completion
@@ -32,6 +32,7 @@ from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.kernels.loops_of_note import recurrent
 from tests.kernels.programs import Writer
+from tests.segments import loop_of
 from tests.server.parts import entry_of, session
 
 BASE, OPS = HANDLES_PER_RECORDER, 4
@@ -104,7 +105,7 @@ class World:
         scalars = (0.5,) * len(self.program.scalars)
         row = Row(session(), self.entry, BASE, inputs, [], scalars, (), 0)
         first = Segment(0, BASE, tuple(value.handle for value in inputs), scalars, (), ())
-        row.iterations = iterations_of(Loop(first, iterations, OPS, (kept,), **stepped), row, 0)
+        row.iterations = iterations_of(loop_of(first, iterations, OPS, (kept,), **stepped), row, 0)
         row.outputs = row.iterations.outputs
         return row
 

@@ -24,12 +24,13 @@ from fusewire_kernels.plan.plan import (
     ViewColumn,
 )
 from fusewire_kernels.plan.slots import SlotLayout
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Loop, Segment, Steps
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, build
 from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
-from fusewire_server.sessions.entries.loop import input_handles, iterations_of
+from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
+from tests.segments import loop_of
 from tests.server.parts import SIZE_BYTES, VECTOR, entry_of, op, session
 
 INPUTS, RESULTS, SCALARS, STARTS = 7, 3, 2, 2
@@ -81,9 +82,9 @@ def with_memory(values: Sequence[Value]) -> list[Value]:
     return [*values]
 
 
-def row_of(program: Program, loop: Loop | None) -> Row:
+def row_of(program: Program, loop: Segment | None) -> Row:
     """A row that has its memory."""
-    handles = range(UPLOADS, UPLOADS + INPUTS) if loop is None else input_handles(loop)
+    handles = range(UPLOADS, UPLOADS + INPUTS) if loop is None else loop.all_inputs
     inputs = with_memory([Value(handle, VECTOR, ValueState.READY) for handle in handles])
     row = Row(session(), entry_of(program), BASE, inputs, [], (0.5, 7), (3, 5), 0)
     if loop is None:
@@ -104,7 +105,7 @@ def stepped(choices: dict[int, st.SearchStrategy[Steps]]) -> st.SearchStrategy[t
 
 
 @st.composite
-def loops(draw: st.DrawFn, program: Program) -> Loop:
+def loops(draw: st.DrawFn, program: Program) -> Segment:
     iterations = draw(st.integers(1, 40))
     kept = draw(st.tuples(*[st.integers(0, min(iterations, 20)) for _ in range(RESULTS)]))
     carried = dict(program.carried)
@@ -118,7 +119,7 @@ def loops(draw: st.DrawFn, program: Program) -> Loop:
         first[number] = handles[0]
     scalars = draw(stepped({0: steps(st.floats(-2, 2), iterations), 1: st.one_of(whole, steps(whole, iterations))}))
     starts = draw(stepped({number: st.one_of(whole, steps(whole, iterations)) for number in range(STARTS)}))
-    return Loop(Segment(0, BASE, tuple(first), (), (), ()), iterations, OPS, kept, inputs, scalars, starts)
+    return loop_of(Segment(0, BASE, tuple(first), (), (), ()), iterations, OPS, kept, inputs, scalars, starts)
 
 
 lags = st.tuples(*[st.integers(0, 3)] * RESULTS).filter(lambda each: sum(each) <= INPUTS - 2)
@@ -145,7 +146,7 @@ def drawn_rows(data: DataObject) -> list[LoopRow]:
     entries = data.draw(st.lists(st.one_of(st.none(), loops(program)), min_size=1, max_size=4))
     rows = []
     for number, loop in enumerate(entries):
-        total = 1 if loop is None else loop.iterations
+        total = 1 if loop is None else loop.repetition.iterations
         begin = data.draw(st.integers(0, total - 1))
         span = range(begin, data.draw(st.integers(begin + 1, total)))
         rows.append(LoopRow(row_of(program, loop), span, (1 << 40) + number))
@@ -201,7 +202,7 @@ def _entry(span: range, iteration: int, first: int, tail: int, entries: int) -> 
 def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_it_runs() -> None:
     program = program_of([1, 2, 0], is_moved=False)
     first = tuple(range(UPLOADS, UPLOADS + INPUTS))
-    row = row_of(program, Loop(Segment(0, BASE, first, (), (), ()), 1 << 20, OPS, (1, 0, 1)))
+    row = row_of(program, loop_of(Segment(0, BASE, first, (), (), ()), 1 << 20, OPS, (1, 0, 1)))
     table = loop_table(LAYOUT, [LoopRow(row, range(1000, 9000), 0)])
     assert (len(table.slots), table.first, table.tail, table.moving) == (4, 1, 3, frozenset())
 
@@ -216,7 +217,7 @@ def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_i
 )
 def test_a_loop_with_steps_has_the_slots_of_all_iterations(moving: dict[str, Any]) -> None:
     first = Segment(0, BASE, tuple(range(UPLOADS, UPLOADS + INPUTS)), (), (), ())
-    row = row_of(program_of([1, 0, 0], is_moved=False), Loop(first, 50, OPS, (1, 0, 0), **moving))
+    row = row_of(program_of([1, 0, 0], is_moved=False), loop_of(first, 50, OPS, (1, 0, 0), **moving))
     table = loop_table(LAYOUT, [LoopRow(row, range(50), 0)])
     assert (len(table.slots), table.first) == (50, 50)
     assert table.moving

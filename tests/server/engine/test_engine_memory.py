@@ -7,7 +7,7 @@ import pytest
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, OutOfMemory
-from fusewire_protos.frames import Fetch, Free, Loop, Segment, Upload
+from fusewire_protos.frames import Fetch, Free, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import build
@@ -15,6 +15,7 @@ from fusewire_server.config import config
 from fusewire_server.device import orders, sliced_read
 from fusewire_server.device.large_read import LargeRead
 from fusewire_server.device.memory.device_memory import DeviceMemory, Temporaries
+from tests.segments import loop_of
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
 
@@ -60,7 +61,7 @@ def test_a_loop_whose_op_found_no_memory_once_brings_no_value_and_keeps_no_memor
             here.engine.hold()
             client = here.client()
             client.send(
-                Loop(Segment(7, 100, (10,), (), (), ()), 2, 2, (1,)),
+                loop_of(Segment(7, 100, (10,), (), (), ()), 2, 2, (1,)),
                 Fetch(1, 103),
                 segment(NEGATE, 200, 103),
                 Fetch(2, 200),

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Loop, Upload
+from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.sessions.tables import answers
+from tests.segments import loop_of
 from tests.server.parts import segment, upload, upload_beside
 from tests.server.world import NEGATE, PAIR, Client, World, run, staged, until, world
 
@@ -90,7 +91,7 @@ async def freed_results_of_a_loop(here: World) -> tuple[Client, tuple[int, int]]
     """A client between two slices of its loop, and the handles of two results that have failed and are freed."""
     client = here.client()
     await client.idle()
-    client.send(Loop(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
+    client.send(loop_of(segment(PAIR, 1000, 10, 99), 20_000, 3, (1, 1, 1)))  # 99 names nothing: two results fail
     await until(lambda: here.engine.counters.ops)
     here.engine.hold()
     await until(lambda: not here.engine.outstanding_submissions)
@@ -138,7 +139,7 @@ def test_a_loop_goes_on_while_its_client_is_away_and_its_result_waits() -> None:
     async def test() -> None:
         async with world() as here:
             client, iterations = here.client(), 1000
-            client.send(Loop(segment(NEGATE, 100, 10), iterations, 1, (1,)), Fetch(1, 100 + iterations - 1))
+            client.send(loop_of(segment(NEGATE, 100, 10), iterations, 1, (1,)), Fetch(1, 100 + iterations - 1))
             await until(lambda: here.engine.counters.ops)
             assert client.session.queue, "iterations are left"
             here.engine._registry.detach(client.session, client.session.epoch)

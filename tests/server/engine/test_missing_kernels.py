@@ -16,12 +16,13 @@ from fusewire_kernels.devices.null import NullPlan
 from fusewire_kernels.plan.plan import InputColumn, OutputColumn
 from fusewire_kernels.unfused.twins import host_array
 from fusewire_protos import frames
-from fusewire_protos.frames import Fetch, Loop, Segment
+from fusewire_protos.frames import Fetch, Segment
 from fusewire_protos.programs.program import Program, build
 from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
 from fusewire_server.sessions.tables.answers import Answer
+from tests.segments import loop_of
 from tests.server.parts import VECTOR, chain, new, op, segment
 from tests.server.world import (
     NEGATE,
@@ -378,7 +379,7 @@ def test_a_long_loop_asks_for_its_plan_again_after_a_passing_refusal(monkeypatch
         planner = WithheldPlanner()
         async with world(planner=planner) as here:
             client = opened(here)
-            loop = Loop(Segment(LOOP, 100, (10,), (), (), ()), iterations, 1, (1,))
+            loop = loop_of(Segment(LOOP, 100, (10,), (), (), ()), iterations, 1, (1,))
             client.send(loop, Fetch(1, 100 + iterations - 1))
             (request,) = planner.made
             request.answer.set_exception(PlannerRefusal("no space", is_passing=True))

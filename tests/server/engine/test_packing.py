@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_protos.frames import Fetch, Free, Loop, Segment
+from fusewire_protos.frames import Fetch, Free, Segment
 from fusewire_server.engine import packing
+from tests.segments import loop_of
 from tests.server.parts import SIZE_BYTES, segment
 from tests.server.world import ADD, NEGATE, Client, InstantPlanner, WatchedDevice, run, until, world
 
@@ -25,7 +26,7 @@ def kept(number: int) -> int:
 async def fill(client: Client) -> None:
     for number in range(LOOPS):
         first = Segment(NEGATE, kept(number), (10,), (), (), ())
-        client.send(Loop(first, KEPT, 1, (KEPT,)), Fetch(number, kept(number)))
+        client.send(loop_of(first, KEPT, 1, (KEPT,)), Fetch(number, kept(number)))
         await client.fetched(number)
     await until(lambda: client.session.packed.count >= LOOPS * KEPT - FEW)
 
@@ -57,7 +58,7 @@ def test_packing_goes_in_steps_and_counts_as_time_of_the_session(monkeypatch: py
         async with world(planner=InstantPlanner()) as here:
             client, seen = here.client("a"), set()
             first = Segment(NEGATE, kept(0), (10,), (), (), ())
-            client.send(Loop(first, KEPT, 1, (KEPT,)))
+            client.send(loop_of(first, KEPT, 1, (KEPT,)))
 
             def is_packed() -> bool:
                 seen.add(client.session.packed.count)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from fusewire_kernels.devices.base import BlockCount
-from fusewire_protos.frames import Free, Loop
+from fusewire_protos.frames import Free
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
+from tests.segments import loop_of
 from tests.server.parts import SIZE_BYTES, segment
 from tests.server.world import (
     DEADLINE_S,
@@ -207,7 +208,7 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
             client = here.client()
             await load(here, client)
             here.engine.hold()
-            client.send(Loop(segment(NEGATE, 100, 10), 5, 1, (1,)))
+            client.send(loop_of(segment(NEGATE, 100, 10), 5, 1, (1,)))
             await here.engine.applied(client.session)
             (row,) = client.session.queue
             row.queued_at_ns -= SLOW_NS

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusewire_protos.frames import Repetition
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import MOST_ITERATIONS, UNMEASURED_ROW_NS, Batch, Coalescer
 from fusewire_server.sessions.iterations import Iterations
@@ -33,7 +34,7 @@ class Device:
         """Queues a row, which is a loop if it has `iterations`."""
         row = queued_row(who, entry)
         if iterations is not None:
-            row.iterations = Iterations(entry.program, iterations, [], [], {}, {}, {})
+            row.iterations = Iterations(entry.program, Repetition(iterations, 0, ()), [], {})
         self._coalescer.update(who)
         return row
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import (
     MAX_FREED,
+    NO_REPETITION,
     Abandon,
     Cancel,
     Entry,
     Fetch,
     Forget,
     Free,
-    Loop,
     Segment,
     Upload,
     decode_entries,
@@ -28,6 +28,7 @@ from fusewire_server.sessions.entries.frame import Arrival
 from fusewire_server.sessions.host_bytes import VALUE_BYTES
 from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.session import Session
+from tests.segments import loop_of
 from tests.server.parts import chain, new, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, World
 
@@ -51,10 +52,10 @@ def segments(draw: st.DrawFn) -> Segment:
 
 
 @st.composite
-def loops(draw: st.DrawFn) -> Loop:
+def loops(draw: st.DrawFn) -> Segment:
     iterations = draw(COUNTS)
     stride = draw(st.sampled_from([0, 1, 3, WIDE_OPS]))
-    return Loop(draw(segments()), iterations, stride, draw(_kept(iterations)))
+    return loop_of(draw(segments()), iterations, stride, draw(_kept(iterations)))
 
 
 ENTRIES: st.SearchStrategy[Entry] = st.one_of(
@@ -75,9 +76,7 @@ def moved(entry: Entry, number: int) -> Entry:
     base = 10**6 * (number + 1)
     match entry:
         case Segment():
-            return entry._replace(base=base)
-        case Loop():
-            return entry._replace(first=entry.first._replace(base=base * 4))
+            return entry._replace(base=base if entry.repetition is NO_REPETITION else base * 4)
         case Fetch():
             return entry._replace(fetch=base)
         case Upload():

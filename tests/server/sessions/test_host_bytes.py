@@ -10,7 +10,7 @@ import pytest
 
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Cancel, Entry, Fetch, Free, Loop, decode_entries, encode_entries
+from fusewire_protos.frames import Cancel, Entry, Fetch, Free, Segment, decode_entries, encode_entries
 from fusewire_protos.programs.program import build
 from fusewire_server.config.settings import MIB
 from fusewire_server.programs.claim import Claim, claim_of_program
@@ -20,6 +20,7 @@ from fusewire_server.sessions.entries import fetch
 from fusewire_server.sessions.host_bytes import FAILED_RANGE_BYTES, VALUE_BYTES, TenantBytes, own_bytes
 from fusewire_server.sessions.session import Session
 from fusewire_server.sessions.values import make_ready, pack
+from tests.segments import loop_of
 from tests.server.parts import VECTOR, chain, new, op, segment, upload
 from tests.server.sessions.test_hostile_loops import BASE, COUNT, STEP, X, loop, opened
 from tests.server.tables import NEGATE, World, answers, failure
@@ -82,13 +83,13 @@ def rows_of_many_inputs(world: World, one: Session) -> None:
 
 
 def loops_of_few_steps(world: World, one: Session) -> None:
-    queue(world, one, *[Loop(segment(ONE_INPUT, 10**6 + 10 * number, X), 4, 1, ()) for number in range(MANY)])
+    queue(world, one, *[loop_of(segment(ONE_INPUT, 10**6 + 10 * number, X), 4, 1, ()) for number in range(MANY)])
 
 
 def loops_of_many_steps(world: World, one: Session) -> None:
     for number in range(FEW):
         first = segment(ONE_INPUT, 10**6 + 5000 * number, X)
-        queue(world, one, Loop(first, MANY, 1, (), inputs=((0, (X, STEP) * (MANY // 2)),)))
+        queue(world, one, loop_of(first, MANY, 1, (), inputs=((0, (X, STEP) * (MANY // 2)),)))
 
 
 def failed_segments(world: World, one: Session) -> None:
@@ -98,7 +99,7 @@ def failed_segments(world: World, one: Session) -> None:
 def freed_handles(world: World, one: Session) -> None:
     for number in range(1, MANY // 1000 + 1):
         entry = loop(1000, base=10**6 * number, kept=(0, 1000))
-        world.take(one, entry._replace(first=entry.first._replace(inputs=(COUNT, X, 999))))
+        world.take(one, entry._replace(inputs=(COUNT, X, 999)))
         world.take(one, Free(tuple(10**6 * number + 1 + 2 * iteration for iteration in range(999))))
 
 
@@ -196,9 +197,9 @@ def test_freed_handles_beyond_the_limit_make_the_session_forget_its_failures() -
     assert one.failed.freed * host_bytes.FREED_BYTES <= host_bytes.FREE_BYTES
 
 
-def _failing(number: int) -> Loop:
+def _failing(number: int) -> Segment:
     entry = loop(1000, base=10**6 * (number + 1), kept=(0, 1000))
-    return entry._replace(first=entry.first._replace(inputs=(COUNT, X, 999)))
+    return entry._replace(inputs=(COUNT, X, 999))
 
 
 def test_many_fetches_beyond_the_limit_end_their_session(monkeypatch: pytest.MonkeyPatch) -> None:

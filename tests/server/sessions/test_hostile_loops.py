@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_ITERATIONS, MAX_STORED, Fetch, Loop, Segment
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_ITERATIONS, MAX_STORED, Fetch, Segment
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Session
+from tests.segments import loop_of
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload
 from tests.server.tables import World, answers, failure
 
@@ -61,13 +62,13 @@ def loop(
     scalar: int | float = 1,
     dying: tuple[int, ...] = (),
     **stepped: Any,
-) -> Loop:
+) -> Segment:
     first = Segment(COUNTING, base, (COUNT, X, STEP), (scalar,), (), dying)
-    return Loop(first, iterations, handle_stride, kept, **stepped)
+    return loop_of(first, iterations, handle_stride, kept, **stepped)
 
 
-def window(iterations: int, starts: Any, first: tuple[int, ...] = (0, 0)) -> Loop:
-    return Loop(Segment(WINDOWS, BASE, (ROWS,), (), first, ()), iterations, OPS, (1,), starts=starts)
+def window(iterations: int, starts: Any, first: tuple[int, ...] = (0, 0)) -> Segment:
+    return loop_of(Segment(WINDOWS, BASE, (ROWS,), (), first, ()), iterations, OPS, (1,), starts=starts)
 
 
 def refusal(effects: Effects) -> str:
@@ -164,7 +165,7 @@ def test_starts_of_slices_without_elements_fit_64_bits_in_all_iterations(
 ) -> None:
     world, one = opened()
     world.take(one, new(EMPTY, of_nothing()))
-    entry = Loop(Segment(EMPTY, BASE, (ROWS,), (), (first,), ()), iterations, OPS, (1,), starts=((0, steps),))
+    entry = loop_of(Segment(EMPTY, BASE, (ROWS,), (), (first,), ()), iterations, OPS, (1,), starts=((0, steps),))
     assert refusal(world.take(one, entry)) == "bad_binding"
     assert not one.queue
 
@@ -253,7 +254,7 @@ def test_more_handles_than_iterations_are_refused() -> None:
 @pytest.mark.parametrize(
     "entry", [loop(2, scalars=((0, (1, 2, 3)),)), window(2, ((0, (0, 1, 2)),))], ids=["scalars", "starts"]
 )
-def test_more_values_than_iterations_are_refused(entry: Loop) -> None:
+def test_more_values_than_iterations_are_refused(entry: Segment) -> None:
     world, one = opened()
     assert refusal(world.take(one, entry)) == "bad_binding"
 
@@ -308,7 +309,7 @@ def test_results_that_fail_for_one_reason_make_no_value(inputs: tuple[int, ...])
     world, one = opened()
     before = {*one.values}
     entry = loop(MAX_STORED, kept=(0, MAX_STORED))
-    world.take(one, entry._replace(first=entry.first._replace(inputs=inputs)))
+    world.take(one, entry._replace(inputs=inputs))
     assert {*one.values} == before
     assert one.failed.count == MAX_STORED
     assert "handle 999 " in failure(one, BASE + 1).text
@@ -322,7 +323,7 @@ def test_a_loop_of_a_refused_program_fails_what_the_client_keeps() -> None:
     world, one = opened(Limits(program_operands=4))
     world.take(one, new(ODD, build([VECTOR] * 5, [], [op("negative", 0)], (0,))))
     first = Segment(ODD, BASE, (X,) * 5, (), (), ())
-    world.take(one, Loop(first, 3, 1, (2,)), *[Fetch(n, BASE + n) for n in range(3)])
+    world.take(one, loop_of(first, 3, 1, (2,)), *[Fetch(n, BASE + n) for n in range(3)])
     assert failure(one, BASE + 1).case.name == failure(one, BASE + 2).case.name
     assert answers(one)[0][0] == "unknown_handle"
     assert one.in_flight == (0, 0, 0)
@@ -332,4 +333,4 @@ def test_a_loop_of_a_refused_program_keeps_to_the_handles_of_results() -> None:
     world, one = opened(Limits(program_operands=4))
     world.take(one, new(ODD, build([VECTOR] * 5, [], [op("negative", 0)], (0,))))
     with pytest.raises(CaseError, match="handles of other values"):
-        world.take(one, Loop(Segment(ODD, BASE, (X,) * 5, (), (), ()), 3, FIRST_UPLOAD, (1,)))
+        world.take(one, loop_of(Segment(ODD, BASE, (X,) * 5, (), (), ()), 3, FIRST_UPLOAD, (1,)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from fusewire_protos.frames import Repetition
 from fusewire_protos.programs.program import build
 from fusewire_server.sessions.iterations import Iterations
 from fusewire_server.sessions.rows import fail_from_inputs
@@ -32,7 +33,7 @@ def test_failed_values_that_an_input_steps_through_are_found_without_a_search_fo
     program = build([VECTOR], [], [op("negative", 0)], (0,))
     ring = [Value(1, VECTOR, ValueState.ISSUED, op_index=0)]
     row = row_of(
-        Iterations(program, MANY, [ring], [1], {0: tuple(range(MANY))}, {}, {}),
+        Iterations(program, Repetition(MANY, 0, (1,)), [ring], {0: tuple(range(MANY))}),
         [failed(handle) for handle in range(MANY)],
     )
     began_s = time.process_time()
@@ -48,7 +49,7 @@ def test_results_that_are_carried_are_found_without_a_search_for_each() -> None:
     program = build([VECTOR] * MANY, [], ops, tuple(range(MANY)), carried)
     rings = [[Value(number, VECTOR, ValueState.ISSUED)] for number in range(MANY)]
     row = row_of(
-        Iterations(program, 2, rings, [0] * MANY, {}, {}, {}),
+        Iterations(program, Repetition(2, 0, (0,) * MANY), rings, {}),
         [Value(MANY + number, VECTOR, ValueState.READY) for number in range(MANY)],
     )
     began_s = time.process_time()

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Rolled(NamedTuple):
-    """What makes a segment a loop.
+    """How often a segment runs its program, and what changes between the iterations.
 
     Each pair of `carried` is an input, and the integer of a structure for what it takes in the next iteration. Results
     of consecutive iterations have handles that are `handle_stride` apart. `kept` says of how many of the last
@@ -49,6 +49,14 @@ class Rolled(NamedTuple):
     inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
     values: tuple[tuple[int, Steps], ...] = ()
 
+    @property
+    def is_once(self) -> bool:
+        """Whether the program runs once and all its results are kept: an entry says so with less."""
+        return self.iterations == 1 and min(self.kept, default=1) == 1
+
+
+_NOT_ROLLED = Rolled(1, (), 0, ())
+
 
 class Draft(NamedTuple):
     """A segment that is not committed. A draft may be dropped and made again, because its ops still count as unsent."""
@@ -61,7 +69,7 @@ class Draft(NamedTuple):
     later: Integers  # the records behind the piece
     is_body: bool = False  # whether the piece is the body of a recorded loop or function
     is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
-    rolled: Rolled | None = None  # of a loop
+    rolled: Rolled = _NOT_ROLLED
 
 
 class Unsent(NamedTuple):

@@ -30,8 +30,7 @@ class KnownStep(NamedTuple):
     @classmethod
     def of(cls, draft: Draft, body: Integers | None) -> KnownStep | None:
         """Returns the step of a draft that takes all unsent ops, or None if it is no body that runs once."""
-        is_one_body = draft.piece.bodies == 1 and draft.rolled is not None
-        if body is None or not is_one_body or len(draft.later) or len(draft.liveness.waiting):
+        if body is None or draft.piece.bodies != 1 or len(draft.later) or len(draft.liveness.waiting):
             return None
         live = np.zeros(draft.piece.ops, bool)
         live[[*draft.liveness.live]] = True

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fusewire_protos.credit import Amount
+from fusewire_protos.frames import Segment
 from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.outline import Outline
 from fusewire_server.sessions.entries.frame import Frame
+from fusewire_server.sessions.entries.validation import dying_handles
 from fusewire_server.sessions.host_bytes import FAILED_RANGE_BYTES, may_hold
 from fusewire_server.sessions.rows import fail_value
 from fusewire_server.sessions.session import Value
@@ -17,11 +20,12 @@ from fusewire_server.sessions.values import free_handles
 MOST_FAILED = 512  # the most results of a segment that are failed one by one in one call
 
 
-def refuse_results(frame: Frame, failed: FailedRange, dying: tuple[int, ...], amount: Amount) -> None:
+def refuse_results(frame: Frame, segment: Segment, failure: Failure, outline: Outline, amount: Amount) -> None:
     """Fails all results of a segment because none can be computed. The segment's dying inputs die as usual."""
+    dying = dying_handles(segment)
     frame.session.admit(amount)
     frame.session.complete(amount)
-    keep_failed(frame, failed)
+    keep_failed(frame, FailedRange(failure, segment.base, outline, segment.repetition))
     free_handles(frame.session, dying, frame.effects.released)
 
 

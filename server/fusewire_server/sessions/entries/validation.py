@@ -9,7 +9,7 @@ from reprlib import repr as shortened
 import numpy as np
 
 from fusewire_protos.errors import ArgumentError, CaseError
-from fusewire_protos.frames import MAX_HANDLE, Scalar, repeat_period
+from fusewire_protos.frames import Scalar, Segment, repeat_period
 from fusewire_protos.ops import inference
 from fusewire_protos.ops.dtypes import SIGNED, UNSIGNED, DType, bool_
 from fusewire_protos.programs.program import Program
@@ -47,18 +47,13 @@ def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
         raise CaseError("upload_failed", "the byte of a bool must be 0 or 1; the upload has other bytes")
 
 
-def check_dying(dying: tuple[int, ...], inputs: int) -> None:
-    """Raises CaseError unless `dying` are input positions that ascend."""
-    if dying and (dying[0] < 0 or dying[-1] >= inputs or any(map(ge, dying, dying[1:]))):
-        raise CaseError(
-            "undecodable_frame", f"dying positions {shortened(dying)} are not ascending positions of {inputs} inputs"
-        )
-
-
-def check_base(base: int, live: Sequence[int]) -> None:
-    """Raises CaseError if a result of a segment would get a handle beyond the largest. `live` ascends."""
-    if live and base > MAX_HANDLE - live[-1]:
-        raise CaseError("undecodable_frame", f"base {base} gives results handles beyond 2^63−1")
+def dying_handles(segment: Segment) -> tuple[int, ...]:
+    """Returns the handles that die with a segment. Raises CaseError unless it names ascending positions of inputs."""
+    dying, handles = segment.dying, segment.all_inputs
+    if dying and (dying[0] < 0 or dying[-1] >= len(handles) or any(map(ge, dying, dying[1:]))):
+        text = f"dying positions {shortened(dying)} are not ascending positions of {len(handles)} inputs"
+        raise CaseError("undecodable_frame", text)
+    return tuple([handles[position] for position in dying])
 
 
 def fits(dtype: DType, value: Scalar) -> bool:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import NO_REPETITION, Repetition
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.outline import ONE_RESULT, Outline
 
 
 class FailedRange:
-    """The handles of the results that a client keeps of one segment, or of one loop, that failed for one reason.
+    """The handles of the results that a client keeps of one segment that failed for one reason.
 
-    Result j of iteration t has handle `base` + j + t · `handle_stride`. `kept` says for each live result of how many of
-    the last iterations the client holds it. If the results of iterations share handles, only the last iteration counts.
+    If the results of iterations share handles, only the last iteration counts.
     """
 
     __slots__ = (
@@ -35,14 +35,9 @@ class FailedRange:
     )
 
     def __init__(
-        self,
-        failure: Failure,
-        base: int,
-        outline: Outline = ONE_RESULT,
-        iterations: int = 1,
-        handle_stride: int = 0,
-        kept: tuple[int, ...] | None = None,
+        self, failure: Failure, base: int, outline: Outline = ONE_RESULT, repetition: Repetition = NO_REPETITION
     ) -> None:
+        iterations, handle_stride, kept, *_ = repetition
         self._failure = failure  # of the segment; a result's own failure names its op
         self._base = base
         self._origin = base  # of the first iteration that counts

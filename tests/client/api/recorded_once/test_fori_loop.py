@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 
 import fusewire as fw
-from fusewire_protos.frames import MAX_ITERATIONS, Loop
+from fusewire_protos.frames import MAX_ITERATIONS
 from tests.client.peer import connect
 from tests.drawn_loops import data
 from tests.drawn_nests import Nest, drawn_nests, in_numpy, run_nest
 from tests.effort import of_a_hundred
 from tests.patience import HANGS_S
+from tests.segments import loops_among
 
 START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -153,9 +154,9 @@ def test_a_loop_is_one_small_entry_however_many_iterations_it_has() -> None:
 def test_the_index_is_no_op_where_it_is_not_used() -> None:
     peer = connect()
     fw.fori_loop(3, lambda i, x: x * 2, peer.session.array(START)).numpy(timeout=HANGS_S)
-    (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    (loop,) = loops_among(peer.server.entries)
     assert peer.server.programs[loop.program].op_count == 1
-    assert loop.scalars == ()
+    assert loop.repetition.scalars == ()
 
 
 REFUSED: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
@@ -198,7 +199,7 @@ def test_an_error_in_the_body_reaches_the_caller_and_nothing_of_the_body_is_sent
         fw.fori_loop(3, body, x)
     kept.clear()
     np.testing.assert_array_equal((x * 3).numpy(timeout=HANGS_S), START * 3)
-    assert not [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    assert not loops_among(peer.server.entries)
 
 
 def test_values_that_the_body_leaves_behind_are_not_known() -> None:
@@ -247,7 +248,7 @@ def test_what_the_body_returns_as_it_got_it_is_an_input_that_is_the_same_in_each
         assert int(same) == 3
         other[0] = 0.0  # a new array, whose change does not change `w`
         assert w.numpy(timeout=HANGS_S).any(axis=1).all()
-    (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    (loop,) = loops_among(peer.server.entries)
     program = peer.server.programs[loop.program]
     assert (program.op_count, len(program.carried)) == (2, 1)
 
@@ -259,4 +260,4 @@ def test_a_loop_that_changes_nothing_is_not_sent() -> None:
         results = fw.fori_loop(4, lambda i, c: c, (x, y))
         assert [each.tolist() for each in results] == [x.tolist(), y.tolist()]
         assert results[0] is not x
-    assert not [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    assert not loops_among(peer.server.entries)

@@ -11,12 +11,13 @@ import pytest
 from fusewire_kernels.devices.base import LaunchCounts
 from fusewire_kernels.devices.null import NullPlan
 from fusewire_kernels.plan.plan import PersistentLaunch, Plan
-from fusewire_protos.frames import Cancel, Fetch, Loop
+from fusewire_protos.frames import Cancel, Fetch
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot import Launching, ProgramDetail, Queue, SessionBytes, SessionTotals
 from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
 from fusewire_server.programs.program_table import TableBounds
+from tests.segments import loop_of
 from tests.server.parts import segment, upload_beside
 from tests.server.world import (
     DATA,
@@ -120,7 +121,7 @@ def test_a_loop_waits_since_its_last_slice() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            client.send(Loop(segment(NEGATE, 100, 10), 2_000, 1, (1,)))
+            client.send(loop_of(segment(NEGATE, 100, 10), 2_000, 1, (1,)))
             queue = here.engine.counters.queue
             await until(lambda: queue.count > 1)
             here.engine.hold()

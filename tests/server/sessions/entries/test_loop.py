@@ -15,7 +15,6 @@ from fusewire_protos.frames import (
     Cancel,
     Fetch,
     Free,
-    Loop,
     Segment,
     decode_entries,
     encode_entries,
@@ -26,6 +25,7 @@ from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.rows import fail_from_inputs
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from tests.segments import loop_of
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload_beside
 from tests.server.tables import World, answers
 
@@ -64,8 +64,8 @@ def with_plan(one: Session, number: int) -> None:
     entry.loaded = NullDevice().load(build_plan(entry.program, "c"), ())
 
 
-def loop_of_older(iterations: int, kept: int) -> Loop:
-    return Loop(Segment(OLDER, 100, (X, STEP), (), (), ()), iterations, 1, (kept,))
+def loop_of_older(iterations: int, kept: int) -> Segment:
+    return loop_of(Segment(OLDER, 100, (X, STEP), (), (), ()), iterations, 1, (kept,))
 
 
 def loop(
@@ -75,10 +75,10 @@ def loop(
     base: int = 100,
     handle_stride: int = OPS,
     dying: tuple[int, ...] = (),
-    inputs: tuple[int, ...] = (X, STEP),
+    first: tuple[int, ...] = (X, STEP),
     **stepped: Any,
-) -> Loop:
-    return Loop(Segment(DECAY, base, inputs, (0.5,), (), dying), iterations, handle_stride, kept, **stepped)
+) -> Segment:
+    return loop_of(Segment(DECAY, base, first, (0.5,), (), dying), iterations, handle_stride, kept, **stepped)
 
 
 def opened(limits: Limits | None = None) -> tuple[World, Session]:
@@ -161,7 +161,7 @@ def test_a_result_that_the_plan_updates_in_place_has_one_value_unless_more_is_ne
     world.take(one, new(KEEPING, keeping(carried_twice=carried_twice)))
     if is_planned:
         with_plan(one, KEEPING)
-    world.take(one, Loop(Segment(KEEPING, 100, (X, STEP), (), (3,), ()), 5, OPS, (kept,)))
+    world.take(one, loop_of(Segment(KEEPING, 100, (X, STEP), (), (3,), ()), 5, OPS, (kept,)))
     assert len(named(one)) + len(hidden(one)) == values
     iterations = [row_of(one).at(number) for number in range(5)]
     assert iterations[0].inputs[0].handle == X
@@ -207,20 +207,20 @@ def test_a_loop_takes_credit_for_all_its_ops_but_no_more_than_there_is() -> None
 
 def test_a_stepped_input_is_held_for_each_iteration() -> None:
     world, one = opened()
-    world.take(one, loop(3)._replace(inputs=((1, (STEP, X, STEP)),)))
+    world.take(one, loop(3, inputs=((1, (STEP, X, STEP)),)))
     row = row_of(one)
     assert [row.at(number).inputs[1].handle for number in range(3)] == [STEP, X, STEP]
 
 
 def test_stepped_scalars_repeat_or_change_by_a_difference() -> None:
     world, one = opened()
-    world.take(one, loop(4)._replace(scalars=((0, (0.5, 0.25)),)))
+    world.take(one, loop(4, scalars=((0, (0.5, 0.25)),)))
     assert [row_of(one).at(number).scalars for number in range(4)] == [(0.5,), (0.25,), (0.5,), (0.25,)]
 
 
 def test_a_failed_initial_value_fails_what_depends_on_it_in_every_iteration() -> None:
     world, one = opened()
-    world.take(one, loop(3, inputs=(77, STEP), kept=(3, 1)), *[Fetch(n, 100 + n) for n in (0, 2, 4, 5)])
+    world.take(one, loop(3, first=(77, STEP), kept=(3, 1)), *[Fetch(n, 100 + n) for n in (0, 2, 4, 5)])
     assert {case for case, _ in answers(one).values()} == {"unknown_handle"}
     assert len(answers(one)) == 4
 
@@ -229,7 +229,7 @@ def test_a_failed_stepped_value_fails_the_results_from_its_iteration_on() -> Non
     world, one = opened()
     world.take(
         one,
-        loop(4, kept=(4, 4))._replace(inputs=((1, (STEP, STEP, 77, STEP)),)),
+        loop(4, kept=(4, 4), inputs=((1, (STEP, STEP, 77, STEP)),)),
         *[Fetch(number, 100 + number) for number in range(8)],
     )
     assert {fetch for fetch, (case, _) in answers(one).items() if case == "unknown_handle"} == {5, 6, 7}
@@ -243,7 +243,7 @@ def test_a_value_that_fails_in_the_last_iteration_leaves_what_takes_it_an_iterat
     world.take(one, new(OLDER, build([VECTOR] * 3, [], ops, (0, 1), [(0, 3), (2, 1)])))
     first = Segment(OLDER, 100, (X, 77 if iterations == 1 else STEP, STEP), (), (), ())
     stepped = () if iterations == 1 else ((1, (STEP,) * (iterations - 1) + (77,)),)
-    world.take(one, Loop(first, iterations, 2, (1, 1), inputs=stepped))
+    world.take(one, loop_of(first, iterations, 2, (1, 1), inputs=stepped))
     last = 100 + 2 * (iterations - 1)
     assert one.values[last].state is not ValueState.FAILED
     assert one.values[last + 1].state is ValueState.FAILED
@@ -251,12 +251,12 @@ def test_a_value_that_fails_in_the_last_iteration_leaves_what_takes_it_an_iterat
 
 def test_an_upload_that_fails_before_the_loop_runs_fails_its_results() -> None:
     world, one = opened()
-    world.take(one, upload_beside(30), loop(3, inputs=(30, STEP)), Fetch(1, 105))
+    world.take(one, upload_beside(30), loop(3, first=(30, STEP)), Fetch(1, 105))
     assert len(one.held_back) == 1
     row = next(iter(one.held_back))
     row.inputs[0].state = ValueState.READY
     one.values[30].state = ValueState.FAILED
-    one.values[30].failure = world.take(one, loop(1, base=900, inputs=(78, STEP))).failures[0]
+    one.values[30].failure = world.take(one, loop(1, base=900, first=(78, STEP))).failures[0]
     fail_from_inputs(row, [])
     assert row.iterations is not None
     assert all(value.state is ValueState.FAILED for value, _ in row.iterations.results())
@@ -290,7 +290,7 @@ def test_a_client_cannot_free_what_is_hidden() -> None:
 
 def test_dying_positions_count_the_stepped_inputs_last() -> None:
     world, one = opened()
-    world.take(one, upload_beside(30), loop(2, dying=(2,))._replace(inputs=((1, (STEP, 30)),)))
+    world.take(one, upload_beside(30), loop(2, dying=(2,), inputs=((1, (STEP, 30)),)))
     assert not one.values[30].is_named
     assert one.values[STEP].is_named
 
@@ -299,21 +299,21 @@ REFUSED = [
     (loop(kept=(1,)), "1 results are kept or not"),
     (loop(kept=(10, 1), handle_stride=1), "1 apart"),
     (loop(kept=(0, 2), handle_stride=1), "1 apart"),
-    (loop(inputs=(X,)), "1 inputs; the program has 2"),
-    (loop()._replace(inputs=((0, (X, STEP)),)), "carried"),
-    (loop()._replace(inputs=((2, (X, STEP)),)), "input 2 is stepped"),
-    (loop()._replace(inputs=((1, (X, STEP)),)), "from its first on"),
-    (loop()._replace(inputs=((1, 5),)), "not handles"),
-    (loop()._replace(inputs=((1, (STEP, 0.5)),)), "not handles"),
-    (loop(2)._replace(inputs=((1, (STEP, X, X)),)), "3 values in 2 iterations"),
-    (loop()._replace(scalars=((0, 1),)), "does not change by a difference"),
-    (loop()._replace(scalars=((1, (1.0,)),)), "scalar 1 is stepped"),
-    (loop()._replace(starts=((0, 1),)), "start 0 is stepped"),
+    (loop(first=(X,)), "1 inputs; the program has 2"),
+    (loop(inputs=((0, (X, STEP)),)), "carried"),
+    (loop(inputs=((2, (X, STEP)),)), "input 2 is stepped"),
+    (loop(inputs=((1, (X, STEP)),)), "from its first on"),
+    (loop(inputs=((1, 5),)), "not handles"),
+    (loop(inputs=((1, (STEP, 0.5)),)), "not handles"),
+    (loop(2, inputs=((1, (STEP, X, X)),)), "3 values in 2 iterations"),
+    (loop(scalars=((0, 1),)), "does not change by a difference"),
+    (loop(scalars=((1, (1.0,)),)), "scalar 1 is stepped"),
+    (loop(starts=((0, 1),)), "start 0 is stepped"),
 ]
 
 
 @pytest.mark.parametrize(("entry", "text"), REFUSED)
-def test_bindings_that_do_not_fit_fail_the_results_and_not_the_session(entry: Loop, text: str) -> None:
+def test_bindings_that_do_not_fit_fail_the_results_and_not_the_session(entry: Segment, text: str) -> None:
     world, one = opened()
     effects = world.take(one, entry)
     (failure,) = effects.failures
@@ -340,6 +340,6 @@ def test_more_stored_bytes_than_a_session_may_have_are_refused() -> None:
 def test_windows_outside_their_axis_are_refused(steps: Any) -> None:
     world, one = opened()
     world.take(one, new(WINDOWS, windows()))
-    entry = Loop(Segment(WINDOWS, 100, (X, ROWS), (1,), (0, 0), ()), 9, OPS, (1,), starts=((0, steps),))
+    entry = loop_of(Segment(WINDOWS, 100, (X, ROWS), (1,), (0, 0), ()), 9, OPS, (1,), starts=((0, steps),))
     effects = world.take(one, entry)
     assert "bad_binding" in {failure.case.name for failure in effects.failures}

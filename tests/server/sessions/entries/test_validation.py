@@ -3,7 +3,7 @@
 import pytest
 
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Scalar
+from fusewire_protos.frames import Scalar, Segment
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.programs.program import Program, ProgramOp, build
@@ -98,20 +98,24 @@ def test_a_start_that_leaves_its_axis_is_refused(start: int) -> None:
         validate.starts_of(slices(2), (0, start))
 
 
-@pytest.mark.parametrize("dying", [(), (0,), (0, 1)])
-def test_ascending_positions_may_die(dying: tuple[int, ...]) -> None:
-    validate.check_dying(dying, 2)
+def with_dying(dying: tuple[int, ...]) -> Segment:
+    return Segment(1, 100, (10, 11), (), (), dying)
+
+
+@pytest.mark.parametrize(("dying", "handles"), [((), ()), ((0,), (10,)), ((0, 1), (10, 11))])
+def test_ascending_positions_may_die(dying: tuple[int, ...], handles: tuple[int, ...]) -> None:
+    assert validate.dying_handles(with_dying(dying)) == handles
 
 
 @pytest.mark.parametrize("dying", [(2,), (-1,), (0, 0), (1, 0), (2**63,)])
 def test_other_dying_positions_are_a_protocol_case(dying: tuple[int, ...]) -> None:
     with pytest.raises(CaseError, match="undecodable_frame"):
-        validate.check_dying(dying, 2)
+        validate.dying_handles(with_dying(dying))
 
 
 def test_many_dying_positions_are_told_in_few_words() -> None:
     with pytest.raises(CaseError) as caught:
-        validate.check_dying(tuple(range(1 << 16)), 2)
+        validate.dying_handles(with_dying(tuple(range(1 << 16))))
     assert len(caught.value.text) < 200
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.frames import Repetition
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.outline import Outline, bits_of
 from fusewire_server.sessions.tables.failed_handles import FailedHandles, FailedRange
@@ -39,7 +40,7 @@ def test_a_range_has_the_results_that_the_client_keeps_of_a_loop(data: st.DataOb
     iterations = data.draw(st.integers(1, 5))
     kept = [data.draw(st.integers(0, iterations)) for _ in live]
     stride = data.draw(st.integers(max(live) + 1, 9)) if max(kept) > 1 else data.draw(st.integers(0, 9))
-    failed = FailedRange(FAULT, 100, Outline(bits_of(live)), iterations, stride, tuple(kept))
+    failed = FailedRange(FAULT, 100, Outline(bits_of(live)), Repetition(iterations, stride, tuple(kept)))
     wanted = kept_handles(100, live, iterations, stride, kept)
     assert {handle for handle in range(80, 200) if failed.op_of(handle) is not None} == wanted
     assert failed.count == len(wanted)
@@ -47,7 +48,7 @@ def test_a_range_has_the_results_that_the_client_keeps_of_a_loop(data: st.DataOb
 
 
 def test_of_iterations_that_share_handles_the_last_one_counts() -> None:
-    failed = FailedRange(FAULT, 100, PAIR, 3, 1, (3, 3, 1))
+    failed = FailedRange(FAULT, 100, PAIR, Repetition(3, 1, (3, 3, 1)))
     assert [handle for handle in range(90, 120) if failed.op_of(handle) is not None] == [102, 103, 104]
 
 
@@ -95,7 +96,7 @@ def test_a_range_takes_little_memory_however_many_results_it_has() -> None:
     for number in range(1000):
         text = f"handle {number} names nothing in this session"
         failure = Failure(FAULT.case, text, 1_000_000 * number, 0)
-        failed.add(FailedRange(failure, 1_000_000 * number, wide, 64, 8192, kept))
+        failed.add(FailedRange(failure, 1_000_000 * number, wide, Repetition(64, 8192, kept)))
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken_bytes < 1000 * FEW_BYTES
