@@ -144,7 +144,7 @@ class _GatedIteration(Iteration):
 def end_slices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes each op at tier 0, and each piece of a large value, take a turn of its own."""
     for module in ("scheduling.time_shares", "device.device_thread"):
-        monkeypatch.setattr(f"fusewire_server.{module}.SLICE_NS", 0)
+        monkeypatch.setattr(f"fusewire_server.{module}.ORDER_SLICE_NS", 0)
 
 
 def no_kernels(_: object) -> None:

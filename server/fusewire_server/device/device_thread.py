@@ -42,7 +42,7 @@ from fusewire_server.device.unfused.one_ops import FindKernels, OneOps
 from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.device.unfused.run import UnfusedRun
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.time_shares import LOOK_S, PAUSE_S, SLICE_NS, Progress, TimeShares, Waiting
+from fusewire_server.scheduling.time_shares import LOOK_S, ORDER_SLICE_NS, PAUSE_S, Progress, TimeShares, Waiting
 from fusewire_server.scheduling.turns import Turns
 from fusewire_server.scheduling.unfinished_orders import UnfinishedOrders
 
@@ -221,7 +221,7 @@ class DeviceThread:
         assert one is not None, "an order waits for its turn"
         began_ns = time.perf_counter_ns()
         with one.device_time:
-            progress = one.go_on(began_ns + SLICE_NS)
+            progress = one.go_on(began_ns + ORDER_SLICE_NS)
         now_ns = time.perf_counter_ns()
         one.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns

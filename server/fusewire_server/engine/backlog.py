@@ -27,7 +27,7 @@ from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
-SLICE_NS = 300_000
+FRAME_SLICE_NS = 300_000
 TURN_NS = 1_000_000  # after so much time for costly frames, others wait for the next turn of the event loop
 
 Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
@@ -84,7 +84,7 @@ class Backlog:
     """
 
     def __init__(self, apply: Apply, give_up: Callable[[Session, str], None]) -> None:
-        self.slice_ns = SLICE_NS
+        self.slice_ns = FRAME_SLICE_NS
         self.turn_ns = TURN_NS
         self._apply = apply
         self._give_up = give_up

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-SLICE_NS = 300_000
+ORDER_SLICE_NS = 300_000
 MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
 # The pause between two slices. During the pause another thread gets the interpreter lock. Every launch also releases
 # the lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
@@ -58,7 +58,7 @@ class TimeShares:
         if waiting is Waiting.NOTHING:
             self._others_ns = self._due_ns = 0
             return True
-        return now_ns >= self._due_ns + (SLICE_NS if waiting is Waiting.BRIEF else 0)
+        return now_ns >= self._due_ns + (ORDER_SLICE_NS if waiting is Waiting.BRIEF else 0)
 
     def begin_turn(self, now_ns: int) -> None:
         """Starts a turn of the unfinished orders.
@@ -71,9 +71,9 @@ class TimeShares:
         """Notes that a slice has ended. Returns whether another slice follows in this turn.
 
         If none follows, other orders get as much time as that slice took, but at most `MOST_OWED_NS` and at least
-        `SLICE_NS`. If the slice ended because its order waits, unfinished orders may run again at once.
+        `ORDER_SLICE_NS`. If the slice ended because its order waits, unfinished orders may run again at once.
         """
         self._others_ns = 0
         waits = progress in (Progress.WAITS, Progress.LACKS_KERNELS)
-        self._due_ns = 0 if waits else now_ns + max(min(now_ns - slice_began_ns, MOST_OWED_NS), SLICE_NS)
+        self._due_ns = 0 if waits else now_ns + max(min(now_ns - slice_began_ns, MOST_OWED_NS), ORDER_SLICE_NS)
         return not waits and now_ns < self._until_ns

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_server.scheduling.time_shares import MOST_OWED_NS, SLICE_NS, Progress, TimeShares, Waiting
+from fusewire_server.scheduling.time_shares import MOST_OWED_NS, ORDER_SLICE_NS, Progress, TimeShares, Waiting
 
 
 def end_slice(shares: TimeShares, took_ns: int, now_ns: int = 0, progress: Progress = Progress.GOES_ON) -> bool:
     return shares.goes_on(now_ns - took_ns, now_ns, progress)
 
 
-def after_a_slice(took_ns: int = SLICE_NS) -> TimeShares:
+def after_a_slice(took_ns: int = ORDER_SLICE_NS) -> TimeShares:
     """At 0, when that slice has ended."""
     shares = TimeShares()
     end_slice(shares, took_ns)
@@ -19,7 +19,8 @@ def after_a_slice(took_ns: int = SLICE_NS) -> TimeShares:
 
 
 @pytest.mark.parametrize(
-    ("took_ns", "expected_ns"), [(10, SLICE_NS), (2 * SLICE_NS, 2 * SLICE_NS), (9 * MOST_OWED_NS, MOST_OWED_NS)]
+    ("took_ns", "expected_ns"),
+    [(10, ORDER_SLICE_NS), (2 * ORDER_SLICE_NS, 2 * ORDER_SLICE_NS), (9 * MOST_OWED_NS, MOST_OWED_NS)],
 )
 def test_others_have_as_long_as_the_slice_before_them_took_within_bounds(took_ns: int, expected_ns: int) -> None:
     shares = after_a_slice(took_ns)
@@ -28,7 +29,10 @@ def test_others_have_as_long_as_the_slice_before_them_took_within_bounds(took_ns
 
 def test_what_is_brief_goes_before_a_slice_that_is_due_until_it_has_waited_for_one() -> None:
     shares = after_a_slice()
-    assert [shares.is_turn(now_ns, Waiting.BRIEF) for now_ns in (2 * SLICE_NS - 1, 2 * SLICE_NS)] == [False, True]
+    assert [shares.is_turn(now_ns, Waiting.BRIEF) for now_ns in (2 * ORDER_SLICE_NS - 1, 2 * ORDER_SLICE_NS)] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("used_ns", "expected_ns"), [(400, 400), (3_000, 3_000), (9 * MOST_OWED_NS, MOST_OWED_NS)])
@@ -50,7 +54,7 @@ def test_what_was_owed_before_the_last_slice_is_not_owed_again() -> None:
 
 def test_unfinished_orders_go_on_at_once_and_are_owed_nothing_where_nothing_waits() -> None:
     shares = after_a_slice()
-    shares.overtaken(SLICE_NS)
+    shares.overtaken(ORDER_SLICE_NS)
     assert shares.is_turn(1, Waiting.NOTHING)
     shares.begin_turn(1)
     assert not end_slice(shares, 1, 1)
