@@ -18,7 +18,7 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile.c_compiler import compile_kernels, compile_library, find_compiler
 from fusewire_kernels.compile.kernel_pack import find_pack, write_pack
 from fusewire_kernels.compile.processor import LEVELS
-from fusewire_kernels.devices.cpu import RUNTIME_FUNCTIONS, runtime_source
+from fusewire_kernels.devices.cpu import runtime_source
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_protos.errors import ConfigurationError
@@ -61,7 +61,7 @@ def make_c_pack(roots: Sequence[Path], machine: str, progress: Progress) -> Path
         def compile_some(sources: Sequence[KernelSource]) -> Sequence[str]:
             return compile_kernels(sources, toolchain)
 
-        known = {runtime: compile_library(runtime.text, RUNTIME_FUNCTIONS, toolchain)}
+        known = {runtime: compile_library(runtime, toolchain)}
         return _made(roots, "c", level, known, compile_some, progress)
 
 

@@ -19,7 +19,6 @@ from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, KernelSource, Plan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import steps_of
 from fusewire_kernels.unfused.twins import has_same_bits
@@ -30,6 +29,7 @@ from fusewire_protos.programs.codec import encode
 from fusewire_protos.programs.program import Program
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
+from tests.kernels.launching import RowSlots, launch_rows
 from tests.kernels.op_by_op import by_twin, in_steps, run_op_by_op
 from tests.kernels.separate import design_separately
 from tests.strategies import Work
@@ -70,26 +70,6 @@ class Job(NamedTuple):
         return encode(self.program), self.is_fused
 
 
-class _Ready(NamedTuple):
-    """A plan that is loaded."""
-
-    loaded: LoadedPlan
-    slot_layout: SlotLayout
-
-    @property
-    def plan(self) -> Plan:
-        return self.loaded.plan
-
-
-class _Addresses(NamedTuple):
-    """What a row of a slot table says."""
-
-    inputs: Sequence[int]
-    outputs: Sequence[int]
-    scalars: Sequence[int | float] = ()
-    starts: Sequence[int] = ()
-
-
 def _plan_of(job: Job, dialect: str) -> Plan:
     if job.is_fused:
         return build_plan(job.program, dialect)
@@ -104,7 +84,7 @@ class Runner:
         self.device = device
         self._dialect = device.info.dialect
         self._compiler = compiler_of(device.info.dialect, device.info.architecture)
-        self._ready: dict[tuple[bytes, bool], _Ready] = {}
+        self._ready: dict[tuple[bytes, bool], LoadedPlan] = {}
 
     def prepare(self, jobs: Iterable[Job]) -> None:
         """Makes, compiles and loads all these plans that are not yet there."""
@@ -113,12 +93,11 @@ class Runner:
         sources = {source.text: source for plan in plans.values() for source in plan.kernels}
         paths = dict(zip(sources, self._compiler.compile(list(sources.values())).paths, strict=True))
         for key, plan in plans.items():
-            loaded = self.device.load(plan, [paths[source.text] for source in plan.kernels])
-            self._ready[key] = _Ready(loaded, SlotLayout(plan))
+            self._ready[key] = self.device.load(plan, [paths[source.text] for source in plan.kernels])
 
     def heirs(self, program: Program) -> dict[int, int]:
         """Which input each result of the fused plan is written over when donated, by position."""
-        return _heirs(self._plan(program, is_fused=True).plan)
+        return _heirs(self.loaded(program).plan)
 
     def run(self, work: Work, manner: Manner = FUSED) -> list[Array]:
         """The live results of one row."""
@@ -126,12 +105,12 @@ class Runner:
 
     def run_rows(self, rows: Sequence[Work], manner: Manner = FUSED) -> list[list[Array]]:
         """The live results of rows of one program, all in the same launches where the arena holds them."""
-        ready = self._plan(rows[0].program, is_fused=manner.is_fused)
-        fit = max(1, min(len(rows), self.device.rows_that_fit(ready.plan.arena_bytes)))
+        loaded = self.loaded(rows[0].program, is_fused=manner.is_fused)
+        fit = max(1, min(len(rows), self.device.rows_that_fit(loaded.plan.arena_bytes)))
         results = []
         for begin in range(0, len(rows), fit):
             with _Buffers(self.device, manner.shift_bytes) as buffers:
-                results += self._run_together(ready, rows[begin : begin + fit], manner, buffers)
+                results += self._run_together(loaded, rows[begin : begin + fit], manner, buffers)
         return results
 
     def run_op_by_op(self, work: Work) -> list[Array]:
@@ -146,38 +125,32 @@ class Runner:
         """The program cut into pieces, each with a plan of its own."""
         return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
 
-    def _plan(self, program: Program, *, is_fused: bool) -> _Ready:
+    def loaded(self, program: Program, *, is_fused: bool = True) -> LoadedPlan:
+        """The plan of a program, which is made if it is not yet there."""
         job = Job(program, is_fused)
         if job.key not in self._ready:
             self.prepare([job])
         return self._ready[job.key]
 
     def _run_together(
-        self, ready: _Ready, rows: Sequence[Work], manner: Manner, buffers: _Buffers
+        self, loaded: LoadedPlan, rows: Sequence[Work], manner: Manner, buffers: _Buffers
     ) -> list[list[Array]]:
-        addresses = [self._place(ready.plan, row, manner, buffers) for row in rows]
-        self._launch(ready, addresses)
+        addresses = [self._place(loaded.plan, row, manner, buffers) for row in rows]
+        launch_rows(self.device, loaded, addresses)
         program = rows[0].program
         specs = [program.result_spec(index) for index in program.live]
         return [
             [buffers.read(address, spec) for address, spec in zip(row.outputs, specs, strict=True)] for row in addresses
         ]
 
-    def _place(self, plan: Plan, row: Work, manner: Manner, buffers: _Buffers) -> _Addresses:
+    def _place(self, plan: Plan, row: Work, manner: Manner, buffers: _Buffers) -> RowSlots:
         inputs = [buffers.add(array) for array in row.inputs]
         heirs = _heirs(plan) if manner.is_donated else {}
         outputs = [
             inputs[heirs[position]] if position in heirs else buffers.add_rubbish(row.program.result_spec(index))
             for position, index in enumerate(row.program.live)
         ]
-        return _Addresses(inputs, outputs, row.scalars, row.starts)
-
-    def _launch(self, ready: _Ready, rows: Sequence[_Addresses]) -> None:
-        plan = ready.plan
-        table = np.zeros((len(rows), len(plan.columns)), np.int64)
-        for number, row in enumerate(rows):
-            ready.slot_layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
-        self.device.launch(ready.loaded, table)
+        return RowSlots(inputs, outputs, row.scalars, row.starts)
 
     def _run_call(self, call: OneOpCall, operands: Sequence[Array], starts: Sequence[int]) -> Array:
         if self._dialect == "c" and has_same_bits(call):

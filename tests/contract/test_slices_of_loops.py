@@ -138,9 +138,8 @@ class Submitting:
 
     def __init__(self, runner: Runner, program: Program) -> None:
         unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
-        ready = runner._plan(program, is_fused=True)
         self.entry: ProgramEntry = entry_of(program)
-        self.entry.loaded, self.entry.slot_layout = ready.loaded, ready.slot_layout
+        self.entry.loaded = runner.loaded(program)
         self._device: Device = runner.device
         self._memory = DeviceMemory(self._device, unfinished)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
@@ -196,8 +195,7 @@ class Submitting:
         self._wait()
 
     def _order(self, spans: dict[Row, range], loaded: LoadedPlan | None) -> Run:
-        rows = tuple(spans)
-        return Run(1, Submission(self.entry, loaded, rows, ((),) * len(rows), (), (), spans))
+        return Run(1, Submission(self.entry, loaded, spans, ((),) * len(spans), ()))
 
     def _wait(self) -> None:
         report = self._reports.get(timeout=_WITHIN_S)

@@ -79,7 +79,7 @@ def run_plan(
     arena_address = memory.reserve(plan.arena_bytes)
     memory.begin()
     table = np.zeros((1, len(plan.columns)), np.int64)
-    SlotLayout(plan).fill(table[0], arena_address, input_addresses, output_addresses, scalars, starts)
+    SlotLayout(plan).fill(table, 0, arena_address, input_addresses, output_addresses, scalars, starts)
     for launch in plan.launches:
         kernel = made.kernels[plan.kernels[launch.kernel].key]
         for instance in reversed(range(len(launch.instances))):

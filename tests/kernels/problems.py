@@ -17,6 +17,7 @@ from fusewire_kernels.ir.kernel import Argument, ArgumentKind, Kernel, LoopKerne
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Launch, OperandRef, Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+from tests.kernels.launching import launch_slots
 
 Array = npt.NDArray[Any]
 
@@ -108,7 +109,7 @@ def run(problems: Sequence[Problem], toolchain: Toolchain) -> None:
         columns = (ArenaColumn(),) * (len(operands) + 1)
         launches = (Launch(0, problem.sizes, (instance,)),)
         plan = Plan((source,), launches, columns, 0, (), Cost(0, 0), ())
-        device.launch(device.load(plan, [binary]), np.array([[0, *map(_slot, operands)]], np.int64))
+        launch_slots(device, device.load(plan, [binary]), [[0, *map(_slot, operands)]])
     device.close()
 
 

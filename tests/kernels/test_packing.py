@@ -20,7 +20,6 @@ from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.cpu import CpuDevice, runtime_source
 from fusewire_kernels.packing import kernels_of_all_calls, make_c_pack
 from fusewire_kernels.plan.plan import KernelSource
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.all_calls import all_calls
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import ConfigurationError
@@ -28,6 +27,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.op import Category
 from fusewire_protos.ops.shapes import Spec
+from tests.kernels.launching import RowSlots, launch_rows
 from tests.kernels.problems import toolchain_in
 from tests.strategies import Array, random_array
 
@@ -220,11 +220,9 @@ def _result(device: CpuDevice, call: OneOpCall, files: Sequence[str], operands: 
     blocks = [_block_of(device, np.ascontiguousarray(operand)) for operand in operands]
     spec = call.result()
     result = device.allocate(max(spec.size_bytes, 1))
-    table = np.zeros((1, len(plan.columns)), np.int64)
     starts = (0,) * call.op.starts(call.attributes)
-    arena = device.arena_address(plan.arena_bytes, 0)
-    SlotLayout(plan).fill(table[0], arena, [block.address for block in blocks], (result.address,), (), starts)
-    device.launch(loaded, table)
+    row = RowSlots([block.address for block in blocks], (result.address,), (), starts)
+    launch_rows(device, loaded, [row])
     found = bytes(device.read(result, spec.size_bytes).data())
     for block in (*blocks, result):
         device.release(block)

@@ -11,7 +11,6 @@ import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
@@ -24,7 +23,7 @@ from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.patience import HANGS_S
-from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op, session
+from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op, session, whole
 
 DEADLINE_S = HANGS_S
 _AT_ONCE_NS = 0  # the end of a slice that has no time
@@ -58,9 +57,7 @@ class World:
         self.thread._orders = UntimedQueue()
         self.tier0 = entry_of(chain(["negative", "negative"]))
         self.tier1 = entry_of(chain())
-        plan = build_plan(self.tier1.program, "c")
-        self.tier1.loaded = self.device.load(plan, ())
-        self.tier1.slot_layout = SlotLayout(plan)
+        self.tier1.loaded = self.device.load(build_plan(self.tier1.program, "c"), ())
 
     def iteration(
         self, temporaries: Temporaries, unfused: UnfusedProgram, row: Row, skipped: frozenset[int]
@@ -82,7 +79,7 @@ class World:
         entry = entry_of(build([], [], [made, op("negative", 0)], (1,)))
         spec = entry.program.result_spec(1)
         row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY, op_index=1)], (), (), 0)
-        self.thread.order(Run(number, Submission(entry, None, (row,), ((),), ())))
+        self.thread.order(Run(number, Submission(entry, None, whole(row), ((),), ())))
         return row
 
     def begin_run(self, number: int, size_bytes: int) -> Row:
@@ -102,7 +99,7 @@ class World:
         released: tuple[Value, ...],
     ) -> list[Row]:
         rows = [Row(one, entry, 1, [self.value()], [_result()], (), (), 0) for one in sessions]
-        submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
+        submission = Submission(entry, entry.loaded, whole(*rows), ((),) * len(rows), released)
         self.thread.order(Run(number, submission))
         return rows
 

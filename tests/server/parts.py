@@ -54,6 +54,11 @@ def scaling() -> Program:
     return build([VECTOR], [dtypes.float32], [op("multiply", 0, 1)], (0,))
 
 
+def whole(*rows: Row) -> dict[Row, range]:
+    """All iterations of rows."""
+    return {row: range(row.count) for row in rows}
+
+
 def new(number: int, program: Program, *, is_fragment: bool = False) -> NewProgram:
     return NewProgram(number, is_fragment, encode(program))
 

@@ -71,13 +71,13 @@ class WatchedDevice(NullDevice):
     def rows_that_fit(self, arena_bytes: int) -> int:
         return super().rows_that_fit(arena_bytes) if arena_bytes <= self.arena_limit_bytes else 0
 
-    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
+    def launch_iteration(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> None:
         if self.launch_fault is not None:
             raise self.launch_fault
-        for row in table:
+        for row in slots:
             self.check(loaded, row)
-        self.tables.append(table.copy())
-        super().launch(loaded, table)
+        self.tables.append(slots.copy())
+        super().launch_iteration(loaded, slots)
 
     def check(self, loaded: NullPlan, row: npt.NDArray[np.int64]) -> None:
         """Asserts that a row of a slot table names memory that is in use."""

@@ -144,15 +144,15 @@ def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> in
     return len(toolchain.cache.missing(sources))
 
 
-def compile_library(text: str, functions: Sequence[str], toolchain: Toolchain) -> str:
-    """Returns the path of the library of a complete C source, which defines `functions`. Does not add the prelude.
+def compile_library(source: KernelSource, toolchain: Toolchain) -> str:
+    """Returns the path of the library of a complete C source, which defines its key. Does not add the prelude.
 
     Raises as `compile_kernels` does.
     """
-    entry = toolchain.cache.entry(text)
+    entry = toolchain.cache.entry(source.text)
     found = toolchain.cache.find(entry)
     if found is None:
-        _compile([_Unit(text, tuple(functions), (entry,))], toolchain)
+        _compile([_Unit(source.text, (source.key,), (entry,))], toolchain)
         found = toolchain.cache.find(entry)
     if found is None:
         raise MachineFault(f"the compiled file was removed right after it was made: {entry}")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin
 
@@ -126,6 +127,10 @@ class LoadedPlan(Protocol):
     def plan(self) -> Plan: ...
 
     @property
+    def slot_layout(self) -> SlotLayout:
+        """Fills slot tables for the plan. Device thread."""
+
+    @property
     def launch_counts(self) -> LaunchCounts:
         """How the device has launched the plan. Any thread."""
 
@@ -220,18 +225,12 @@ class Device(Protocol):
     def rows_that_fit(self, arena_bytes: int) -> int:
         """Returns how many rows can run at once, if each row needs an arena of `arena_bytes` in the reserved range."""
 
-    def launch(self, loaded: Any, table: npt.NDArray[np.int64]) -> None:
-        """Runs a plan for every row of a slot table, after all earlier work.
+    def launch(self, loaded: Any, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        """Runs iterations of a plan, one after another, after all earlier work.
 
-        The caller may reuse the table when this returns. Raises OutOfMemory if there is no memory for the data that the
-        device itself needs. Then no row has its results.
-        """
-
-    def launch_loop(self, loaded: Any, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        """Runs a plan in several iterations, one after another, after all earlier work.
-
-        `table` is int64[iterations][rows][columns]. Row r runs in the first `counts[r]` iterations; the counts do not
-        increase. Raises what `launch` raises.
+        `table` is int64[iterations][rows][columns], dense. Row r runs in the first `counts[r]` iterations; the counts
+        do not increase. The caller may reuse the table when this returns. Raises OutOfMemory if there is no memory for
+        the data that the device itself needs. Then no row has its results.
         """
 
     def fence(self) -> Fence:

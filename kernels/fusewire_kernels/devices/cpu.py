@@ -15,6 +15,7 @@ import os
 import platform
 import threading
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -40,18 +41,21 @@ from fusewire_kernels.devices.base import (
 from fusewire_kernels.devices.block_pool import BlockPool
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan.plan import KernelSource, Launch, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin, twin_of
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault, bounded_text
 
 DEFAULT_CACHED_BYTES = 1 << 30
-RUNTIME_FUNCTIONS = (RUNTIME_KEY, "fw_run_loop")
 _WITHOUT_COMPILER = "NumPy runs programs op by op"
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
 _SHARING_BYTES, _SHARED_BYTES = 512, 16 << 10  # blocks up to the first size share an array of the second
 _SMALL_BYTES = 4096  # up to this size, a copy without NumPy is faster, although it does not let other threads run
+
+# Returns the memory of a buffer, as an argument of C. Raises TypeError if the buffer is read-only or not dense.
+_memory_of: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
 
 _process = ctypes.CDLL(None)
 _dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclose
@@ -96,15 +100,15 @@ class HostCopy(NamedTuple):
 class CpuPlan:
     """A plan with the addresses that its launches need.
 
-    `integers` holds the sizes and the operands of all launches. `launches` is an array of the structure that runtime.c
-    defines for a launch, and contains addresses of elements of `integers`.
+    `integers` holds the sizes and the operands of all launches. `launches` is the structure that runtime.c defines for
+    a plan. It lies at `address`, and contains addresses of elements of `integers`.
     """
 
     plan: Plan
+    slot_layout: SlotLayout
     launches: npt.NDArray[np.int64]
     integers: npt.NDArray[np.int64]
-    launches_address: int
-    launch_count: int
+    address: int
 
     @property
     def launch_counts(self) -> LaunchCounts:
@@ -149,11 +153,10 @@ class CpuDevice:
             free=memory.free,
         )
         self._arena = _reserve(arena_bytes)
-        self._arena_address = address_of(self._arena)
+        self._arena_address = ctypes.addressof(_memory_of(self._arena))
         self._libraries = LoadedFiles(_load_library)
         runtime, detail = _start_runtime(toolchain, pack)
-        self._run = runtime.fw_run if runtime else None
-        self._run_loop = runtime.fw_run_loop if runtime else None
+        self._run: Any = runtime.fw_run if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
@@ -208,12 +211,13 @@ class CpuDevice:
         functions = [self._function(path, source.key) for path, source in zip(binaries, plan.kernels, strict=True)]
         integers, places = _flatten(plan.launches)
         base = integers.ctypes.data
-        launches = np.zeros((len(plan.launches), 5), np.int64)
-        for row, launch, place in zip(launches, plan.launches, places, strict=True):
+        fields = [len(plan.columns), len(plan.launches)]
+        for launch, place in zip(plan.launches, places, strict=True):
             arity = len(launch.instances[0]) if launch.instances else 0
             sizes, operands = base + place * 8, base + (place + len(launch.sizes)) * 8
-            row[:] = functions[launch.kernel], sizes, operands, len(launch.instances), arity
-        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
+            fields += functions[launch.kernel], sizes, operands, len(launch.instances), arity
+        launches = np.array(fields, np.int64)
+        loaded = CpuPlan(plan, SlotLayout(plan), launches, integers, launches.ctypes.data)
         self._libraries.hold(loaded, binaries)
         return loaded
 
@@ -230,20 +234,8 @@ class CpuDevice:
         # All rows share the arena.
         return UNBOUNDED_ROWS if arena_bytes <= len(self._arena) else 0
 
-    def launch(self, loaded: CpuPlan, table: npt.NDArray[np.int64]) -> None:
-        rows, columns = table.shape
-        if rows == 0:
-            return
-        assert self._run is not None
-        self._run(loaded.launches_address, loaded.launch_count, address_of(table), rows, columns)
-
-    def launch_loop(self, loaded: CpuPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        _, rows, columns = table.shape
-        assert self._run_loop is not None
-        iterations = np.array(counts, np.int64)
-        self._run_loop(
-            loaded.launches_address, loaded.launch_count, address_of(table), rows, columns, address_of(iterations)
-        )
+    def launch(self, loaded: CpuPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        self._run(loaded.address, _memory_of(table), len(counts), array("q", counts).tobytes())
 
     def fence(self) -> ReachedFence:
         return _REACHED
@@ -291,13 +283,12 @@ def _start_runtime(toolchain: Toolchain | None, pack: KernelPack | None) -> tupl
         if toolchain is None:
             return None, f"no C compiler found: {_WITHOUT_COMPILER}"
         try:
-            runtime = _load_library(compile_library(source.text, RUNTIME_FUNCTIONS, toolchain))
+            runtime = _load_library(compile_library(source, toolchain))
         except ServerFault as fault:
             return None, f"{toolchain.compiler} does not work, so {_WITHOUT_COMPILER}: {bounded_text(str(fault))}"
     address, count = ctypes.c_void_p, ctypes.c_int64
-    runtime.fw_run.restype = runtime.fw_run_loop.restype = None
-    runtime.fw_run.argtypes = (address, count, address, count, count)
-    runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
+    runtime.fw_run.restype = None
+    runtime.fw_run.argtypes = (address, address, count, address)
     if toolchain is None:
         return runtime, "no C compiler found: kernels that came with Fusewire run programs op by op"
     return runtime, toolchain.version.splitlines()[-1]
@@ -323,14 +314,6 @@ def _load_library(path: str) -> ctypes.CDLL:
 
 def _unload_library(library: ctypes.CDLL) -> None:
     _dlclose(library._handle)
-
-
-def address_of(memory: Any) -> int:
-    """Returns the address of a buffer.
-
-    Raises TypeError or ValueError if the buffer is read-only, not dense or empty.
-    """
-    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:

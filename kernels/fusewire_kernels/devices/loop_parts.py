@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from operator import neg
 from typing import NamedTuple
 
 
@@ -16,11 +18,13 @@ class Part(NamedTuple):
 
 def parts_of_loop(counts: Sequence[int]) -> Iterator[Part]:
     """Yields the parts of a loop whose rows have these counts, which do not increase: at first all rows run."""
-    first = 0
+    first, rows = 0, len(counts)
     while first < counts[0]:
-        rows = sum(count > first for count in counts)
-        yield Part(first, counts[rows - 1], rows)
-        first = counts[rows - 1]
+        end = counts[rows - 1]
+        yield Part(first, end, rows)
+        if end < counts[0]:
+            rows = bisect_left(counts, -end, hi=rows, key=neg)
+        first = end
 
 
 def graphs_of_part(iterations: int, sizes: Sequence[int]) -> Iterator[range]:

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
+from fusewire_kernels.devices.loop_parts import parts_of_loop
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin, twin_of
 from fusewire_protos.errors import OutOfMemory
@@ -63,13 +65,14 @@ class NullReadback:
 @dataclass(frozen=True, eq=False)
 class NullPlan:
     plan: Plan
+    slot_layout: SlotLayout
     launch_counts: LaunchCounts = _NO_LAUNCHES
     why_no_graph: str = "nothing is launched"
     why_not_persistent: str = ""
 
 
 class NullDevice:
-    """Implements `Device`. `launched` holds the plan and the row count of the last launches, in order.
+    """Implements `Device`. `launched` holds the plan and the row count of the last iterations, in order.
 
     `clock_ns` is the time of the device's clock. Only a test changes this time.
     """
@@ -118,7 +121,7 @@ class NullDevice:
         return PartReadback(self.read(block, part.stop - part.start, part.start), staged.memory[part])
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
-        return NullPlan(plan)
+        return NullPlan(plan, SlotLayout(plan))
 
     def library_twin(self, call: OneOpCall) -> Twin:
         return twin_of(call)
@@ -129,14 +132,16 @@ class NullDevice:
     def rows_that_fit(self, arena_bytes: int) -> int:
         return 1 << 16
 
-    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
-        self.launched.append((loaded.plan, len(table)))
+    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        for first, end, rows in parts_of_loop(counts):
+            for slots in table[first:end, :rows]:
+                self.launch_iteration(loaded, slots)
+
+    def launch_iteration(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> None:
+        """Notes a launch of one iteration. `slots` is int64[rows][columns]."""
+        self.launched.append((loaded.plan, len(slots)))
         if not self.completes_by_itself:
             self._told.append(None)
-
-    def launch_loop(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        for iteration in range(counts[0]):
-            self.launch(loaded, table[iteration, : sum(count > iteration for count in counts)])
 
     def fence(self) -> NullFence:
         return self._fence(is_timed=False)

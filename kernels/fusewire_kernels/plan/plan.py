@@ -1,8 +1,9 @@
 """A plan: a program compiled for one backend, as plain data that can be sent to another process.
 
 A plan runs for several rows at once. A row is one use of the program: one segment of one session. The *slot table*,
-int64[rows][columns], holds everything that differs between rows. Column 0 is the address of the row's arena. The arena
-holds the row's interior values at fixed offsets. `Plan.columns` says what each column holds.
+int64[iterations][rows][columns], holds everything that differs between rows, and between the iterations of a row.
+Column 0 is the address of the row's arena. The arena holds the row's interior values at fixed offsets. `Plan.columns`
+says what each column holds.
 
 A launch runs one kernel for one or more instances. Each instance is one group of the program's operations. The
 instances of a launch compute the same thing on different operands, and do not depend on each other. Every instance

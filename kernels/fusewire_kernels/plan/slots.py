@@ -1,15 +1,15 @@
 """Fills rows of the slot table: the table of addresses and scalars from which kernels take their operands.
 
 Every submission fills rows, so filling must be fast. Values that depend only on the plan are computed once per plan.
-The other values are computed with plain Python integers, because a row is too short for NumPy to be faster. So a row
-takes a few additions and one write.
+The values of one iteration are computed with plain Python integers, because a row is too short for NumPy to be faster.
+So a row takes a few additions and one write. The values of many iterations are arrays.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ _INT64 = struct.Struct("<q")
 _OF_INT64 = 1 << 63
 
 Pack = Callable[[int | float], int]  # returns the bits of a scalar
+Integers = npt.NDArray[np.int64]
 
 
 class _View(NamedTuple):
@@ -45,7 +46,7 @@ class _View(NamedTuple):
 
 
 class SlotLayout:
-    """Fills rows of the slot table for one plan."""
+    """Fills rows of the slot table for one plan. Used by one thread."""
 
     def __init__(self, plan: Plan) -> None:
         self.columns = len(plan.columns)
@@ -53,7 +54,8 @@ class SlotLayout:
         self._template = [
             bits_of(column.value, column.dtype) if isinstance(column, ConstantColumn) else 0 for _, column in numbered
         ]
-        self._write = struct.Struct(f"={len(numbered)}q").pack_into
+        row_of_table = struct.Struct(f"={len(numbered)}q")
+        self._write, self._row_bytes = row_of_table.pack_into, row_of_table.size
         self._arenas = [index for index, column in numbered if isinstance(column, ArenaColumn)]
         self._inputs = [(index, column.input) for index, column in numbered if isinstance(column, InputColumn)]
         self._outputs = [(index, column.position) for index, column in numbered if isinstance(column, OutputColumn)]
@@ -64,70 +66,80 @@ class SlotLayout:
         ]
         self._addresses = addresses_in_order(plan)
         self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
+        self._kept = np.empty((1, 0, self.columns), np.int64)
+
+    def kept_table(self, rows: int) -> Integers:
+        """Returns a table of one iteration to be filled, int64[1][rows][columns]. The next call may return it too."""
+        if rows != self._kept.shape[1]:
+            self._kept = np.empty((1, rows, self.columns), np.int64)
+        return self._kept
 
     def fill(
         self,
-        table_row: npt.NDArray[np.int64],
+        table: Integers,
+        row: int,
         arena_address: int,
         input_addresses: Sequence[int],
         output_addresses: Sequence[int],
         scalars: Sequence[int | float],
         starts: Sequence[int],
     ) -> None:
-        """Writes one row. `table_row` is int64[columns], contiguous.
+        """Writes row number `row` of the first iteration. `table` is int64[...][columns], dense.
 
         `input_addresses` is indexed by input number, and `output_addresses` by position among the live results.
         `scalars` is indexed by scalar number, and `starts` by the number of the slice start.
         """
         if self._addresses == (len(input_addresses), len(output_addresses)):
-            self._write(table_row, 0, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
+            self._write(table, row * self._row_bytes, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
             return
-        row = self._template.copy()
-        for column in self._arenas:
-            row[column] = arena_address
-        for column, number in self._inputs:
-            row[column] = input_addresses[number]
-        for column, position in self._outputs:
-            row[column] = output_addresses[position]
+        slots = self._slots(arena_address, input_addresses, output_addresses, starts)
         for column, number, pack in self._scalars:
-            row[column] = pack(scalars[number])
-        for column, base_column, byte_offset, terms in self._views:
-            address = row[base_column] + byte_offset
-            for start, stride_bytes in terms:
-                address += starts[start] * stride_bytes
-            row[column] = address
-        self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
+            slots[column] = pack(scalars[number])
+        self._write(table, row * self._row_bytes, *slots)  # type: ignore[arg-type]  # an array is a buffer
 
     def fill_iterations(
         self,
-        table: npt.NDArray[np.int64],
+        table: Integers,
         arena_address: int,
-        input_addresses: Sequence[int | npt.NDArray[np.int64]],
-        output_addresses: Sequence[int | npt.NDArray[np.int64]],
-        scalars: Sequence[int | float | Sequence[int | float] | npt.NDArray[np.int64]],
-        starts: Sequence[int | npt.NDArray[np.int64]],
+        input_addresses: Sequence[int | Integers],
+        output_addresses: Sequence[int | Integers],
+        scalars: Sequence[int | float | Sequence[int | float] | Integers],
+        starts: Sequence[int | Integers],
     ) -> None:
         """Writes one row of a loop, int64[iterations][columns]. A binding is one for all iterations, or one for each.
 
         The other arguments are those of `fill`.
         """
-        table[:] = self._template
-        table[:, self._arenas] = arena_address
-        for column, number in self._inputs:
-            table[:, column] = input_addresses[number]
-        for column, position in self._outputs:
-            table[:, column] = output_addresses[position]
+        slots = self._slots(arena_address, input_addresses, output_addresses, starts)
         for column, number, pack in self._scalars:
-            table[:, column] = _packed(scalars[number], pack)
+            slots[column] = _packed(scalars[number], pack)
+        for column, values in enumerate(slots):
+            table[:, column] = values
+
+    def _slots(
+        self,
+        arena_address: int,
+        input_addresses: Sequence[int | Integers],
+        output_addresses: Sequence[int | Integers],
+        starts: Sequence[int | Integers],
+    ) -> list[Any]:
+        """Returns what is in each column but those of scalars: an integer for all iterations, or one for each."""
+        slots: list[Any] = self._template.copy()
+        for column in self._arenas:
+            slots[column] = arena_address
+        for column, number in self._inputs:
+            slots[column] = input_addresses[number]
+        for column, position in self._outputs:
+            slots[column] = output_addresses[position]
         for column, base_column, byte_offset, terms in self._views:
-            table[:, column] = table[:, base_column] + byte_offset
+            address = slots[base_column] + byte_offset
             for start, stride_bytes in terms:
-                table[:, column] += np.multiply(starts[start], stride_bytes)
+                address = address + starts[start] * stride_bytes
+            slots[column] = address
+        return slots
 
 
-def _packed(
-    value: int | float | Sequence[int | float] | npt.NDArray[np.int64], pack: Pack
-) -> int | list[int] | npt.NDArray[np.int64]:
+def _packed(value: int | float | Sequence[int | float] | Integers, pack: Pack) -> int | list[int] | Integers:
     """Returns the bits of a scalar: for all iterations, or for each."""
     if isinstance(value, int | float):
         return pack(value)

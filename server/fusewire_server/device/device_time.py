@@ -30,7 +30,7 @@ class DeviceTime:
 
     def total_ns(self) -> int:
         """Returns the sum of all spans. A fence after the last span must have been reached."""
-        return self._settled_ns + sum(end.ns_since(began) for began, end in self._spans)
+        return self._settled_ns + sum([end.ns_since(began) for began, end in self._spans])
 
     def _settle(self) -> None:
         """Adds reached spans to the sum, so that an order with many slices keeps few spans.

@@ -6,19 +6,13 @@ Runs on the device thread. An outcome that has to wait for the device is reporte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
-
-import numpy as np
-import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.joined_reports import JoinedReports
-from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
 from fusewire_server.device.memory.allocation import Allocation
 from fusewire_server.device.memory.device_memory import DeviceMemory
 from fusewire_server.device.orders import (
@@ -39,8 +33,8 @@ from fusewire_server.device.orders import (
     Wrote,
     no_room_on_host,
 )
+from fusewire_server.device.slots_of_rows import Spans, full_table, loop_table
 from fusewire_server.device.unfused.one_ops import OneOps
-from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.device_share import DeviceShare
 from fusewire_server.sessions.session import Fetching, Row
 
@@ -63,7 +57,6 @@ class Executor:
         self._allocation = allocation
         self._completion = completion
         self._reports = reports
-        self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
 
     def act(self, order: Order) -> None:
         """Acts on an order until the order is done, or until only the device still has work to do for the order."""
@@ -87,8 +80,7 @@ class Executor:
         device_time = DeviceTime(self._device)
         if rows:
             assert submission.loaded is not None, "a row without a plan goes in slices"
-            launch = self._launch_loops if submission.spans else self._launch
-            failed += launch(submission, submission.loaded, rows, device_time)
+            failed += self._launch(submission, submission.loaded, rows, device_time)
         self.complete_run(number, submission, failed, spare, device_time)
 
     def complete_run(
@@ -114,57 +106,24 @@ class Executor:
     def _launch(
         self, submission: Submission, loaded: LoadedPlan, rows: list[Row], device_time: DeviceTime
     ) -> list[FailedRow]:
-        """Launches the plan for all rows. Returns the failed rows: all rows or no row."""
-        entry = submission.entry
-        slot_layout = entry.slot_layout
-        assert slot_layout is not None, "a loaded plan has its slot layout"
-        arena_bytes = loaded.plan.arena_bytes
-        table = self._table(entry, len(rows), len(loaded.plan.columns))
-        for position, row in enumerate(rows):
-            slot_layout.fill(
-                table[position],
-                self._device.arena_address(arena_bytes, position),
-                [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above
-                [value.block.address for value in row.outputs],  # type: ignore[union-attr]
-                row.scalars,
-                row.starts,
-            )
-        try:
-            with device_time:
-                self._device.launch(loaded, table)
-        except OutOfMemory as error:
-            return [self._refuse(row, error) for row in rows]
-        return []
-
-    def _launch_loops(
-        self, submission: Submission, loaded: LoadedPlan, rows: list[Row], device_time: DeviceTime
-    ) -> list[FailedRow]:
         """Launches the plan for the iterations of all rows. Returns the failed rows: all rows or no row."""
-        slot_layout = submission.entry.slot_layout
-        assert slot_layout is not None, "a loaded plan has its slot layout"
-        arena_bytes = loaded.plan.arena_bytes
-        rows.sort(key=lambda row: len(submission.span(row)), reverse=True)
-        loops = [
-            LoopRow(row, submission.span(row), self._device.arena_address(arena_bytes, position))
-            for position, row in enumerate(rows)
-        ]
+        spans = submission.spans
+        rows.sort(key=lambda row: len(spans[row]), reverse=True)
         try:
-            if not self._launched_at_once(loaded, slot_layout, loops, device_time):
-                counts, table = [len(each.span) for each in loops], full_table(slot_layout, loops)
+            if not self._launched_at_once(loaded, rows, spans, device_time):
+                table, counts = full_table(self._device, loaded, rows, spans), [len(spans[row]) for row in rows]
                 with device_time:
-                    self._device.launch_loop(loaded, table, counts)
+                    self._device.launch(loaded, table, counts)
         except OutOfMemory as error:
             return [self._refuse(row, error) for row in rows]
         return []
 
-    def _launched_at_once(
-        self, loaded: LoadedPlan, slot_layout: SlotLayout, loops: Sequence[LoopRow], device_time: DeviceTime
-    ) -> bool:
+    def _launched_at_once(self, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans, device_time: DeviceTime) -> bool:
         """Launches all iterations at once by a persistent kernel. Returns False if there is none for them."""
         persistent_kernels = self._device.persistent_kernels
-        if persistent_kernels is None or loaded.plan.persistent is None:
+        if persistent_kernels is None or loaded.plan.persistent is None or len(spans[rows[0]]) == 1:
             return False
-        table = loop_table(slot_layout, loops)
+        table = loop_table(self._device, loaded, rows, spans)
         if not persistent_kernels.can_run(loaded, table):
             return False
         with device_time:
@@ -174,12 +133,6 @@ class Executor:
     def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
         self._memory.release(tuple(row.outputs))
         return FailedRow(row, "out_of_memory", str(error))
-
-    def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
-        table = self._tables.get(entry)
-        if table is None or len(table) < rows:
-            table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
-        return table[:rows]
 
     # ---- transfers ----
 

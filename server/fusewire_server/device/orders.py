@@ -10,8 +10,6 @@ from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import Amount
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.coalescer import NO_SPANS
-from fusewire_server.sessions.iterations import ONCE
 from fusewire_server.sessions.session import Fetching, Row, Session, Value
 
 LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied to the host in pieces
@@ -21,26 +19,17 @@ class Submission(NamedTuple):
     """Rows of one program that go to the device together.
 
     `loaded` is the plan of the rows, or None at tier 0. It stays None if a plan is loaded after the submission is made.
-    `donated[i]` holds pairs of (input, live position) for row i: the input gives its block to that live result.
-    `released` holds the values that die with this submission. `reads` holds fetches of results: the device thread
-    copies these results to the host when the rows have run. `spans` holds the iterations of those rows that are loops.
+    `spans` holds the rows, each with the iterations of it that run. `donated[i]` holds pairs of (input, live position)
+    for row i: the input gives its block to that live result. `released` holds the values that die with this submission.
+    `reads` holds fetches of results: the device thread copies these results to the host when the rows have run.
     """
 
     entry: ProgramEntry
     loaded: LoadedPlan | None
-    rows: tuple[Row, ...]
+    spans: Mapping[Row, range]
     donated: tuple[tuple[tuple[int, int], ...], ...]
     released: tuple[Value, ...]
     reads: tuple[Fetching, ...] = ()
-    spans: Mapping[Row, range] = NO_SPANS
-
-    def span(self, row: Row) -> range:
-        """Returns the iterations of a row that run in this submission."""
-        return self.spans.get(row, ONCE)
-
-    def goes_on_with(self, row: Row) -> bool:
-        """Returns whether earlier submissions ran the first iterations of a row."""
-        return self.span(row).start > 0
 
 
 class Run(NamedTuple):
@@ -183,7 +172,7 @@ def sessions_of(order: Order) -> frozenset[Session]:
     """Returns the sessions whose values an order reads, writes, frees or overwrites."""
     match order:
         case Run(submission=submission):
-            return frozenset([row.session for row in submission.rows])
+            return frozenset([row.session for row in submission.spans])
         case Write(session):
             return frozenset([session])
         case Read(fetching):
@@ -198,7 +187,7 @@ def values_needed(order: Order) -> Iterator[Value]:
     """Yields the values that an order reads, and the values that get the order's results."""
     match order:
         case Run(submission=submission):
-            for row in submission.rows:
+            for row in submission.spans:
                 yield from row.inputs
                 yield from row.outputs
         case Read(fetching):

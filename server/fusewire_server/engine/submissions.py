@@ -6,7 +6,7 @@ The coalescer and the lanes decide which rows are submitted. This file updates t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 
 from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import BY_NAME
@@ -71,9 +71,9 @@ class Submissions:
             if batch is None:
                 return
             began_ns = time.monotonic_ns()
-            self._counters.coalesced(len(batch.rows), batch.ready_sessions, batch.ended_by.value)
+            self._counters.coalesced(len(batch.spans), batch.ready_sessions, batch.ended_by.value)
             self._submit_batch(batch)
-            self._charge_if_costly(batch.rows, began_ns)
+            self._charge_if_costly(batch.spans, began_ns)
 
     def update(self, session: Session) -> None:
         """Notes that a session's queue has changed."""
@@ -98,13 +98,13 @@ class Submissions:
             self._measure(batch, ran.device_ns)
         self._coalescer.settle(batch, row_ns)
         iterations = batch.all_iterations, batch.longest_iterations
-        self._counters.ran(batch.entry, loaded, len(batch.rows), iterations, ran.device_ns)
+        self._counters.ran(batch.entry, loaded, len(batch.spans), iterations, ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
         now_ns = time.monotonic_ns()
-        for row in batch.rows:
-            row.session.device_ns += row_ns * batch.iterations(row)
-            if row.iterations is not None and batch.spans[row].stop < row.iterations.count:
+        for row, span in batch.spans.items():
+            row.session.device_ns += row_ns * len(span)
+            if span.stop < row.count:
                 continue
             row.session.end_row(row)
             self._packing.add(row)
@@ -113,9 +113,9 @@ class Submissions:
                 self._note_slow(row, told, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
-        self._charge_if_costly(batch.rows, began_ns)
+        self._charge_if_costly(batch.spans, began_ns)
 
-    def _charge_if_costly(self, rows: Sequence[Row], began_ns: int) -> None:
+    def _charge_if_costly(self, rows: Collection[Row], began_ns: int) -> None:
         """Charges the time since `began_ns` to the sessions of these rows, unless it is that of usual rows.
 
         So a usual row costs no session anything here, and a client whose rows have thousands of results pays for them.
@@ -138,9 +138,9 @@ class Submissions:
                 digest=row.entry.digest,
                 base=row.base,
                 ops=row.entry.program.op_count,
-                iterations=1 if row.iterations is None else row.iterations.count,
+                iterations=row.count,
                 tier=0 if told.loaded is None else 1,
-                rows=len(told.batch.rows),
+                rows=len(told.batch.spans),
                 total_ns=now_ns - row.queued_at_ns,
                 queue_ns=told.at_ns - row.queued_at_ns,
                 device_ns=device_ns,
@@ -165,14 +165,12 @@ class Submissions:
 
     def _submit_batch(self, batch: Batch) -> None:
         effects = Effects()
-        rows = tuple([row for row in batch.rows if self._is_worth_running(row, effects)])
-        if len(rows) < len(batch.rows):
-            self._coalescer.refund(batch, set(batch.rows).difference(rows))
-            self._release_of_rows(batch.rows, effects)
-            batch = Batch(
-                batch.entry, rows, batch.row_ns, spans={row: batch.spans[row] for row in rows if row.iterations}
-            )
-        if rows:
+        spans = {row: span for row, span in batch.spans.items() if self._is_worth_running(row, effects)}
+        if len(spans) < len(batch.spans):
+            self._coalescer.refund(batch, batch.spans.keys() - spans.keys())
+            self._release_of_rows(batch.spans, effects)
+            batch = Batch(batch.entry, spans, batch.row_ns)
+        if spans:
             self._order_run(batch, effects)
 
     def _is_worth_running(self, row: Row, effects: Effects) -> bool:
@@ -187,7 +185,7 @@ class Submissions:
         self._wake(row.session)
 
     def _order_run(self, batch: Batch, effects: Effects) -> None:
-        entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
+        entry, rows, loaded = batch.entry, batch.spans, batch.entry.loaded
         now_ns = time.monotonic_ns()
         number = self.lanes.tell(batch, loaded, now_ns)
         for row in rows:
@@ -195,30 +193,26 @@ class Submissions:
         donated = tuple([self._leave(row, batch, effects, now_ns) for row in rows])
         reads = self.reads.take_carried(effects)
         released, effects.released = tuple(effects.released), []
-        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads, batch.spans)))
+        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads)))
         self.reads.order(effects)
         self._release_of_rows(rows, effects)
 
     def _leave(self, row: Row, batch: Batch, effects: Effects, now_ns: int) -> Donations:
         """Notes that a row goes to the device. If iterations are left, they are the next of the session's rows."""
         loop = row.iterations
-        if loop is None:
-            donated = leave_inputs(row, effects, may_donate=self._settings.donation)
-            publish_outputs(row, effects)
-            return donated
-        loop.begun = batch.spans[row].stop
-        if loop.begun < loop.count:
+        if loop is not None and batch.spans[row].stop < loop.count:
+            loop.begun = batch.spans[row].stop
             row.waits_since_ns = now_ns
             row.session.queue.appendleft(row)
             if batch.entry.state is PlanState.UNPLANNED:  # a plan was refused, and may be had by now
                 self._plan(batch.entry, row.session)
             self._coalescer.update(row.session)
-        else:
-            leave_inputs(row, effects, may_donate=False)
-            publish_outputs(row, effects)
-        return ()
+            return ()
+        donated = leave_inputs(row, effects, may_donate=loop is None and self._settings.donation)
+        publish_outputs(row, effects)
+        return donated
 
-    def _release_of_rows(self, rows: Sequence[Row], effects: Effects) -> None:
+    def _release_of_rows(self, rows: Collection[Row], effects: Effects) -> None:
         """Orders the release of values that died with these rows. The values belong to the sessions of the rows."""
         released, effects.released = effects.released, []
         if released:

@@ -20,7 +20,6 @@ from functools import partial
 from typing import NamedTuple
 
 from fusewire_kernels.devices.base import Device, LoadedPlan
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import bounded_text
 from fusewire_protos.programs.codec import encode
@@ -240,7 +239,6 @@ class Plans:
             entry.enter(PlanState.REFUSED)
             entry.refusal = "a row takes so long that it runs op by op, in pieces, and others run in between"
             return
-        entry.slot_layout = SlotLayout(loaded.plan)
         entry.cost = RowCost()
         entry.enter(PlanState.LOADED)
         entry.loaded = loaded

@@ -29,7 +29,6 @@ from fusewire_server.programs.row_cost import RowCost
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
     from fusewire_kernels.plan.plan import Plan
-    from fusewire_kernels.plan.slots import SlotLayout
 
 
 # The approximate bytes that parts of a decoded program take; a test compares their sum with measurements.
@@ -70,7 +69,6 @@ class ProgramEntry:
     is_fragment: bool
     state: PlanState = PlanState.UNPLANNED
     loaded: LoadedPlan | None = None
-    slot_layout: SlotLayout | None = None
     uses: int = 0
     plan_bytes: int = 0  # the approximate bytes that its plan takes in memory
     holders: int = 0  # how many times sessions have numbered it and not let go of it

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.accounts import TenantAccounts
@@ -36,7 +36,6 @@ OpenLane = Callable[[Row], Hashable | None]
 UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
 _OP_NS = 10_000  # assumed for an op that runs by itself
 MOST_ITERATIONS = 8192  # of a row in a submission, because each may have its slots
-NO_SPANS: Mapping[Row, range] = {}
 
 
 class BatchEnd(Enum):
@@ -50,34 +49,33 @@ class BatchEnd(Enum):
     TIME = "time"  # device.submission_s
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Rows of one program, taken from their queues. Each iteration of a row was charged `row_ns` in advance.
 
-    `spans` holds the iterations of those rows that are loops. `ready_sessions` is the number of sessions whose next row
-    is of this program and could run, in any lane. It is 0 if a limit made the batch smaller.
+    `spans` holds the rows, each with the iterations of it that run. `ready_sessions` is the number of sessions whose
+    next row is of this program and could run, in any lane. It is 0 if a limit made the batch smaller.
     """
 
     entry: ProgramEntry
-    rows: tuple[Row, ...]
+    spans: Mapping[Row, range]
     row_ns: int
     ready_sessions: int = 0
     ended_by: BatchEnd = BatchEnd.ALONE
-    spans: Mapping[Row, range] = field(default_factory=dict)
 
-    def iterations(self, row: Row) -> int:
-        """Returns how many iterations of a row run."""
-        return len(self.spans.get(row, ONCE))
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows, in order."""
+        return tuple(self.spans)
 
     @property
     def all_iterations(self) -> int:
         """The number of iterations of all rows together."""
-        return len(self.rows) if not self.spans else sum(map(self.iterations, self.rows))
+        return sum(map(len, self.spans.values()))
 
     @property
     def longest_iterations(self) -> int:
         """The number of iterations of the row that runs the most of them."""
-        return 1 if not self.spans else max(map(self.iterations, self.rows))
+        return max(map(len, self.spans.values()))
 
 
 class Coalescer:
@@ -149,8 +147,9 @@ class Coalescer:
                 alike, ready_sessions = alike[: max(most_rows, 1)], 0
                 ended_by = self._limit(entry, most_rows, rows_that_fit)
         spans = self._spans(entry, alike)
-        rows = tuple([self._take(session, row_ns, spans) for session in alike])
-        return Batch(entry, rows, row_ns, ready_sessions, ended_by, spans)
+        for session, span in zip(alike, spans.values(), strict=True):
+            self._take(session, row_ns * len(span))
+        return Batch(entry, spans, row_ns, ready_sessions, ended_by)
 
     def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
         """Returns the session to serve and the lane key of its next row, or None if no session's next row can run."""
@@ -189,18 +188,17 @@ class Coalescer:
         return max(1, self._submission_ns // _first_estimate_ns(entry))
 
     def _spans(self, entry: ProgramEntry, sessions: Sequence[Session]) -> Mapping[Row, range]:
-        """Returns the iterations that run of those rows that are loops. The first session was chosen."""
+        """Returns the next rows of sessions, each with the iterations that run. The first session was chosen."""
         rows = [session.queue[0] for session in sessions]
-        if not any(row.iterations for row in rows):
-            return NO_SPANS
+        if all(row.count == 1 for row in rows):
+            return dict.fromkeys(rows, ONCE)
         expected_ns = entry.cost.expected_ns(len(rows)) or len(rows) * _first_estimate_ns(entry)
         most = min(max(int(self._submission_ns / expected_ns), 1), MOST_ITERATIONS)
         of_first = len(_span(rows[0], most))
-        spans = {}
-        for session, row in zip(sessions, rows, strict=True):
-            if row.iterations is not None:
-                spans[row] = _span(row, of_first if self._is_ahead(session, sessions[0]) else most)
-        return spans
+        return {
+            row: _span(row, of_first if self._is_ahead(session, sessions[0]) else most)
+            for session, row in zip(sessions, rows, strict=True)
+        }
 
     def _is_ahead(self, session: Session, first: Session) -> bool:
         """Returns whether a session, or its tenant, has used more time than the first by more than a submission."""
@@ -208,10 +206,10 @@ class Coalescer:
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
-        self._correct(batch, batch.rows, measured_row_ns - batch.row_ns)
-        chosen = batch.rows[0].session
-        for row in batch.rows[1:]:
-            self._accounts.bound_lead(row.session, chosen, measured_row_ns * batch.iterations(row))
+        first, *others = batch.rows
+        self._correct(batch, batch.spans, measured_row_ns - batch.row_ns)
+        for row in others:
+            self._accounts.bound_lead(row.session, first.session, measured_row_ns * len(batch.spans[row]))
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
         """Takes back the advance charge for the rows of a batch that do not run."""
@@ -223,13 +221,13 @@ class Coalescer:
 
     def _correct(self, batch: Batch, rows: Iterable[Row], iteration_ns: int) -> None:
         for row in rows:
-            self.charge(row.session, iteration_ns * batch.iterations(row))
+            self.charge(row.session, iteration_ns * len(batch.spans[row]))
 
-    def _take(self, session: Session, row_ns: int, spans: Mapping[Row, range]) -> Row:
-        row = session.queue.popleft()
-        self.charge(session, row_ns * len(spans.get(row, ONCE)))
+    def _take(self, session: Session, device_ns: int) -> None:
+        """Takes the next row of a session, which is charged this time in advance."""
+        session.queue.popleft()
+        self.charge(session, device_ns)
         self.update(session)
-        return row
 
 
 def _span(row: Row, most: int) -> range:

@@ -83,7 +83,7 @@ class Lanes:
         self._outstanding[self._submissions] = told
         self._count(told, 1)
         if told.lane is Lane.SLOW:
-            self._last_slow.update({row.session: self._submissions for row in batch.rows})
+            self._last_slow.update({row.session: self._submissions for row in batch.spans})
         return self._submissions
 
     def pass_by(self, number: int) -> None:
@@ -92,13 +92,13 @@ class Lanes:
         self._told[told.lane] -= 1
         self._outstanding[number] = told._replace(lane=Lane.LASTING)
         self._told[Lane.LASTING] += 1
-        self._lasting.update([row.session for row in told.batch.rows])
+        self._lasting.update([row.session for row in told.batch.spans])
 
     def complete(self, number: int) -> OutstandingBatch:
         """Records that the device has completed a submission, and returns that submission."""
         told = self._outstanding.pop(number)
         self._count(told, -1)
-        sessions = [row.session for row in told.batch.rows]
+        sessions = [row.session for row in told.batch.spans]
         if told.lane is not Lane.FAST:
             for session in [one for one in sessions if self._last_slow.get(one) == number]:
                 del self._last_slow[session]
@@ -121,7 +121,7 @@ class Lanes:
         self._told[told.lane] += change
         if told.lane is Lane.FAST:
             return
-        for row in told.batch.rows:
+        for row in told.batch.spans:
             self._slow[row.session] += change
             if not self._slow[row.session]:
                 del self._slow[row.session]

@@ -24,12 +24,12 @@ ONCE = range(1)  # the iterations of a row that is no loop
 
 
 class Iterations:
-    """The iterations of one row. The loop thread owns `begun`, the device thread `failed_ops`.
+    """The iterations of one row. The loop thread owns `begun`.
 
     `kept` says for each live result of how many of the last iterations the client holds it.
     """
 
-    __slots__ = ("begun", "count", "failed_ops", "kept", "program", "rings", "scalars", "starts", "stepped")
+    __slots__ = ("begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
         self, program: Program, repetition: Repetition, rings: Sequence[Sequence[Value]], stepped: Stepped
@@ -41,7 +41,6 @@ class Iterations:
         self.stepped = stepped
         self.scalars = dict(repetition.scalars)
         self.starts = dict(repetition.starts)
-        self.failed_ops: frozenset[int] = frozenset()  # that have failed in an earlier span
         self.begun = 0  # how many iterations the device has been told to run
 
     @property

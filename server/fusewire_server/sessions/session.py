@@ -19,7 +19,7 @@ work. Whether the client has more to send then, only the client knows.
 Fetches need no credit, because the module `answers` bounds them.
 
 `Value`, `Row` and `Fetching` are in the same file as `Session`, because they refer to each other. The loop thread owns
-all of this state, except `Value.block`, which the device thread owns until the row that computes it is completed.
+all of this state, except `Value.block` and `Row.failed_ops`, which the device thread owns until the row is completed.
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ class Row:
         "amount",
         "base",
         "entry",
+        "failed_ops",
         "host_bytes",
         "inputs",
         "iterations",
@@ -165,9 +166,15 @@ class Row:
         self.outputs = outputs  # one for each live result, in order; in a loop, further values follow
         self.scalars = scalars  # of the first iteration, as the starts
         self.starts = starts
+        self.failed_ops: frozenset[int] = frozenset()  # that do not run, because of a failure
         self.waits_for = 0  # number of inputs that are not yet issued
         self.queued_at_ns = queued_at_ns
         self.waits_since_ns = queued_at_ns  # later than that if it is a loop, once its first slice has been ordered
+
+    @property
+    def count(self) -> int:
+        """The number of its iterations."""
+        return 1 if self.iterations is None else self.iterations.count
 
     @property
     def has_begun(self) -> bool:

@@ -212,9 +212,10 @@ def test_nothing_to_compile_is_no_work(toolchain: Toolchain) -> None:
 
 
 def test_a_library_needs_no_prelude(toolchain: Toolchain) -> None:
-    path = compile_library("int answer(void) { return 42; }", ["answer"], toolchain)
+    source = KernelSource("answer", "int answer(void) { return 42; }")
+    path = compile_library(source, toolchain)
     assert _answer(path, "answer") == 42
-    assert compile_library("int answer(void) { return 42; }", ["answer"], toolchain) == path
+    assert compile_library(source, toolchain) == path
 
 
 def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.shapes import Spec
+from tests.kernels.launching import launch_slots
 from tests.tolerances import assert_same_bytes
 
 Array = npt.NDArray[Any]
@@ -180,7 +181,7 @@ class DeviceConformance:
         table[:, _SCALE] = scales.view(np.int32)
         for column, blocks in zip((_X, _Y, _OUT), (*inputs, outputs), strict=True):
             table[:, column] = [block.address for block in blocks]
-        device.launch(loaded, table)
+        launch_slots(device, loaded, table)
         results = [_floats(device, block, (length,)) for block in outputs]
         np.testing.assert_array_equal(results, (x + y) * scales[:, None])
 
@@ -189,21 +190,21 @@ class DeviceConformance:
         inputs = [_filled(device, np.full(10, number, np.float32).tobytes()) for number in range(100)]
         outputs = [device.allocate(40) for _ in inputs]
         for source, target in zip(inputs, outputs, strict=True):
-            table = np.array([[0, source.address, target.address]], np.int64)
-            device.launch(loaded, table)
+            table = np.array([[[0, source.address, target.address]]], np.int64)
+            device.launch(loaded, table, (1,))
             table[:] = 0
         results = [_floats(device, block, (10,)) for block in outputs]
         np.testing.assert_array_equal(results, np.repeat(np.arange(100)[:, None] * 2, 10, axis=1))
 
     def test_no_rows_and_no_points_are_no_work(self, machine: Machine) -> None:
         loaded = _load_one(machine, _DOUBLING, (0,), arity=2)
-        machine.device.launch(loaded, np.zeros((0, 3), np.int64))
-        machine.device.launch(loaded, np.zeros((1, 3), np.int64))
+        launch_slots(machine.device, loaded, np.zeros((0, 3)))
+        launch_slots(machine.device, loaded, np.zeros((1, 3)))
         machine.device.fence().wait()
 
     def test_a_plan_without_launches_is_no_work(self, machine: Machine) -> None:
         loaded = _load(machine, [], [], [ArenaColumn()])
-        machine.device.launch(loaded, np.zeros((1, 1), np.int64))
+        launch_slots(machine.device, loaded, np.zeros((1, 1)))
         machine.device.fence().wait()
 
     def test_more_rows_than_a_grid_holds(self, machine: Machine) -> None:
@@ -213,7 +214,7 @@ class DeviceConformance:
         table = np.zeros((rows, 3), np.int64)
         table[:, 1] = source.address + 4 * np.arange(rows)
         table[:, 2] = target.address + 4 * np.arange(rows)
-        device.launch(_load_one(machine, _DOUBLING, (1,), arity=2), table)
+        launch_slots(device, _load_one(machine, _DOUBLING, (1,), arity=2), table)
         np.testing.assert_array_equal(_floats(device, target, (rows,)), x * 2)
 
     def test_more_instances_than_a_grid_holds(self, machine: Machine) -> None:
@@ -222,7 +223,7 @@ class DeviceConformance:
         source, target = _filled(device, x.tobytes()), device.allocate(x.nbytes)
         instances = tuple((OperandRef(1, 4 * number), OperandRef(2, 4 * number)) for number in range(count))
         loaded = _load(machine, [_DOUBLING], [Launch(0, (1,), instances)], _inputs(2))
-        device.launch(loaded, np.array([[0, source.address, target.address]], np.int64))
+        launch_slots(device, loaded, [[0, source.address, target.address]])
         np.testing.assert_array_equal(_floats(device, target, (count,)), x * 2)
 
     def test_the_launches_of_a_long_plan_run_in_order(self, machine: Machine) -> None:
@@ -231,7 +232,7 @@ class DeviceConformance:
         scale = int(np.float32(1).view(np.int32))
         launches = [Launch(0, (1,), ((OperandRef(1, 0), OperandRef(2, 0), OperandRef(1, 0)),))] * count
         loaded = _load(machine, [_ADDING_SCALAR], launches, _inputs(2))
-        device.launch(loaded, np.array([[0, block.address, scale]], np.int64))
+        launch_slots(device, loaded, [[0, block.address, scale]])
         assert _floats(device, block, (1,)) == [count]
 
     @pytest.mark.parametrize("counts", [(1,), (3, 1), (1000, 500, 500, 7), (300,) * 5])
@@ -245,7 +246,7 @@ class DeviceConformance:
         # Each iteration adds its number, so that an iteration that is left out or comes twice changes the sum.
         table[:, :, 2] = np.arange(counts[0], dtype=np.float32).view(np.int32).reshape(-1, 1)
         for _ in range(4):
-            device.launch_loop(loaded, table, counts)
+            device.launch(loaded, table, counts)
         assert [_floats(device, block, (1,))[0] for block in blocks] == [4 * sum(range(count)) for count in counts]
 
     def test_loops_of_many_numbers_of_rows_run_one_after_another(self, machine: Machine) -> None:
@@ -258,7 +259,7 @@ class DeviceConformance:
             table = np.zeros((130, rows, 3), np.int64)
             table[:, :, 1] = [block.address for block in blocks[:rows]]
             table[:, :, 2] = one
-            device.launch_loop(loaded, table, (130,) * rows)
+            device.launch(loaded, table, (130,) * rows)
         assert [_floats(device, block, (1,))[0] for block in blocks] == [260 * (80 - number) for number in range(80)]
 
     @pytest.mark.parametrize("length", [1, 100, 40_000])
@@ -385,7 +386,7 @@ def _run(
     blocks = [_filled(device, array.tobytes()) for array in inputs]
     blocks.append(device.allocate(math.prod(shape) * 4))
     loaded = _load_one(machine, kernel, sizes, arity=len(blocks))
-    device.launch(loaded, np.array([[0, *(block.address for block in blocks)]], np.int64))
+    launch_slots(device, loaded, [[0, *(block.address for block in blocks)]])
     return _floats(device, blocks[-1], shape)
 
 

@@ -24,6 +24,7 @@ from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, O
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
+from tests.kernels.launching import launch_slots
 from tests.kernels.loops_of_note import recurrent
 from tests.kernels.problems import node
 
@@ -237,7 +238,7 @@ def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_i
     binaries = machine.compile(plan.kernels)
     for _ in range(2):
         loaded = device.load(plan, binaries)
-        device.launch(loaded, np.array([[0, x.address, y.address]], np.int64))
+        launch_slots(device, loaded, [[0, x.address, y.address]])
         del loaded
         gc.collect()
         device.load(nothing, ())
@@ -266,7 +267,7 @@ def test_one_graph_serves_several_numbers_of_rows(machine: Machine) -> None:
         table = np.zeros((iterations, rows, 3), np.int64)
         table[:, :, 1] = [block.address for block in x[:rows]]
         table[:, :, 2] = [block.address for block in y[:rows]]
-        device.launch_loop(loaded, table, (iterations,) * rows)
+        device.launch(loaded, table, (iterations,) * rows)
         results = [device.read(block, 4000) for block in y]
         device.fence().wait()
         return [float(np.frombuffer(result.data(), np.float32)[999]) for result in results]
@@ -299,7 +300,7 @@ def test_a_graph_that_was_evicted_and_captured_again_gives_the_same_bytes(
         results: set[bytes] = set()
         for _ in range(USES_BEFORE + 3):
             device.write(y, np.ones(1000, np.float32).data)
-            device.launch_loop(loaded, table, (iterations,))
+            device.launch(loaded, table, (iterations,))
             read = device.read(y, 4000)
             device.fence().wait()
             results.add(bytes(read.data()))

@@ -59,11 +59,11 @@ class CapturingDevice(NullDevice):
         self._graphs: weakref.WeakKeyDictionary[NullPlan, PlanGraphs] = weakref.WeakKeyDictionary()
         self._thread = ThreadPoolExecutor(1, "capture")
 
-    def launch(self, loaded: NullPlan, table: Table) -> None:
-        super().launch(loaded, table)
-        self.slots.append((loaded.plan, table.tobytes()))
+    def launch_iteration(self, loaded: NullPlan, slots: Table) -> None:
+        super().launch_iteration(loaded, slots)
+        self.slots.append((loaded.plan, slots.tobytes()))
 
-    def launch_loop(self, loaded: NullPlan, table: Table, counts: Sequence[int]) -> None:
+    def launch(self, loaded: NullPlan, table: Table, counts: Sequence[int]) -> None:
         for first, end, rows in parts_of_loop(counts):
             self._launch_iterations(loaded, table[first:end, :rows])
 
@@ -88,7 +88,7 @@ class CapturingDevice(NullDevice):
             of_span = table[span.start : span.stop]
             if len(span) not in sizes or not self._launch_graph(loaded, of_span):
                 for slots in of_span:
-                    self.launch(loaded, slots)
+                    self.launch_iteration(loaded, slots)
 
     def _launch_graph(self, loaded: NullPlan, table: Table) -> bool:
         iterations, rows, _ = table.shape
@@ -102,7 +102,7 @@ class CapturingDevice(NullDevice):
             return False
         assert graph.holds == holds
         for slots in table:
-            self.launch(loaded, slots)
+            self.launch_iteration(loaded, slots)
         self.graph_launches += 1
         graph.last_launch[:] = [self.fence()]
         return True
@@ -144,7 +144,7 @@ def launched(loaded: NullPlan, table: Table, counts: Sequence[int]) -> list[tupl
 def run(device: CapturingDevice, loaded: NullPlan, times: int = USES_BEFORE + 2) -> None:
     """Launches a loop so often, each time when what was captured before is there."""
     for _ in range(times):
-        device.launch_loop(loaded, table_of((16,)), (16,))
+        device.launch(loaded, table_of((16,)), (16,))
         device.wait_until_captured()
 
 
@@ -203,7 +203,7 @@ def test_slices_in_any_order_make_the_launches_that_they_make_without_graphs(
         for number, (plan, counts, is_captured, is_done) in enumerate(chosen):
             table = table_of(counts, 1000 * number)
             expected += launched(plans[plan], table, counts)
-            device.launch_loop(plans[plan], table, counts)
+            device.launch(plans[plan], table, counts)
             if is_captured:
                 device.wait_until_captured()
             if is_done:

@@ -35,7 +35,7 @@ def _plan(*columns: Column) -> Plan:
 
 def _row(plan: Plan, scalars: tuple[int | float, ...] = (), starts: tuple[int, ...] = ()) -> list[int]:
     table = np.full((2, len(plan.columns)), 77, np.int64)
-    SlotLayout(plan).fill(table[1], 1000, [2000, 3000], [4000, 5000], scalars, starts)
+    SlotLayout(plan).fill(table, 1, 1000, [2000, 3000], [4000, 5000], scalars, starts)
     assert (table[0] == 77).all()
     return [int(slot) for slot in table[1]]
 
@@ -110,6 +110,7 @@ def test_the_rows_of_a_loop_are_those_of_its_iterations_one_by_one(
         one = np.zeros(len(plan.columns), np.int64)
         SlotLayout(plan).fill(
             one,
+            0,
             1000,
             [int(np.broadcast_to(each, iterations)[number]) for each in inputs],
             [int(np.broadcast_to(each, iterations)[number]) for each in outputs],

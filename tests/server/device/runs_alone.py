@@ -30,7 +30,7 @@ from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.segments import loop_of
 from tests.server.device_world import no_kernels
-from tests.server.parts import entry_of, session
+from tests.server.parts import entry_of, session, whole
 
 Array = npt.NDArray[Any]
 
@@ -127,10 +127,9 @@ class RunsAlone:
     # ---- runs ----
 
     def begin(self, *rows: Row, spans: Mapping[Row, range] | None = None) -> UnfusedRun:
-        """A run of rows of one program. Loops run whole unless `spans` says otherwise."""
+        """A run of rows of one program. Rows run whole unless `spans` says otherwise."""
         entry = rows[0].entry
-        whole = {row: range(row.iterations.count) for row in rows if row.iterations is not None}
-        submission = Submission(entry, None, rows, ((),) * len(rows), (), (), spans or whole)
+        submission = Submission(entry, None, spans or whole(*rows), ((),) * len(rows), ())
         unfused = self._unfused.setdefault(entry, UnfusedProgram(entry.program))
         return UnfusedRun(
             Run(1, submission),

@@ -52,7 +52,7 @@ from tests.server.device_world import (
     no_kernels,
     write,
 )
-from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session, whole
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def test_a_run_brings_the_results_that_somebody_waits_for_before_their_memory_go
     one = session("a")
     row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
     fetching = Fetching(one, 7, row.outputs[0])
-    submission = Submission(world.tier1, world.tier1.loaded, (row,), ((),), (row.outputs[0],), (fetching,))
+    submission = Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (row.outputs[0],), (fetching,))
     world.thread.order(Run(FAST, submission))
     report = world.next_report()
     assert isinstance(report, Ran)
@@ -338,7 +338,7 @@ def test_a_run_that_finds_no_room_says_that_what_it_was_to_bring_is_missing(
     row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
     fetching = Fetching(one, 7, row.outputs[0])
     monkeypatch.setattr(world.device, "allocate", allocate)
-    world.thread.order(Run(FAST, Submission(world.tier1, world.tier1.loaded, (row,), ((),), (), (fetching,))))
+    world.thread.order(Run(FAST, Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (), (fetching,))))
     report = world.next_report()
     assert isinstance(report, Ran)
     assert [failed.row for failed in report.failed] == [row]

@@ -14,7 +14,6 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Column, InputColumn, OutputColumn, ScalarColumn
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Segment
 from fusewire_protos.ops import dtypes
@@ -33,7 +32,7 @@ from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.kernels.loops_of_note import recurrent
 from tests.kernels.programs import Writer
 from tests.segments import loop_of
-from tests.server.parts import entry_of, session
+from tests.server.parts import entry_of, session, whole
 
 BASE, OPS = HANDLES_PER_RECORDER, 4
 FULL = OutOfMemory("no memory for the table")
@@ -54,10 +53,10 @@ class PersistentDevice(NullDevice):
     def persistent_kernels(self) -> Any:
         return Kernels(self) if self._has_kernels else None
 
-    def launch_loop(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
         if self.is_full:
             raise FULL
-        super().launch_loop(loaded, table, counts)
+        super().launch(loaded, table, counts)
 
 
 @dataclass
@@ -95,7 +94,6 @@ class World:
         self.entry: ProgramEntry = entry_of(self.program)
         self.plan = build_plan(self.program, "cuda")
         self.entry.loaded = self.device.load(self.plan, ())
-        self.entry.slot_layout = SlotLayout(self.plan)
 
     def row(self, iterations: int, *, kept: int = 1, **stepped: Any) -> Row:
         """A loop, whose inputs have their memory and whose results have none yet."""
@@ -111,8 +109,7 @@ class World:
 
     def run(self, spans: dict[Row, range]) -> Ran:
         """Runs the spans of rows. Returns the report of the run."""
-        rows = tuple(spans)
-        submission = Submission(self.entry, self.entry.loaded, rows, ((),) * len(rows), (), (), spans)
+        submission = Submission(self.entry, self.entry.loaded, spans, ((),) * len(spans), ())
         self.executor.act(Run(7, submission))
         report = self.reports.pop()
         assert isinstance(report, Ran)
@@ -120,7 +117,7 @@ class World:
         return report
 
     def run_whole(self, *rows: Row) -> Ran:
-        return self.run({row: range(row.iterations.count) for row in rows if row.iterations is not None})
+        return self.run(whole(*rows))
 
     def column(self, wanted: Column) -> int:
         """Returns the index of a column. Columns of two kinds are equal if their fields are."""
@@ -160,6 +157,14 @@ def test_a_loop_that_no_persistent_kernel_can_run_is_launched_iteration_by_itera
     assert not world.run_whole(world.row(10)).failed
     assert not device.tables
     assert [rows for _, rows in device.launched] == [1] * 10
+
+
+def test_a_slice_of_one_iteration_is_launched_as_a_segment_is() -> None:
+    world = World()
+    row = world.row(3)
+    assert not world.run({row: range(1)}).failed
+    assert not world.device.asked
+    assert [rows for _, rows in world.device.launched] == [1]
 
 
 def test_a_loop_that_finds_no_memory_for_a_later_slice_gives_back_that_of_its_results() -> None:

@@ -29,7 +29,7 @@ VALUE = Value(1, VECTOR, ValueState.READY)
 LARGE = Value(2, Spec(dtypes.uint8, (LARGE_BYTES + 1,)), ValueState.READY)
 STAGED = cast("Staged", object())
 ENTRY = entry_of(chain())
-RUN = Run(1, Submission(ENTRY, None, (), (), ()))
+RUN = Run(1, Submission(ENTRY, None, {}, (), ()))
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ class PiecesDevice(NullDevice):
         self.clock_ns += 1
         return super().read(block, size_bytes, first_byte)
 
-    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
+    def launch_iteration(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> None:
         self.pieces_before_launch.append(len(self.first_bytes))
-        super().launch(loaded, table)
+        super().launch_iteration(loaded, slots)
 
 
 @dataclass

@@ -49,9 +49,9 @@ class ExpDevice(WatchedDevice):
     def info(self) -> DeviceInfo:
         return super().info._replace(dialect="c", has_compiler=True)
 
-    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
-        super().launch(loaded, table)
-        for row in table:
+    def launch_iteration(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> None:
+        super().launch_iteration(loaded, slots)
+        for row in slots:
             (source,), (result,) = columns(loaded.plan, InputColumn), columns(loaded.plan, OutputColumn)
             host_array(int(row[result]), VECTOR)[...] = np.exp(host_array(int(row[source]), VECTOR))
 

@@ -42,20 +42,19 @@ class Device:
         batch = self._coalescer.next_batch(lambda row: "the only lane", lambda entry: 64)
         if batch is None:
             return None
-        most = max(map(batch.iterations, batch.rows))
+        most = batch.longest_iterations
         device_ns = most * self._iteration_ns[batch.entry]
         self.now_ns += device_ns
         self.longest_ns = max(self.longest_ns, device_ns)
         row_ns = device_ns // batch.all_iterations
-        for row in batch.rows:
-            self.used_ns[row.session.session_id.decode()] += row_ns * batch.iterations(row)
-            self._note(row, batch)
+        for row, span in batch.spans.items():
+            self.used_ns[row.session.session_id.decode()] += row_ns * len(span)
+            self._note(row, span)
         self._coalescer.settle(batch, row_ns)
         batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
         return batch
 
-    def _note(self, row: Row, batch: Batch) -> None:
-        span = batch.spans.get(row, range(1))
+    def _note(self, row: Row, span: range) -> None:
         self.spans[row].append(span)
         if row.iterations is not None and span.stop < row.iterations.count:
             row.iterations.begun = span.stop

@@ -8,7 +8,7 @@ from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import Batch
 from fusewire_server.scheduling.lanes import MOST_OUTSTANDING, Lane, Lanes
 from fusewire_server.sessions.session import Row
-from tests.server.parts import chain, entry_of, queued_row, session
+from tests.server.parts import chain, entry_of, queued_row, session, whole
 from tests.server.world import planned
 
 
@@ -21,7 +21,7 @@ def planned_entry() -> ProgramEntry:
 
 
 def tell(lanes: Lanes, *rows: Row) -> int:
-    return lanes.tell(Batch(rows[0].entry, rows, 0), rows[0].entry.loaded)
+    return lanes.tell(Batch(rows[0].entry, whole(*rows), 0), rows[0].entry.loaded)
 
 
 def test_the_fast_lane_has_room_until_enough_is_outstanding() -> None:

@@ -53,6 +53,7 @@ from fusewire_kernels.devices.page_ring import PageRing
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin
 from fusewire_protos.errors import ConfigurationError, OutOfMemory
@@ -84,6 +85,7 @@ class CudaPlan:
     """
 
     plan: Plan
+    slot_layout: SlotLayout
     integers: Any
     launches: PlanLaunches
     graphs: PlanGraphs
@@ -202,7 +204,7 @@ class CudaDevice:
         self._copy_in(memory.ptr, integers.data.cast("B"))
         modules = [self._modules[path] for path in binaries]
         launches = PlanLaunches(plan, modules, places, memory.ptr, self._stream)
-        loaded = CudaPlan(plan, memory, launches, PlanGraphs(len(launches)))
+        loaded = CudaPlan(plan, SlotLayout(plan), memory, launches, PlanGraphs(len(launches)))
         loaded.persistent = self._persistent(loaded, places)
         self._modules.hold(loaded, binaries)
         return loaded
@@ -222,16 +224,11 @@ class CudaDevice:
     def rows_that_fit(self, arena_bytes: int) -> int:
         return self._arena_bytes // _aligned(arena_bytes) if arena_bytes > 0 else UNBOUNDED_ROWS
 
-    def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
+    def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
         self._enter_thread()
-        for first in range(0, len(table), MOST_ROWS):
-            self._launch_iterations(loaded, table[np.newaxis, first : first + MOST_ROWS])
-
-    def launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        self._enter_thread()
-        for first in range(0, len(counts), MOST_ROWS):
-            rows = slice(first, first + MOST_ROWS)
-            self._launch_loop(loaded, table[: counts[first], rows], counts[rows])
+        for first_row in range(0, len(counts), MOST_ROWS):
+            for first, end, rows in parts_of_loop(counts[first_row : first_row + MOST_ROWS]):
+                self._launch_iterations(loaded, table[first:end, first_row : first_row + rows])
 
     def fence(self) -> CudaFence:
         self._enter_thread()
@@ -274,10 +271,6 @@ class CudaDevice:
         if table.nbytes > self._table.mem.size:
             self._table = self._take_own(table.nbytes)
         self._copy_in(self._table.ptr, table.data.cast("B"))
-
-    def _launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        for part in parts_of_loop(counts):
-            self._launch_iterations(loaded, table[part.first : part.end, : part.rows])
 
     def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
         """Launches the iterations of a table: by graphs where there are some, and else kernel by kernel."""

@@ -27,9 +27,9 @@ class Allocation:
         rows: list[Row] = []
         failed: list[FailedRow] = []
         spare: list[Block] = []  # at most one block: the zeros that replace failed inputs
-        for row, donated in zip(submission.rows, submission.donated, strict=True):
+        for (row, span), donated in zip(submission.spans.items(), submission.donated, strict=True):
             try:
-                if submission.goes_on_with(row):
+                if span.start > 0:
                     self._go_on_with(row, spare, submission)
                 else:
                     self._allocate_row(row, donated, spare, submission)
@@ -60,7 +60,7 @@ class Allocation:
 
     def _go_on_with(self, row: Row, spare: list[Block], submission: Submission) -> None:
         """Checks that a row got its memory when its first iterations ran. Raises OutOfMemory if it did not."""
-        if submission.loaded is not None and row.iterations is not None and row.iterations.failed_ops:
+        if submission.loaded is not None and row.failed_ops:
             raise OutOfMemory("an op of the first iterations failed, and a plan cannot leave it out")
         for value in row.inputs:
             if value.block is None or value.state is ValueState.STAND_IN:
@@ -93,5 +93,5 @@ class Allocation:
 
 
 def _largest_stand_in_bytes(submission: Submission) -> int:
-    inputs = [value for row in submission.rows for value in row.inputs]
+    inputs = [value for row in submission.spans for value in row.inputs]
     return max(value.size_bytes for value in inputs if value.state is ValueState.STAND_IN)

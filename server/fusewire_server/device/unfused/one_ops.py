@@ -13,12 +13,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Protocol
 
-import numpy as np
-
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.plan.plan import Cost, KernelSource
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import Piece, pieces_of
 from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
@@ -37,6 +34,7 @@ MOST_PIECES = 1 << 12  # of an op; more of them would take longer to find than o
 _OPERATIONS_OF_MATRICES, _LEAST_OPERATIONS = 10, 20_000
 # The planner makes a plan of more operands: it would take so long here that other orders would wait.
 _MOST_OPERANDS = 64
+_ONCE = (1,)  # the iterations of a row
 
 # Returns the compiled file of each kernel, or None if some kernel has no file.
 FindKernels = Callable[[Sequence[KernelSource]], Sequence[str] | None]
@@ -73,12 +71,12 @@ class PlannedOp:
         self.estimate_ns = loaded.plan.cost.estimate_ns
         self._device = device
         self._loaded = loaded
-        self._slot_layout = SlotLayout(loaded.plan)
-        self._table = np.zeros((1, len(loaded.plan.columns)), np.int64)
 
     def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
-        self._slot_layout.fill(self._table[0], arena, operands, (result,), (), starts)
-        self._device.launch(self._loaded, self._table)
+        slot_layout = self._loaded.slot_layout
+        table = slot_layout.kept_table(1)
+        slot_layout.fill(table, 0, arena, operands, (result,), (), starts)
+        self._device.launch(self._loaded, table, _ONCE)
 
 
 class TwinOp:

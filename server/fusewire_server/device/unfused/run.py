@@ -67,7 +67,7 @@ class UnfusedRun:
     @property
     def tenant(self) -> str:
         """Returns the tenant of the current row's session. The run takes turns of that tenant."""
-        return (self._rows or self.order.submission.rows)[0].session.tenant
+        return next(iter(self._rows or self.order.submission.spans)).session.tenant
 
     def go_on(self, until_ns: int) -> Progress:
         progress = self._go_on(until_ns)
@@ -157,7 +157,7 @@ class UnfusedRun:
 
     def _compute(self, row: Row, until_ns: int) -> bool:
         """Runs iterations of a row until the time is over. Returns whether all of them have ended."""
-        span = self.order.submission.span(row)
+        span = self.order.submission.spans[row]
         if self._skipped is None:
             self._begin_row(row)
         while self._iterations < len(span):
@@ -174,7 +174,7 @@ class UnfusedRun:
         return True
 
     def _begin_row(self, row: Row) -> None:
-        self._skipped = frozenset() if row.iterations is None else row.iterations.failed_ops
+        self._skipped = row.failed_ops
         self._release_failed(row)
         lacking = self._ops_without_input(row)
         if not self._skipped.issuperset(lacking):
@@ -221,13 +221,12 @@ class UnfusedRun:
         dependent = dependent_ops(self._unfused.program, ops)
         self._skipped = (self._skipped or frozenset()).union(dependent)
         self.failed.append(FailedRow(row, case, text, tuple(ops)))
-        if row.iterations is not None:
-            row.iterations.failed_ops = self._skipped
+        row.failed_ops = self._skipped
         self._release_failed(row)
 
     def _release_failed(self, row: Row) -> None:
         skipped = self._skipped or frozenset()
-        if skipped and (row.iterations is None or self.order.submission.span(row).stop == row.iterations.count):
+        if skipped and self.order.submission.spans[row].stop == row.count:
             self._memory.release(tuple([value for value in row.outputs if value.op_index in skipped]))
 
     def _fail_row(self, row: Row, case: str, text: str) -> None:

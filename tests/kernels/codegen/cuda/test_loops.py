@@ -16,8 +16,8 @@ from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.ops.order import CHUNK
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.program import Program
+from tests.kernels.launching import RowSlots, launch_rows
 from tests.kernels.problems import toolchain_in
 from tests.kernels.programs import Writer, random_inputs
 
@@ -60,11 +60,9 @@ class _Side:
             device.write(block, memoryview(x.tobytes()))
         sizes = [program.result_spec(index).size_bytes for index in program.live]
         results = [device.allocate(size_bytes) for size_bytes in sizes]
-        table = np.zeros((1, len(plan.columns)), np.int64)
         read, written = [[block.address for block in each] for each in (blocks, results)]
         scalars = [1e-5] * len(program.scalars)
-        SlotLayout(plan).fill(table[0], device.arena_address(plan.arena_bytes, 0), read, written, scalars, ())
-        device.launch(loaded, table)
+        launch_rows(device, loaded, [RowSlots(read, written, scalars)])
         readbacks = [device.read(block, size) for block, size in zip(results, sizes, strict=True)]
         device.fence().wait()
         found = [bytes(readback.data()) for readback in readbacks]

@@ -18,6 +18,7 @@ from fusewire_kernels.ir.kernel import ProductKernel
 from fusewire_kernels.plan.plan import Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+from tests.kernels.launching import launch_slots
 from tests.kernels.problems import Problem, product_problem, run, toolchain_in
 from tests.tolerances import assert_same_bytes
 
@@ -124,7 +125,7 @@ def _on(device: Device, compiler: CudaCompiler, problem: Problem) -> Array:
     columns = (InputColumn(0), InputColumn(1), OutputColumn(0))
     plan = Plan(sources, (Launch(0, problem.sizes, (instance,)),), columns, 0, (), Cost(0, 0), ())
     loaded = device.load(plan, compiler.compile(sources).paths)
-    device.launch(loaded, np.array([[*(block.address for block in blocks), result.address]], np.int64))
+    launch_slots(device, loaded, [[*(block.address for block in blocks), result.address]])
     readback = device.read(result, out.nbytes)
     device.fence().wait()
     for block in (*blocks, result):

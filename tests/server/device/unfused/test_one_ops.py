@@ -120,13 +120,13 @@ def test_a_call_is_prepared_once() -> None:
 def test_a_planned_op_launches_its_plan_over_the_addresses_and_the_arena() -> None:
     device = Dialect("c")
     tables: list[list[int]] = []
-    launch = device.launch
+    launch_iteration = device.launch_iteration
 
-    def noted(loaded: NullPlan, table: np.ndarray) -> None:
-        tables.append(table[0].tolist())
-        launch(loaded, table)
+    def noted(loaded: NullPlan, slots: np.ndarray) -> None:
+        tables.append(slots[0].tolist())
+        launch_iteration(loaded, slots)
 
-    device.launch = noted  # type: ignore[method-assign]
+    device.launch_iteration = noted  # type: ignore[method-assign]
     one_op = OneOps(device, Files(has_files=True).find).find(EXP)
     assert isinstance(one_op, PlannedOp)
     one_op.run(0, (64,), 128, 0, ())

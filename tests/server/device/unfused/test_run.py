@@ -154,11 +154,11 @@ def test_a_fault_fails_its_row_and_the_others_go_on(monkeypatch: pytest.MonkeyPa
     launch = device.launch
     rows = [runs.row(entry, [NUMBERS]) for _ in range(3)]
 
-    def fail_first(loaded: Any, table: Any) -> None:
+    def fail_first(loaded: Any, *table: Any) -> None:
         if not device.launched:
             device.launched.append((loaded.plan, 1))
             raise ValueError("a fault")
-        launch(loaded, table)
+        launch(loaded, *table)
 
     monkeypatch.setattr(device, "launch", fail_first)
     run = runs.run(*rows)

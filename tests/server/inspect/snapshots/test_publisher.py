@@ -193,10 +193,8 @@ class LoopDevice(WatchedDevice):
         self._launch_counts = launch_counts
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
-        loaded = super().load(plan, binaries)
-        return NullPlan(
-            replace(loaded.plan, persistent=PERSISTENT), self._launch_counts, why_not_persistent="2 iterations"
-        )
+        loaded = super().load(replace(plan, persistent=PERSISTENT), binaries)
+        return replace(loaded, launch_counts=self._launch_counts, why_not_persistent="2 iterations")
 
 
 @pytest.mark.parametrize(

@@ -1,51 +1,53 @@
-"""Fills the slots of a loop's iterations by operations on arrays, because a submission may have thousands."""
+"""Fills the slots of a submission's rows: those of many iterations by operations on arrays.
+
+A submission may have thousands of iterations. Most submissions have one, whose slots are plain integers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.plan.loop_table import LoopTable
-from fusewire_kernels.plan.slots import SlotLayout
+from fusewire_kernels.plan.slots import Integers, SlotLayout
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_server.sessions.iterations import Iterations
 from fusewire_server.sessions.session import Row, Value
 
-Integers = npt.NDArray[np.int64]
+Spans = Mapping[Row, range]  # the iterations of each row that run
 
 _FAR = 1 << 62  # integers up to here are added as int64
 _MOST_TAIL = 16  # the last iterations whose results a persistent kernel may store without slots for all iterations
 
 
-class LoopRow(NamedTuple):
-    """A row of a submission: the iterations of it that run, and the address of its arena."""
-
-    row: Row
-    span: range
-    arena_address: int
-
-
-def full_table(slot_layout: SlotLayout, rows: Sequence[LoopRow]) -> Integers:
+def full_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans) -> Integers:
     """Returns the slots of all iterations, int64[iterations][rows][columns]. The first row has the most iterations.
 
-    A row that has ended keeps the slots of its last iteration.
+    A row that has ended keeps the slots of its last iteration. The table is valid until the next one of the plan.
     """
-    iterations = len(rows[0].span)
-    return _filled(slot_layout, rows, lambda span: np.minimum(np.arange(iterations) + span.start, span.stop - 1))
+    iterations = len(spans[rows[0]])
+    if iterations > 1:
+        return _filled(
+            device, loaded, rows, spans, lambda span: np.minimum(np.arange(iterations) + span.start, span.stop - 1)
+        )
+    layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
+    table = layout.kept_table(len(rows))
+    for position, row in enumerate(rows):
+        _fill_one(table, position, layout, device.arena_address(arena_bytes, position), row.at(spans[row].start))
+    return table
 
 
-def loop_table(slot_layout: SlotLayout, rows: Sequence[LoopRow]) -> LoopTable:
+def loop_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans) -> LoopTable:
     """Returns the slots for a persistent kernel: of few iterations if nothing moves but what is carried."""
-    rings = [len(ring) for each in rows if each.row.iterations for ring in each.row.iterations.rings]
+    rings = [len(ring) for row in rows if row.iterations for ring in row.iterations.rings]
     tail = max([length for length in rings if length <= _MOST_TAIL], default=1)
-    counts = [len(each.span) for each in rows]
-    if max(rings, default=1) <= tail and not any(_has_steps(each.row) for each in rows):
-        slots = _filled(slot_layout, rows, lambda span: _first_and_last(span, tail))
+    counts = [len(spans[row]) for row in rows]
+    if max(rings, default=1) <= tail and not any(map(_has_steps, rows)):
+        slots = _filled(device, loaded, rows, spans, lambda span: _first_and_last(span, tail))
         return LoopTable(slots, counts, 1, tail, frozenset(), frozenset())
-    slots = full_table(slot_layout, rows)
+    slots = full_table(device, loaded, rows, spans)
     moving = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1)))
     return LoopTable(slots, counts, counts[0], tail, _longer_rings(rows, tail), frozenset(moving.tolist()))
 
@@ -62,33 +64,49 @@ def _has_steps(row: Row) -> bool:
     return iterations is not None and bool(iterations.stepped or iterations.scalars or iterations.starts)
 
 
-def _longer_rings(rows: Sequence[LoopRow], tail: int) -> frozenset[int]:
+def _longer_rings(rows: Sequence[Row], tail: int) -> frozenset[int]:
     """Returns the positions of the live results of which more than `tail` iterations are kept."""
-    found = [enumerate(each.row.iterations.rings) for each in rows if each.row.iterations]
+    found = [enumerate(row.iterations.rings) for row in rows if row.iterations]
     return frozenset([position for rings in found for position, ring in rings if len(ring) > tail])
 
 
-def _filled(slot_layout: SlotLayout, rows: Sequence[LoopRow], numbers_of: Callable[[range], Integers]) -> Integers:
+def _filled(
+    device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans, numbers_of: Callable[[range], Integers]
+) -> Integers:
     """Returns the slots of some iterations of each row, as many of each. `numbers_of` returns those of a span."""
-    numbers = [numbers_of(each.span) for each in rows]
-    table = np.empty((len(numbers[0]), len(rows), slot_layout.columns), np.int64)
-    for position, (row, _, arena_address) in enumerate(rows):
-        _fill(table[:, position], slot_layout, arena_address, row, numbers[position])
+    numbers = [numbers_of(spans[row]) for row in rows]
+    layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
+    table = np.empty((len(numbers[0]), len(rows), layout.columns), np.int64)
+    for position, row in enumerate(rows):
+        arena_address = device.arena_address(arena_bytes, position)
+        if row.iterations is None:
+            _fill_one(table, position, layout, arena_address, row)
+            table[1:, position] = table[0, position]
+        else:
+            _fill(table[:, position], layout, arena_address, row, row.iterations, numbers[position])
     return table
 
 
-def _fill(table: Integers, slot_layout: SlotLayout, arena_address: int, row: Row, numbers: Integers) -> None:
-    """Writes the slots of the iterations `numbers` of a row, which has its memory. `table` is int64[numbers][columns].
+def _fill_one(table: Integers, position: int, layout: SlotLayout, arena_address: int, row: Row) -> None:
+    """Writes the slots of a row that is no loop and has its memory. `table` is int64[iterations][rows][columns]."""
+    layout.fill(
+        table,
+        position,
+        arena_address,
+        [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # a row gets its memory first
+        [value.block.address for value in row.outputs],  # type: ignore[union-attr]
+        row.scalars,
+        row.starts,
+    )
 
-    A row that is no loop has one iteration.
-    """
-    iterations, inputs = row.iterations, [_address(value) for value in row.inputs]
-    if iterations is None:
-        outputs = [_address(value) for value in row.outputs]
-        slot_layout.fill_iterations(table, arena_address, inputs, outputs, row.scalars, row.starts)
-        return
+
+def _fill(
+    table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, numbers: Integers
+) -> None:
+    """Writes the slots of the iterations `numbers` of a loop that has its memory. `table`: int64[numbers][columns]."""
+    inputs = [_address(value) for value in row.inputs]
     rings = [np.array([_address(value) for value in ring]) for ring in iterations.rings]
-    slot_layout.fill_iterations(
+    layout.fill_iterations(
         table,
         arena_address,
         [_inputs(iterations, rings, inputs, number, numbers) for number in range(len(row.entry.program.inputs))],

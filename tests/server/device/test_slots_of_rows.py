@@ -1,4 +1,4 @@
-"""The slots of a loop's iterations are those that each iteration would have by itself."""
+"""The slots of a row's iterations are those that each iteration would have by itself."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan.plan import (
     ArenaColumn,
     Cost,
@@ -23,11 +24,10 @@ from fusewire_kernels.plan.plan import (
     Term,
     ViewColumn,
 )
-from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Segment, Steps
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program, build
-from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
+from fusewire_server.device.slots_of_rows import Spans, full_table, loop_table
 from fusewire_server.sessions.entries.loop import iterations_of
 from fusewire_server.sessions.session import Row, Value, ValueState
 from tests.segments import loop_of
@@ -37,6 +37,8 @@ INPUTS, RESULTS, SCALARS, STARTS = 7, 3, 2, 2
 OPS = RESULTS + SCALARS  # an op for each scalar, of which nobody takes the result
 BASE, UPLOADS = HANDLES_PER_RECORDER, HANDLES_PER_RECORDER + FIRST_UPLOAD
 WIDTH_BYTES = 16  # by which a start moves an address
+ARENA_BYTES = 256
+DEVICE = NullDevice()
 
 
 def program_of(lags: Sequence[int], *, is_moved: bool) -> Program:
@@ -58,8 +60,8 @@ def program_of(lags: Sequence[int], *, is_moved: bool) -> Program:
     return build([VECTOR] * INPUTS, [dtypes.float32, dtypes.int64], ops, tuple(range(RESULTS)), carried)
 
 
-def layout() -> SlotLayout:
-    """Columns of every kind, in an order of their own."""
+def planned() -> NullPlan:
+    """A plan with columns of every kind, in an order of their own."""
     outputs = [OutputColumn(position) for position in reversed(range(RESULTS))]
     inputs = [InputColumn(number) for number in range(INPUTS)]
     scalars = [ScalarColumn(1, dtypes.int64), ScalarColumn(0, dtypes.float32)]
@@ -69,10 +71,11 @@ def layout() -> SlotLayout:
         ViewColumn(1, 0, (Term(1, WIDTH_BYTES),)),
         ViewColumn(0, 64, ()),
     ]
-    return SlotLayout(Plan((), (), (ArenaColumn(), *outputs, *inputs, *scalars, *views), 0, (), Cost(0, 0), ()))
+    plan = Plan((), (), (ArenaColumn(), *outputs, *inputs, *scalars, *views), ARENA_BYTES, (), Cost(0, 0), ())
+    return DEVICE.load(plan, ())
 
 
-LAYOUT = layout()
+PLAN = planned()
 addresses = count(1 << 20, 256)
 
 
@@ -126,11 +129,12 @@ lags = st.tuples(*[st.integers(0, 3)] * RESULTS).filter(lambda each: sum(each) <
 programs = st.builds(program_of, lags, is_moved=st.booleans())
 
 
-def slots_of(each: LoopRow, iteration: int) -> list[int]:
-    """The slots of one iteration, filled as those of a row that is no loop."""
-    row, table = each.row.at(iteration), np.zeros(LAYOUT.columns, np.int64)
-    inputs, outputs = ([address_of(value) for value in values] for values in (row.inputs, row.outputs))
-    LAYOUT.fill(table, each.arena_address, inputs, outputs, row.scalars, row.starts)
+def slots_of(position: int, row: Row, iteration: int) -> list[int]:
+    """The slots of one iteration of the row at a position, filled as those of a row that is no loop."""
+    at, table = row.at(iteration), np.zeros(PLAN.slot_layout.columns, np.int64)
+    inputs, outputs = ([address_of(value) for value in values] for values in (at.inputs, at.outputs))
+    arena_address = DEVICE.arena_address(ARENA_BYTES, position)
+    PLAN.slot_layout.fill(table, 0, arena_address, inputs, outputs, at.scalars, at.starts)
     filled: list[int] = table.tolist()
     return filled
 
@@ -140,54 +144,53 @@ def address_of(value: Value) -> int:
     return value.block.address
 
 
-def drawn_rows(data: DataObject) -> list[LoopRow]:
+def drawn_spans(data: DataObject) -> Spans:
     """Rows of one program, some of which are loops, each with a part of its iterations; that with the most is first."""
     program = data.draw(programs)
     entries = data.draw(st.lists(st.one_of(st.none(), loops(program)), min_size=1, max_size=4))
-    rows = []
-    for number, loop in enumerate(entries):
+    spans = {}
+    for loop in entries:
         total = 1 if loop is None else loop.repetition.iterations
         begin = data.draw(st.integers(0, total - 1))
-        span = range(begin, data.draw(st.integers(begin + 1, total)))
-        rows.append(LoopRow(row_of(program, loop), span, (1 << 40) + number))
-    return sorted(rows, key=lambda each: len(each.span), reverse=True)
+        spans[row_of(program, loop)] = range(begin, data.draw(st.integers(begin + 1, total)))
+    return dict(sorted(spans.items(), key=lambda each: len(each[1]), reverse=True))
 
 
 @given(st.data())
 def test_the_slots_of_all_iterations_are_those_of_each_and_then_those_of_the_last(data: DataObject) -> None:
-    rows = drawn_rows(data)
-    table = full_table(LAYOUT, rows)
-    for position, each in enumerate(rows):
-        numbers = [*each.span, *[each.span[-1]] * (len(table) - len(each.span))]
-        assert table[:, position].tolist() == [slots_of(each, number) for number in numbers]
+    spans = drawn_spans(data)
+    table = full_table(DEVICE, PLAN, [*spans], spans)
+    for position, (row, span) in enumerate(spans.items()):
+        numbers = [*span, *[span[-1]] * (len(table) - len(span))]
+        assert table[:, position].tolist() == [slots_of(position, row, number) for number in numbers]
 
 
 @given(st.data())
 def test_a_persistent_kernel_finds_the_slots_of_the_first_and_the_last_iterations(data: DataObject) -> None:
-    rows = drawn_rows(data)
-    table = loop_table(LAYOUT, rows)
-    assert list(table.counts) == [len(each.span) for each in rows]
-    for position, each in enumerate(rows):
-        for iteration in each.span:
-            entry = _entry(each.span, iteration, table.first, table.tail, len(table.slots))
+    spans = drawn_spans(data)
+    table = loop_table(DEVICE, PLAN, [*spans], spans)
+    assert list(table.counts) == [len(span) for span in spans.values()]
+    for position, (row, span) in enumerate(spans.items()):
+        for iteration in span:
+            entry = _entry(span, iteration, table.first, table.tail, len(table.slots))
             if entry is not None:
-                assert table.slots[entry, position].tolist() == slots_of(each, iteration)
+                assert table.slots[entry, position].tolist() == slots_of(position, row, iteration)
 
 
 @given(st.data())
 def test_what_a_persistent_kernel_has_no_slots_for_does_not_move_and_need_not_be_stored(data: DataObject) -> None:
-    rows = drawn_rows(data)
-    table = loop_table(LAYOUT, rows)
-    for each in rows:
-        iterations = each.row.iterations
+    spans = drawn_spans(data)
+    table = loop_table(DEVICE, PLAN, [*spans], spans)
+    for row in spans:
+        iterations = row.iterations
         for position, ring in enumerate([] if iterations is None else iterations.rings):
             assert len(ring) <= table.tail or position in table.stored_in_all
-    carried = {number for each in rows for number in each.row.entry.program.origins}
+    carried = {number for row in spans for number in row.entry.program.origins}
     inputs = [1 + RESULTS + number for number in range(INPUTS) if number not in carried]
     scalars = range(1 + RESULTS + INPUTS, 1 + RESULTS + INPUTS + SCALARS)
     for column in {*inputs, *scalars}.difference(table.moving):
-        for each in rows:
-            assert len({slots_of(each, iteration)[column] for iteration in each.span}) == 1
+        for row, span in spans.items():
+            assert len({slots_of(0, row, iteration)[column] for iteration in span}) == 1
 
 
 def _entry(span: range, iteration: int, first: int, tail: int, entries: int) -> int | None:
@@ -203,7 +206,7 @@ def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_i
     program = program_of([1, 2, 0], is_moved=False)
     first = tuple(range(UPLOADS, UPLOADS + INPUTS))
     row = row_of(program, loop_of(Segment(0, BASE, first, (), (), ()), 1 << 20, OPS, (1, 0, 1)))
-    table = loop_table(LAYOUT, [LoopRow(row, range(1000, 9000), 0)])
+    table = loop_table(DEVICE, PLAN, [row], {row: range(1000, 9000)})
     assert (len(table.slots), table.first, table.tail, table.moving) == (4, 1, 3, frozenset())
 
 
@@ -218,6 +221,6 @@ def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_i
 def test_a_loop_with_steps_has_the_slots_of_all_iterations(moving: dict[str, Any]) -> None:
     first = Segment(0, BASE, tuple(range(UPLOADS, UPLOADS + INPUTS)), (), (), ())
     row = row_of(program_of([1, 0, 0], is_moved=False), loop_of(first, 50, OPS, (1, 0, 0), **moving))
-    table = loop_table(LAYOUT, [LoopRow(row, range(50), 0)])
+    table = loop_table(DEVICE, PLAN, [row], {row: range(50)})
     assert (len(table.slots), table.first) == (50, 50)
     assert table.moving
