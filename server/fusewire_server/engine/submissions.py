@@ -92,13 +92,13 @@ class Submissions:
         began_ns = time.monotonic_ns()
         told = self.lanes.complete(ran.number)
         batch, loaded = told.batch, told.loaded
-        row_ns = ran.device_ns // batch.all_iterations
+        iterations, longest = batch.iterations
+        row_ns = ran.device_ns // iterations
         # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
         if loaded is batch.entry.loaded and not ran.failed:
-            self._measure(batch, ran.device_ns)
+            _measure(batch.entry, iterations, longest, ran.device_ns)
         self._coalescer.settle(batch, row_ns)
-        iterations = batch.all_iterations, batch.longest_iterations
-        self._counters.ran(batch.entry, loaded, len(batch.spans), iterations, ran.device_ns)
+        self._counters.ran(batch.entry, loaded, len(batch.spans), (iterations, longest), ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
         now_ns = time.monotonic_ns()
@@ -124,11 +124,6 @@ class Submissions:
         if row_ns > COSTLY_ROW_NS:
             for row in rows:
                 self._charge(row.session, row_ns)
-
-    def _measure(self, batch: Batch, device_ns: int) -> None:
-        """Notes the time of an iteration of all rows. If some rows run fewer iterations than others, a mean counts."""
-        most = batch.longest_iterations
-        batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
 
     def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(
@@ -165,12 +160,13 @@ class Submissions:
 
     def _submit_batch(self, batch: Batch) -> None:
         effects = Effects()
-        spans = {row: span for row, span in batch.spans.items() if self._is_worth_running(row, effects)}
-        if len(spans) < len(batch.spans):
-            self._coalescer.refund(batch, batch.spans.keys() - spans.keys())
+        dropped = {row for row in batch.spans if not self._is_worth_running(row, effects)}
+        if dropped:
+            self._coalescer.refund(batch, dropped)
             self._release_of_rows(batch.spans, effects)
+            spans = {row: span for row, span in batch.spans.items() if row not in dropped}
             batch = Batch(batch.entry, spans, batch.row_ns)
-        if spans:
+        if batch.spans:
             self._order_run(batch, effects)
 
     def _is_worth_running(self, row: Row, effects: Effects) -> bool:
@@ -185,27 +181,27 @@ class Submissions:
         self._wake(row.session)
 
     def _order_run(self, batch: Batch, effects: Effects) -> None:
-        entry, rows, loaded = batch.entry, batch.spans, batch.entry.loaded
+        entry, spans, loaded = batch.entry, batch.spans, batch.entry.loaded
         now_ns = time.monotonic_ns()
         number = self.lanes.tell(batch, loaded, now_ns)
-        for row in rows:
+        for row in spans:
             self._counters.queue.add(now_ns - row.waits_since_ns)
-        donated = tuple([self._leave(row, batch, effects, now_ns) for row in rows])
+        donated = tuple([self._leave(row, span, effects, now_ns) for row, span in spans.items()])
         reads = self.reads.take_carried(effects)
         released, effects.released = tuple(effects.released), []
-        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads)))
+        self._orders.add(Run(number, Submission(entry, loaded, spans, donated, released, reads)))
         self.reads.order(effects)
-        self._release_of_rows(rows, effects)
+        self._release_of_rows(spans, effects)
 
-    def _leave(self, row: Row, batch: Batch, effects: Effects, now_ns: int) -> Donations:
+    def _leave(self, row: Row, span: range, effects: Effects, now_ns: int) -> Donations:
         """Notes that a row goes to the device. If iterations are left, they are the next of the session's rows."""
         loop = row.iterations
-        if loop is not None and batch.spans[row].stop < loop.count:
-            loop.begun = batch.spans[row].stop
+        if loop is not None and span.stop < loop.count:
+            loop.begun = span.stop
             row.waits_since_ns = now_ns
             row.session.queue.appendleft(row)
-            if batch.entry.state is PlanState.UNPLANNED:  # a plan was refused, and may be had by now
-                self._plan(batch.entry, row.session)
+            if row.entry.state is PlanState.UNPLANNED:  # a plan was refused, and may be had by now
+                self._plan(row.entry, row.session)
             self._coalescer.update(row.session)
             return ()
         donated = leave_inputs(row, effects, may_donate=loop is None and self._settings.donation)
@@ -235,6 +231,11 @@ class Submissions:
             fail_dependent(row, failure, failed.ops)
         else:
             fail_row(row, failure)
+
+
+def _measure(entry: ProgramEntry, iterations: int, most: int, device_ns: int) -> None:
+    """Notes the time of an iteration of all rows. If some rows run fewer than the `most` iterations, a mean counts."""
+    entry.cost.measured(-(-iterations // most), device_ns // most)
 
 
 def _is_wanted(row: Row) -> bool:

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.accounts import TenantAccounts
@@ -49,7 +49,8 @@ class BatchEnd(Enum):
     TIME = "time"  # device.submission_s
 
 
-class Batch(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Batch:
     """Rows of one program, taken from their queues. Each iteration of a row was charged `row_ns` in advance.
 
     `spans` holds the rows, each with the iterations of it that run. `ready_sessions` is the number of sessions whose
@@ -63,19 +64,10 @@ class Batch(NamedTuple):
     ended_by: BatchEnd = BatchEnd.ALONE
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows, in order."""
-        return tuple(self.spans)
-
-    @property
-    def all_iterations(self) -> int:
-        """The number of iterations of all rows together."""
-        return sum(map(len, self.spans.values()))
-
-    @property
-    def longest_iterations(self) -> int:
-        """The number of iterations of the row that runs the most of them."""
-        return max(map(len, self.spans.values()))
+    def iterations(self) -> tuple[int, int]:
+        """How many iterations run: of all rows together, and of the row that runs the most of them."""
+        counts = [*map(len, self.spans.values())]
+        return sum(counts), max(counts)
 
 
 class Coalescer:
@@ -190,7 +182,8 @@ class Coalescer:
     def _spans(self, entry: ProgramEntry, sessions: Sequence[Session]) -> Mapping[Row, range]:
         """Returns the next rows of sessions, each with the iterations that run. The first session was chosen."""
         rows = [session.queue[0] for session in sessions]
-        if all(row.count == 1 for row in rows):
+        loops = [row for row in rows if row.iterations is not None]
+        if not loops:
             return dict.fromkeys(rows, ONCE)
         expected_ns = entry.cost.expected_ns(len(rows)) or len(rows) * _first_estimate_ns(entry)
         most = min(max(int(self._submission_ns / expected_ns), 1), MOST_ITERATIONS)
@@ -206,7 +199,7 @@ class Coalescer:
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
-        first, *others = batch.rows
+        first, *others = batch.spans
         self._correct(batch, batch.spans, measured_row_ns - batch.row_ns)
         for row in others:
             self._accounts.bound_lead(row.session, first.session, measured_row_ns * len(batch.spans[row]))

@@ -79,7 +79,7 @@ class Lanes:
     def tell(self, batch: Batch, loaded: LoadedPlan | None, now_ns: int = 0) -> int:
         """Records that the device is told to run a batch. Returns the number of the submission."""
         self._submissions += 1
-        told = OutstandingBatch(batch, loaded, self._lane(batch.rows[0]), now_ns)
+        told = OutstandingBatch(batch, loaded, self._lane(next(iter(batch.spans))), now_ns)
         self._outstanding[self._submissions] = told
         self._count(told, 1)
         if told.lane is Lane.SLOW:

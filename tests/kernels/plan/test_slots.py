@@ -82,6 +82,14 @@ def test_a_value_too_large_for_float32_is_infinite_and_nothing_warns() -> None:
         assert _row(_plan(ScalarColumn(0, dtypes.float32)), (1e300,))[1] == bits_of(math.inf, dtypes.float32)
 
 
+def test_a_kept_table_has_a_place_for_each_row_and_is_made_once_for_as_many() -> None:
+    layout = SlotLayout(_plan(InputColumn(0)))
+    table = layout.kept_table(3)
+    assert table.shape == (1, 3, 2)
+    assert layout.kept_table(3) is table
+    assert layout.kept_table(4).shape == (1, 4, 2)
+
+
 @given(
     iterations=st.integers(1, 6),
     scalars=st.lists(st.floats(width=32), min_size=6, max_size=6),

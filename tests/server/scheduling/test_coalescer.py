@@ -36,7 +36,7 @@ def take(one: Coalescer, can_run: Callable[[ProgramEntry], bool] = lambda entry:
 
 
 def names(batch: Batch) -> list[str]:
-    return sorted(row.session.session_id.decode() for row in batch.rows)
+    return sorted(row.session.session_id.decode() for row in batch.spans)
 
 
 def served(one: Coalescer, cost_ns: dict[ProgramEntry, int], submissions: int) -> Counter[str]:
@@ -45,7 +45,7 @@ def served(one: Coalescer, cost_ns: dict[ProgramEntry, int], submissions: int) -
     for _ in range(submissions):
         batch = take(one)
         one.settle(batch, cost_ns[batch.entry])
-        for row in batch.rows:
+        for row in batch.spans:
             used[row.session.session_id.decode()] += cost_ns[batch.entry]
     return used
 
@@ -103,7 +103,7 @@ def test_rows_are_bounded_by_the_setting_the_memory_and_the_time_of_a_submission
         for name in "abcdef":
             load(one, session(name), SHORT)
         first, second = take(one, fit=fit), take(one, fit=fit)
-        assert [(len(each.rows), each.ended_by) for each in (first, second)] == [(3, limit), (3, BatchEnd.EVERYBODY)]
+        assert [(len(each.spans), each.ended_by) for each in (first, second)] == [(3, limit), (3, BatchEnd.EVERYBODY)]
 
 
 def test_a_batch_tells_why_it_has_no_more_rows() -> None:
@@ -125,14 +125,14 @@ def test_rows_of_a_plan_that_has_not_run_are_bounded_by_what_it_is_estimated_to_
     one = coalescer(submission_ns=3 * second_ns)
     for name in "abcdef":
         load(one, session(name), entry)
-    assert len(take(one).rows) == 3
+    assert len(take(one).spans) == 3
 
 
 def test_a_row_longer_than_a_submission_goes_alone() -> None:
     one = coalescer(submission_ns=1)
     for name in "ab":
         load(one, session(name), SHORT)
-    assert len(take(one).rows) == 1
+    assert len(take(one).spans) == 1
 
 
 def test_a_session_whose_head_cannot_run_yet_blocks_nobody() -> None:
@@ -229,7 +229,7 @@ def test_settling_replaces_the_estimate_and_a_refund_takes_it_back() -> None:
     one.settle(first, 0)
     assert names(take(one)) == names(first)
     second = take(one)
-    one.refund(second, second.rows)
+    one.refund(second, second.spans)
     assert names(take(one)) == names(second)
 
 
@@ -243,9 +243,9 @@ def test_every_row_goes_out_once_in_its_sessions_order(arrivals: list[tuple[int,
         waiting[sessions[index]].append(queued_row(sessions[index], entries[program]))
         one.update(sessions[index])
     while (batch := one.next_batch(lambda row: LANE, lambda entry: most_rows)) is not None:
-        assert 1 <= len(batch.rows) <= most_rows
-        assert len({row.session for row in batch.rows}) == len(batch.rows)
-        assert all(row.entry is batch.entry and waiting[row.session].pop(0) is row for row in batch.rows)
+        assert 1 <= len(batch.spans) <= most_rows
+        assert len({row.session for row in batch.spans}) == len(batch.spans)
+        assert all(row.entry is batch.entry and waiting[row.session].pop(0) is row for row in batch.spans)
     assert not any(waiting.values())
 
 
@@ -279,7 +279,7 @@ def test_the_advance_charge_of_a_row_that_does_not_run_is_taken_back_in_full() -
     for name in "ab":
         load(one, session(name, tenant=name), entry)
     batch = take(one)
-    one.refund(batch, batch.rows)
+    one.refund(batch, batch.spans)
     assert one._accounts._tenants.used_ns == {"a": 0, "b": 0}
 
 

@@ -42,16 +42,16 @@ class Device:
         batch = self._coalescer.next_batch(lambda row: "the only lane", lambda entry: 64)
         if batch is None:
             return None
-        most = batch.longest_iterations
+        iterations, most = batch.iterations
         device_ns = most * self._iteration_ns[batch.entry]
         self.now_ns += device_ns
         self.longest_ns = max(self.longest_ns, device_ns)
-        row_ns = device_ns // batch.all_iterations
+        row_ns = device_ns // iterations
         for row, span in batch.spans.items():
             self.used_ns[row.session.session_id.decode()] += row_ns * len(span)
             self._note(row, span)
         self._coalescer.settle(batch, row_ns)
-        batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
+        batch.entry.cost.measured(-(-iterations // most), device_ns // most)
         return batch
 
     def _note(self, row: Row, span: range) -> None:
@@ -87,11 +87,11 @@ def test_a_loop_that_costs_more_than_was_assumed_is_too_long_once() -> None:
     device.queue(session("busy"), loop, 10**6)
     first = device.run_next()
     assert first is not None
-    assert first.all_iterations * iteration_ns > SUBMISSION_NS
+    assert first.iterations[0] * iteration_ns > SUBMISSION_NS
     for _ in range(5):
         batch = device.run_next()
         assert batch is not None
-        assert batch.all_iterations * iteration_ns <= SUBMISSION_NS
+        assert batch.iterations[0] * iteration_ns <= SUBMISSION_NS
 
 
 def test_an_iteration_longer_than_a_submission_goes_alone() -> None:
@@ -99,7 +99,7 @@ def test_an_iteration_longer_than_a_submission_goes_alone() -> None:
     device = Device({loop: 3 * SUBMISSION_NS})
     device.queue(session("busy"), loop, 10_000)
     device.run_next()
-    assert [batch.all_iterations for batch in (device.run_next(), device.run_next()) if batch] == [1, 1]
+    assert [batch.iterations[0] for batch in (device.run_next(), device.run_next()) if batch] == [1, 1]
 
 
 def test_a_loop_and_many_short_rows_get_equal_time() -> None:
@@ -139,7 +139,7 @@ def test_a_loop_that_has_joined_others_does_not_wait_for_all_that_it_got() -> No
     while waited_ns <= 4 * SUBMISSION_NS:
         began_ns, batch = device.now_ns, device.run_next()
         assert batch is not None
-        if busy in [row.session for row in batch.rows]:
+        if busy in [row.session for row in batch.spans]:
             return
         waited_ns += device.now_ns - began_ns
     raise AssertionError(f"waited for {waited_ns} ns")
@@ -154,12 +154,12 @@ def test_a_newcomer_joins_the_next_slice_of_a_loop_of_the_same_program() -> None
     short = device.queue(session("b"), loop, 7)
     batch = device.run_next()
     assert batch is not None
-    assert set(batch.rows) == {long, short}
+    assert batch.spans.keys() == {long, short}
     assert batch.spans[short] == range(7)
     assert batch.spans[long].start > 0
     batch = device.run_next()
     assert batch is not None
-    assert batch.rows == (long,)
+    assert [*batch.spans] == [long]
 
 
 arrivals = st.lists(
@@ -183,7 +183,7 @@ def test_each_iteration_runs_once_and_in_order_and_nobody_waits_for_more_than_sl
             device.run_next()
     served_at_ns = dict.fromkeys(sessions, device.now_ns)
     while (batch := device.run_next()) is not None:
-        served = {row.session.session_id.decode() for row in batch.rows}
+        served = {row.session.session_id.decode() for row in batch.spans}
         for name, one in sessions.items():
             if name in served or not one.queue:
                 served_at_ns[name] = device.now_ns

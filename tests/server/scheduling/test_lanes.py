@@ -79,4 +79,4 @@ def test_a_submission_that_is_over_is_told_as_it_was() -> None:
     lanes, entry = Lanes(), planned_entry()
     row = queued_row(session(), entry)
     told = lanes.complete(tell(lanes, row))
-    assert (told.batch.rows, told.loaded, told.lane) == ((row,), entry.loaded, Lane.FAST)
+    assert ([*told.batch.spans], told.loaded, told.lane) == ([row], entry.loaded, Lane.FAST)
