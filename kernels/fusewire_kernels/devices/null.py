@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LaunchCounts, Staged
-from fusewire_kernels.devices.loop_parts import parts_of_loop
 from fusewire_kernels.devices.part_readback import PartReadback
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -133,9 +132,11 @@ class NullDevice:
         return 1 << 16
 
     def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
-        for first, end, rows in parts_of_loop(counts):
-            for slots in table[first:end, :rows]:
-                self.launch_iteration(loaded, slots)
+        rows = len(counts)
+        for iteration, slots in enumerate(table):
+            while counts[rows - 1] <= iteration:
+                rows -= 1
+            self.launch_iteration(loaded, slots[:rows])
 
     def launch_iteration(self, loaded: NullPlan, slots: npt.NDArray[np.int64]) -> None:
         """Notes a launch of one iteration. `slots` is int64[rows][columns]."""
