@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands, an input or a scalar
 SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # for each distinct op with its operand specs, and for each distinct input
 ENTRY_BYTES = 3072  # for the entry, and for showing it
-ROW_BYTES, REFERENCE_BYTES = 320, 8  # for a row of it in flight, and for each input, result, scalar and start of that
+ROW_BYTES, REFERENCE_BYTES = 336, 8  # for a row of it in flight, and for each input, result, scalar and start of that
 # The same of a plan: in all, and for each launch and each column of its slot table. The kernels' text comes on top.
 PLAN_BYTES, LAUNCH_BYTES, COLUMN_BYTES = 2560, 704, 312
 
