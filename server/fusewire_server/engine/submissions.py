@@ -240,8 +240,7 @@ def _measure(entry: ProgramEntry, iterations: int, most: int, device_ns: int) ->
 
 def _is_wanted(row: Row) -> bool:
     """Returns whether a row has a result that has not failed, or has no results at all."""
-    outputs = row.outputs if row.iterations is None else [value for value, _ in row.iterations.results()]
-    for value in outputs:
+    for value, _ in row.results():
         if value.state is not ValueState.FAILED:
             return True
-    return not outputs
+    return not row.outputs
