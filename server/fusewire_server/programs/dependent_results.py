@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from fusewire_protos.in_steps import InSteps, finished
 from fusewire_protos.programs.program import Program, Users
 
-_VISITED_A_STEP = 512
+MOST_A_STEP = 512  # ops and failed operands
 
 
 def dependent_ops(program: Program, ops: Iterable[int]) -> dict[int, int]:
@@ -33,7 +33,7 @@ def first_failed(
     program's inputs, then its scalars, then the results of its ops. A value is carried into the next iteration.
 
     A client decides how often this runs, so it visits each op once, however many operands have failed, and stops after
-    every `_VISITED_A_STEP` of them.
+    every `MOST_A_STEP` ops or failed operands.
     """
     results = program.first_result
     carried_to: defaultdict[int, list[int]] = defaultdict(list)
@@ -43,7 +43,11 @@ def first_failed(
     # The earliest iteration comes first, and of one iteration the operand that comes first in `failed_operands`.
     reached = [(first, rank, failed, failed) for rank, (failed, first) in enumerate(failed_operands.items())]
     heapify(reached)
+    visited = 0
     while reached:
+        visited += 1
+        if visited % MOST_A_STEP == 0:
+            yield
         iteration, rank, failed, operand = heappop(reached)
         if operand in cause:
             continue
@@ -65,6 +69,6 @@ def _spread(
             if user not in cause:
                 cause[user] = of_all
                 dependent.append(user)
-                if len(cause) % _VISITED_A_STEP == 0:
+                if len(cause) % MOST_A_STEP == 0:
                     yield
     return dependent

@@ -15,7 +15,7 @@ from itertools import chain
 from fusewire_protos.frames import Repetition
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.programs.program import Program
-from fusewire_server.programs.dependent_results import first_failed
+from fusewire_server.programs.dependent_results import MOST_A_STEP, first_failed
 from fusewire_server.sessions.session import Value
 
 Stepped = Mapping[int, Sequence[int]]  # for each stepped input the indices of its values among a row's inputs
@@ -104,5 +104,7 @@ def failure_causes(program: Program, stepped: Stepped, failed: Iterable[int]) ->
     for (iteration, number), position in uses:
         first.setdefault(number, (iteration, position))
     taken_first = {number: iteration for number, (iteration, _) in first.items()}
+    if len(first) > MOST_A_STEP:  # they have taken a step
+        yield
     causes = yield from first_failed(program, taken_first, is_loop=True)
     return {op: (iteration, first[number][1]) for op, (iteration, number) in causes.items()}

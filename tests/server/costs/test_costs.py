@@ -31,7 +31,7 @@ _LONGER_UNITS = {
     "segment: many kept results": 45.0,
     "segment: rows held back, then cancelled": 60.0,
     "segment: many starts from one, out of range": 52.0,
-    "fetch: many of one value": 30.0,
+    "fetch: many of one value": 52.0,
     "upload: declared large and never sent": 60.0,
     "upload: larger than an array may be": 37.0,
     "upload: flags that are none": 30.0,

@@ -63,3 +63,9 @@ def test_each_value_is_looked_at_once_however_many_operands_fail() -> None:
 def test_a_long_program_is_followed_in_steps() -> None:
     steps = first_failed(chain(("negative",) * 8192, [0]), {0: 0})
     assert sum(1 for _ in steps) == 16
+
+
+def test_many_operands_that_few_ops_take_are_followed_in_steps() -> None:
+    program = build([VECTOR] * 4096, [], [op("negative", 0)], (0,))
+    steps = first_failed(program, dict.fromkeys(range(4096), 0))
+    assert sum(1 for _ in steps) == 8
