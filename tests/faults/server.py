@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 
@@ -87,7 +88,11 @@ class Inspector:
         return bool(used) and all(each["tier"] >= 1 for each in used)
 
     def _programs(self) -> list[dict[str, Any]]:
-        programs: list[dict[str, Any]] = self.ask("/v1/programs?limit=1000")["programs"]
+        page = self.ask("/v1/programs?limit=1000")
+        programs: list[dict[str, Any]] = page["programs"]
+        while page["next"] is not None:
+            page = self.ask(f"/v1/programs?limit=1000&after={quote(page['next'], safe='')}")
+            programs += page["programs"]
         return programs
 
     def kernels_compiled(self) -> int:
