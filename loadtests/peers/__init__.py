@@ -1,1 +1,1 @@
-"""Peers: gRPC, NumPy, torch, JAX."""
+"""Peers: gRPC, NumPy, JAX, CuPy."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from loadtests.measuring.workers import Worker
-from loadtests.peers import numpy_loops, torch_loops
+from loadtests.peers import numpy_loops
+from loadtests.peers.pytorch import loops as torch_loops
 from loadtests.workloads.loops import Loop
 
 

@@ -14,8 +14,10 @@ from typing import NamedTuple, Self
 
 from loadtests.measuring.errors import NotAnswered, WrongResult
 from loadtests.measuring.workers import Worker
-from loadtests.peers import jax_loops, numpy_loops, torch_compiled, torch_loops
-from loadtests.peers.torch_graph import GRAPH_STEPS
+from loadtests.peers import jax_loops, numpy_loops
+from loadtests.peers.pytorch import compiled as torch_compiled
+from loadtests.peers.pytorch import loops as torch_loops
+from loadtests.peers.pytorch.graph import GRAPH_STEPS
 from loadtests.workloads.loops import Floats, Loop, check_close
 
 _FIRST_DEADLINE_S = 90.0  # the first command imports the library and compiles

@@ -2,7 +2,7 @@
 
 A cell is the body of a `fori_loop`, on its own result. Its device time is the time in which the device ran submissions,
 as the server counts it, divided by the iterations; recording and sending are not part of it. The peer's time is that of
-a CUDA graph of the same cell, by CUDA events: see `peers/torch_cells`. The first step of each is compared with NumPy's.
+a CUDA graph of the same cell, by CUDA events (`peers/pytorch/cells`). The first step of each is compared with NumPy's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from loadtests.measuring.errors import NotWarm
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.workers import Worker
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
-from loadtests.peers import torch_cells
+from loadtests.peers.pytorch import cells as torch_cells
 from loadtests.system.context import Context, upload
 from loadtests.system.remote_loop import as_fori_loop
 from loadtests.system.service import Service

@@ -15,7 +15,7 @@ from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers.local_peers import LOCAL_PEERS, Checked, LocalPeers
-from loadtests.peers.torch_graph import GRAPH_STEPS
+from loadtests.peers.pytorch.graph import GRAPH_STEPS
 from loadtests.system.context import Context, upload
 from loadtests.system.remote_loop import as_fori_loop
 from loadtests.system.service import Service

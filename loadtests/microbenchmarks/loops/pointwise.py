@@ -19,7 +19,7 @@ from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
 from loadtests.measuring.workers import Worker
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.peers.numpy_loops import run_chain_in_place
-from loadtests.peers.torch_graph import GRAPH_STEPS
+from loadtests.peers.pytorch.graph import GRAPH_STEPS
 from loadtests.system.context import Context
 from loadtests.system.remote_loop import RemoteLoop
 from loadtests.workloads.loops import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loadtests.peers.torch_loops import TorchLoops
+from loadtests.peers.pytorch.loops import TorchLoops
 from loadtests.workloads.loops import Loop, draw_rnn, result_in_numpy, run_rnn
 from tests.loadtests.peers.counting import counting
 from tests.loadtests.peers.numpy_as_torch import numpy_as_torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadtests.peers.torch_cells import TorchCells
+from loadtests.peers.pytorch.cells import TorchCells
 from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import NUMPY, check_close
 from tests.loadtests.peers.numpy_as_torch import numpy_as_torch

@@ -16,8 +16,8 @@ import numpy as np
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.peers.torch_graph import captured
-from loadtests.peers.torch_loops import torch_functions
+from loadtests.peers.pytorch.graph import captured
+from loadtests.peers.pytorch.loops import torch_functions
 from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import Floats
 

@@ -15,7 +15,7 @@ import numpy as np
 from loadtests.measuring.timing import elapsed_ns
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.peers.torch_graph import GRAPH_STEPS, LoopGraph, captured
+from loadtests.peers.pytorch.graph import GRAPH_STEPS, LoopGraph, captured
 from loadtests.workloads.loops import Floats, Functions, Loop
 
 _WARMING_STEPS = 100

@@ -14,8 +14,8 @@ import numpy as np
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.peers.torch_graph import GRAPH_STEPS, LoopGraph, captured
-from loadtests.peers.torch_loops import brought, read_ns, torch_functions
+from loadtests.peers.pytorch.graph import GRAPH_STEPS, LoopGraph, captured
+from loadtests.peers.pytorch.loops import brought, read_ns, torch_functions
 from loadtests.workloads.loops import Floats, Loop
 
 _DEFAULT, _REDUCE_OVERHEAD = "default", "reduce-overhead"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadtests.peers.torch_compiled import TorchCompiled
+from loadtests.peers.pytorch.compiled import TorchCompiled
 from loadtests.workloads.loops import Loop, check_close, draw_rnn, result_in_numpy, run_rnn
 from tests.loadtests.peers.counting import counting
 from tests.loadtests.peers.numpy_as_torch import numpy_as_torch

@@ -1,0 +1,1 @@
+"""The loops in torch."""

@@ -1,0 +1,1 @@
+"""Tests of the folder with the same name in `loadtests`."""
