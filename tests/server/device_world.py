@@ -46,6 +46,7 @@ class World:
     """
 
     device: NullDevice
+    shares_device: bool = False
     gate: threading.Event = field(default_factory=threading.Event)
     gates: dict[Session, threading.Event] = field(default_factory=dict)
     begun: threading.Event = field(default_factory=threading.Event)
@@ -53,7 +54,7 @@ class World:
     reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
 
     def __post_init__(self) -> None:
-        self.thread = DeviceThread(self.device, no_kernels, self.reports.put)
+        self.thread = DeviceThread(self.device, no_kernels, self.reports.put, shares_device=self.shares_device)
         self.thread._orders = UntimedQueue()
         self.tier0 = entry_of(chain(["negative", "negative"]))
         self.tier1 = entry_of(chain())

@@ -1,5 +1,7 @@
 """Reports work when the device has reached its fence: at once if it has, else from a thread that waits for it.
 
+What is said here of the device thread holds for the loop thread while it uses the device.
+
 So the device thread waits for no fence, and reports come in the order in which they were asked for. If a client waits
 for the value and the device thread has no other order, the device thread polls the fence for up to `LOOK_NS` before it
 hands the report over: waking another thread takes longer than a short kernel does.
@@ -51,6 +53,11 @@ class Completion:
         since_ns = self._waiting_since_ns
         return 0 if since_ns is None else now_ns - since_ns
 
+    @property
+    def awaits_nothing(self) -> bool:
+        """Whether all work has ended that was still going on when its report was asked for. Device thread."""
+        return self._handed_over == self._completed
+
     def when_reached(
         self, report: Callable[[], Report], *, is_awaited: bool = False, fence: Fence | None = None
     ) -> None:
@@ -61,9 +68,7 @@ class Completion:
         """
         if fence is None:
             fence = self._device.fence()
-        if self._handed_over == self._completed and (
-            fence.is_reached() or (is_awaited and self._is_reached_soon(fence))
-        ):
+        if self.awaits_nothing and (fence.is_reached() or (is_awaited and self._is_reached_soon(fence))):
             self._reports.add(report())
         else:
             self._handed_over += 1

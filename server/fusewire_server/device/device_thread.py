@@ -1,4 +1,7 @@
-"""Takes orders in turn on the one thread that uses the device, and has each acted on. Decides nothing.
+"""Takes orders in turn and has each acted on, by one thread at a time. Decides nothing.
+
+This is the device thread. On a GPU, which computes by itself, short orders are acted on by the loop thread as it gives
+them, if the device thread has none: then no thread has to be woken, and none waits for the interpreter's lock.
 
 The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
 a block that is released may be reused by any later order. A run at tier 0, and the read of a large value, take several
@@ -35,6 +38,7 @@ from fusewire_server.device.orders import (
     Run,
     goes_in_slices,
     is_brief,
+    is_short,
     sessions_of,
 )
 from fusewire_server.device.sliced_read import SlicedRead
@@ -59,11 +63,19 @@ class DeviceThread:
         find_kernels: FindKernels,
         report: Callable[[Report], None],
         reserve: TenantReserve | None = None,
+        *,
+        shares_device: bool | None = None,
     ) -> None:
+        """`shares_device`: whether the loop thread acts on short orders; if None, it does for a GPU."""
         self._device = device
+        self._shares_device = device.info.is_gpu if shares_device is None else shares_device
         self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
-        # This field and all that follow belong to the device thread.
+        self._given = 0  # how often orders were put in the queue; written by the loop thread
+        self._done = 0  # for how many of these the device thread has done all that it can do now; written by it
+        # Whoever holds it uses the device, and owns the fields that follow. The device thread holds it while it works.
+        self._using_device = threading.Lock()
+        self._got = 0
         self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
         self._memory = DeviceMemory(device, self._unfinished, reserve)
         self._allocation = Allocation(device, self._memory)
@@ -89,8 +101,10 @@ class DeviceThread:
         self._completion.start()
         self._worker.start()
 
-    def stop(self, timeout_s: float) -> None:
-        """Ends both threads after all orders given so far. Waits at most `timeout_s`."""
+    def stop(self, timeout_s: float, last: Sequence[Order] = ()) -> None:
+        """Ends both threads after all orders given so far and the `last`. Waits at most `timeout_s`. Any thread."""
+        if last:
+            self._orders.put(last)
         self._orders.put(None)
         self._worker.join(timeout_s)
 
@@ -99,9 +113,32 @@ class DeviceThread:
         return self._completion.waited_ns(now_ns)
 
     def order(self, *orders: Order) -> None:
-        """Queues orders behind all earlier ones. Loop thread. Orders that are given together wake the thread once."""
-        if orders:
+        """Acts on orders, or queues them behind all earlier ones. Loop thread.
+
+        Orders that are given together wake the device thread once.
+        """
+        if orders and not (self._shares_device and self._acts_here(orders)):
+            self._given += 1
             self._orders.put(orders)
+
+    def _acts_here(self, orders: Sequence[Order]) -> bool:
+        """Acts on orders if they are short and nothing is under way. Returns whether it has. Loop thread.
+
+        If the device were busy, a call might wait for room in its queue.
+        """
+        if self._given != self._done or not self._completion.awaits_nothing or not all(map(is_short, orders)):
+            return False
+        if not self._using_device.acquire(blocking=False):  # the device thread is about to wait
+            return False
+        try:
+            for order in orders:
+                self._consider(order)
+            self._reports.pass_on()
+        except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
+            self._reports.add(Broken(error))
+        finally:
+            self._using_device.release()
+        return True
 
     def _is_idle(self) -> bool:
         """Returns whether no order waits."""
@@ -116,6 +153,7 @@ class DeviceThread:
         return self._memory.values_bytes
 
     def _work(self) -> None:
+        self._using_device.acquire()  # for good, but for the time in `_wait`
         try:
             while (order := self._next_order()) is not None:
                 self._consider(order)
@@ -138,8 +176,17 @@ class DeviceThread:
         if self._is_idle():
             self._reports.pass_on()
         if not self._taken:
-            self._take(self._orders.get())
+            self._take(self._wait())
         return self._taken.popleft()
+
+    def _wait(self) -> Sequence[Order] | None:
+        """Waits for orders. Lets the loop thread use the device meanwhile."""
+        self._done = self._got
+        self._using_device.release()
+        try:
+            return self._orders.get()
+        finally:
+            self._using_device.acquire()
 
     def _look(self) -> Waiting:
         """Tells which kind of order waits. Takes one from the queue if none has been taken."""
@@ -153,6 +200,7 @@ class DeviceThread:
         return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
 
     def _take(self, orders: Sequence[Order] | None) -> None:
+        self._got += 1
         self._taken.extend((None,) if orders is None else orders)
 
     def _consider(self, order: Order) -> None:

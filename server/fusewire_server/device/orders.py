@@ -12,6 +12,10 @@ from fusewire_protos.credit import Amount
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Fetching, Row, Session, Value
 
+# The most launches, values and bytes of a short order.
+SHORT_LAUNCHES = 16
+SHORT_VALUES = 512
+SHORT_BYTES = 32 << 10
 LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied to the host in pieces
 
 
@@ -204,6 +208,24 @@ def goes_in_slices(order: Order) -> bool:
 def is_large(fetching: Fetching) -> bool:
     """Returns whether the value is copied to the host in pieces."""
     return fetching.value.size_bytes > LARGE_BYTES
+
+
+def is_short(order: Order) -> bool:
+    """Returns whether giving the work of an order to a GPU takes less than waking another thread for it."""
+    match order:
+        case Run(submission=submission):
+            loaded, program = submission.loaded, submission.entry.program
+            if loaded is None or len(loaded.plan.launches) > SHORT_LAUNCHES:
+                return False
+            values = len(submission.spans) * (len(program.live) + len(program.inputs))
+            return values <= SHORT_VALUES and max(map(len, submission.spans.values())) == 1
+        case Read(fetching):
+            return fetching.value.size_bytes <= SHORT_BYTES
+        case Write(data=data):
+            return isinstance(data, bytes) and len(data) <= SHORT_BYTES
+        case Release(values=values):
+            return len(values) <= SHORT_VALUES
+    return False
 
 
 def is_brief(order: Order) -> bool:

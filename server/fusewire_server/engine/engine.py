@@ -80,6 +80,7 @@ class Engine:
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
         # Held while a thread appends a report and decides whether to wake the loop thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
@@ -165,8 +166,7 @@ class Engine:
 
         Blocks for at most `timeout_s`. Runs on any thread.
         """
-        self._device_thread.order(*self._orders.take(), *self._ended_sessions.releases())
-        self._device_thread.stop(timeout_s)
+        self._device_thread.stop(timeout_s, (*self._orders.take(), *self._ended_sessions.releases()))
 
     def reconfigure(self, config: Config) -> None:
         """Takes over a configuration that differs only in settings that may change in service."""
@@ -429,7 +429,9 @@ class Engine:
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
-        if is_first:
+        if is_first and threading.get_ident() == self._loop_thread:
+            self._loop.call_soon(self._finish_reports)
+        elif is_first:
             self._loop.call_soon_threadsafe(self._finish_reports)
 
     def _finish_reports(self) -> None:

@@ -22,6 +22,8 @@ from fusewire_server.device.large_read import PIECE_BYTES
 from fusewire_server.device.memory.device_memory import Temporaries
 from fusewire_server.device.orders import (
     LARGE_BYTES,
+    SHORT_BYTES,
+    Broken,
     Brought,
     FailedRow,
     Lasts,
@@ -41,6 +43,7 @@ from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.device.unfused.one_ops import OneOp, OneOps
 from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.sessions.session import Fetching, Row, SessionState, Value, ValueState
+from tests.patience import Patience
 from tests.server.device_world import (
     DEADLINE_S,
     FAST,
@@ -55,9 +58,9 @@ from tests.server.device_world import (
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session, whole
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    here = World(NullDevice())
+@pytest.fixture(params=[False, True], ids=["one thread", "shared"])
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    here = World(NullDevice(), shares_device=request.param)
     monkeypatch.setattr("fusewire_server.device.unfused.run.Iteration", here.iteration)
     here.thread.start()
     yield here
@@ -380,3 +383,83 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
     world.gate.set()
     world.thread.stop(DEADLINE_S)
     assert world.completed(2) == [SLOW, FAST]
+
+
+def threads_of_reports(here: World) -> list[int]:
+    """The threads that report, in order, from now on."""
+    found: list[int] = []
+    report = here.thread._reports.report
+
+    def noting(one: Report) -> None:
+        found.append(threading.get_ident())
+        report(one)
+
+    here.thread._reports.report = noting
+    return found
+
+
+def wait_until_it_waits(here: World) -> None:
+    """Waits until the device thread waits for orders, so that the device is free."""
+    patience = Patience()
+    while here.thread._given != here.thread._done or here.thread._using_device.locked():
+        assert not patience.is_exhausted()
+
+
+@pytest.fixture
+def shared() -> Iterator[World]:
+    here = World(NullDevice(), shares_device=True)
+    here.thread.start()
+    wait_until_it_waits(here)
+    yield here
+    here.thread.stop(DEADLINE_S)
+
+
+def test_short_orders_are_acted_on_by_the_thread_that_gives_them_if_the_device_thread_waits(shared: World) -> None:
+    threads = threads_of_reports(shared)
+    shared.run(FAST, session("a"))
+    shared.thread.order(write(0, session("a")))
+    assert shared.completed(1) == [FAST]
+    assert isinstance(shared.next_report(), Wrote)
+    assert threads == [threading.get_ident()] * 2
+
+
+def test_orders_that_may_take_long_go_to_the_device_thread_with_all_that_come_with_them(shared: World) -> None:
+    threads = threads_of_reports(shared)
+    one = session("a")
+    shared.thread.order(write(0, one), write(SHORT_BYTES + 1, one))
+    assert all(isinstance(shared.next_report(), Wrote) for _ in range(2))
+    assert threading.get_ident() not in threads
+
+
+def test_a_short_order_does_not_overtake_those_that_the_device_thread_has(shared: World) -> None:
+    one = session("a")
+    with shared.thread._using_device:  # the device thread cannot begin
+        shared.thread.order(write(SHORT_BYTES + 1, one))
+        shared.thread.order(write(1, one))
+        assert shared.reports.empty()
+    sizes = [report.write.value.size_bytes for _ in range(2) if isinstance(report := shared.next_report(), Wrote)]
+    assert sizes == [SHORT_BYTES + 1, 1]
+
+
+def test_short_orders_go_to_the_device_thread_while_the_device_is_busy(shared: World) -> None:
+    shared.device.completes_by_itself = False
+    shared.run(FAST, session("a"))  # here
+    threads = threads_of_reports(shared)
+    shared.thread.order(write(0, session("b")))
+    assert isinstance(shared.next_report(), Wrote)
+    assert threads
+    assert threading.get_ident() not in threads
+    shared.device.completes_by_itself = True
+    assert shared.device.complete_next()
+    assert shared.completed(1) == [FAST]
+
+
+def test_a_device_that_breaks_in_the_thread_that_gives_the_order_is_reported(
+    shared: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(shared.device, "write", fail)
+    shared.thread.order(write(1, session("a")))
+    assert isinstance(shared.next_report(), Broken)

@@ -108,7 +108,7 @@ class CudaDevice:
 
     `memory_bytes` bounds the memory of blocks and temporaries, including released memory that the pool keeps. None
     stands for most of the memory that is free at start. `arena_bytes` is the size of the range reserved for arenas.
-    `why` becomes part of the device's description. In the thread that uses the device, CuPy uses the device's stream
+    `why` becomes part of the device's description. In the threads that use the device, CuPy uses the device's stream
     and memory.
     """
 
@@ -122,8 +122,7 @@ class CudaDevice:
         self._pool = cupy.cuda.MemoryPool()
         # This pool has no bound, because no request is refused for memory that the device itself needs.
         self._own_pool = cupy.cuda.MemoryPool()
-        self._thread: int | None = None
-        self._thread_settings = ExitStack()
+        self._threads: dict[int, ExitStack] = {}  # those that have used the device, with the settings of CuPy for each
         self._enter_thread()
         self._arena_bytes = arena_bytes
         self._arena = _reserve(self._own_pool, arena_bytes)
@@ -255,8 +254,7 @@ class CudaDevice:
         self._stream.fence().wait()
         self._blocks.clear()
         self._pool.free_all_blocks()
-        self._thread_settings.close()
-        self._thread = None
+        self._threads.pop(threading.get_ident()).close()
 
     # ---- launching ----
 
@@ -357,12 +355,11 @@ class CudaDevice:
 
     def _enter_thread(self) -> None:
         """Makes CuPy use the device's stream in the calling thread."""
-        if self._thread == threading.get_ident():
-            return
-        self._thread = threading.get_ident()
-        runtime.setDevice(0)
-        self._thread_settings = ExitStack()
-        self._thread_settings.enter_context(self._lane)
+        thread = threading.get_ident()
+        if thread not in self._threads:
+            runtime.setDevice(0)
+            self._threads[thread] = ExitStack()
+            self._threads[thread].enter_context(self._lane)
 
 
 def _open_device() -> None:
