@@ -92,6 +92,7 @@ class Backlog:
         self._accounts: TenantAccounts[Session] = TenantAccounts()  # of loop time
         self._rests: dict[Session, _Rest] = {}
         self._ready: set[Session] = set()  # those of them that wait for nothing but the loop thread
+        self._alone_ns: dict[Session, int] = {}  # what sessions have used since anybody has waited, not yet charged
         self._is_turn_due = False  # whether `_turn` is going to be called
         self._costly_ns = 0  # what frames have used in this turn of the event loop beyond a slice each
 
@@ -105,15 +106,14 @@ class Backlog:
         self._accounts.open(session)
 
     def charge(self, session: Session, time_ns: int) -> None:
-        """Notes that a session has used time of the loop thread.
-
-        The clock goes on with sessions that use it while nobody waits. Else they would later wait for all of that time.
-        """
-        if not self._ready:
-            self._accounts.serve(session)
-        self._costly_ns += max(time_ns - self.slice_ns, 0)
+        """Notes that a session has used time of the loop thread."""
         session.loop_ns += time_ns
-        self._accounts.charge(session, time_ns)
+        if time_ns > self.slice_ns:
+            self._costly_ns += time_ns - self.slice_ns
+        if self._ready:
+            self._accounts.charge(session, time_ns)
+        else:
+            self._alone_ns[session] = self._alone_ns.get(session, 0) + time_ns
 
     def end_turn(self) -> None:
         """Notes that a turn of the event loop has ended."""
@@ -156,10 +156,22 @@ class Backlog:
         if rest is not None:
             rest.items.drop()
             self._end(session)
+        self._alone_ns.pop(session, None)
         self._accounts.drop(session)
+
+    def _charge_alone(self) -> None:
+        """Charges the time that was used while nobody waited, before somebody does.
+
+        The clock goes on with those who have used it. Else they would now wait for all of that time.
+        """
+        for session, time_ns in self._alone_ns.items():
+            self._accounts.charge(session, time_ns)
+            self._accounts.serve(session)
+        self._alone_ns.clear()
 
     def _wait_for_turn(self, session: Session) -> None:
         if session.may_go_on and session not in self._ready:
+            self._charge_alone()
             self._ready.add(session)
             self._accounts.enter(session)
             self._turn_soon()
