@@ -19,7 +19,7 @@ from tests.patience import HANGS_S
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
 
-pytest_plugins = ["tests.bounds", "tests.fail_skipped"]
+pytest_plugins = ["tests.bounds", "tests.event_loops", "tests.fail_skipped"]
 
 build.after_pass = verify_pass
 

@@ -55,6 +55,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     record_values: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
     reconnect_s: float = RECONNECT_S,
+    local: bool = True,
 ) -> Session:
     """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
 
@@ -73,6 +74,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     is by default the value of FUSEWIRE_RECORD, with a number added if there is such a file already.
     `reconnect_s` is how long a lost connection is made again, in seconds; 0 ends the session with its connection. What
     waits goes on once it is made again. A server keeps the session for its own limits.resume_grace_s.
+    `local` lets the session go on over a Unix socket, which is faster, if the server is on this machine.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
     ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
@@ -80,7 +82,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     """
     if not reconnect_s >= 0:
         raise ConfigurationError(f"reconnect_s = {reconnect_s!r}: expected a number of seconds, 0 or more")
-    transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token)
+    transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token, local=local)
     path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
     if path is not None:
         transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
@@ -125,6 +127,7 @@ def transport_to(
     credentials: grpc.ChannelCredentials | None,
     *,
     insecure_token: bool = False,
+    local: bool = True,
 ) -> GrpcTransport:
     """Makes a transport to a server. The arguments and errors are those of `connect`."""
     if tls_ca is not None and credentials is not None:
@@ -134,7 +137,7 @@ def transport_to(
     address = _target(target)
     if token_of(token) and credentials is None and not insecure_token:
         refuse_in_clear(address, f"pass tls_ca or set {TLS_CA_VARIABLE}; insecure_token=True sends it nevertheless")
-    return GrpcTransport(address, find_token=lambda: token_of(token), credentials=credentials)
+    return GrpcTransport(address, find_token=lambda: token_of(token), credentials=credentials, local=local)
 
 
 def open_session(

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 from weakref import WeakSet
@@ -52,13 +53,16 @@ from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire._stream.session_timer import SessionTimer
 from fusewire._stream.upload_sender import UploadSender
 from fusewire._transport.interface import Attempt, ConnectionCut, Transport
+from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
+from fusewire_protos.local_calls.parts import NAME_PREFIX
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _log = logging.getLogger("fusewire")
 
 _PARTING_S = 1.0
+_MESSAGE_MARGIN_BYTES = 1 << 20  # by which a frame of the server may be longer than the longest of a client
 _SHOWN_ID_DIGITS = 12
 RECONNECT_S = 30.0
 _GONE = "all values of the session are gone: connect again, and upload or compute anew what you need"
@@ -98,6 +102,7 @@ class Session:
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
         self._resumption = Resumption(reconnect_s)
+        self._local_offer: LocalOffer | None = None  # of the last welcome
         self.index_checks = IndexChecks() if debug else None
         self.backend = ""
         self.server = ""  # name and version
@@ -174,6 +179,7 @@ class Session:
             if self._state.credit.admits(_LARGEST_SEGMENT):
                 return
             self._ready_waiters.append(waiter)
+        self._state.transport.wake()
         await asyncio.wrap_future(waiter)
 
     @property
@@ -272,7 +278,7 @@ class Session:
         if recorder.is_unsent(handle):
             self._sender.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True)
 
-    # ---- the I/O thread ----
+    # ---- the transport's threads: see `Peer` ----
 
     def hello(self) -> bytes:
         with self._state.lock:
@@ -297,15 +303,19 @@ class Session:
             is_idle = frame.HasField("completed") and self._complete(frame.completed)
         if is_idle:
             self._sender.flush_idle()
-        for result in frame.results if is_new else ():  # last, because results wake threads, which compete for the GIL
-            self._fetches.on_result(result)
-        if frame.draining_ms:
-            self._on_draining(frame.draining_ms)
-        if frame.HasField("goodbye"):
-            self._on_goodbye(frame.goodbye)
+        if self._ready_waiters:
+            self._state.transport.call(self._let_ready)
+        if is_new:
+            self._take_results(frame)
+        if frame.draining_ms or frame.HasField("goodbye"):
+            self._state.transport.call(partial(self._on_last_frames, frame))
         if not frame.HasField("completed"):
             return frame.HasField("welcome")
         return self._thread_recorders.have_unsent or self._state.stream.waiting_entries > 0
+
+    def is_awaited(self) -> bool:
+        state = self._state
+        return self._fetches.are_awaited or bool(state.credit_waiters or self._ready_waiters)
 
     def on_tick(self) -> float:
         return self._timer.tick(time.monotonic_ns())
@@ -315,6 +325,9 @@ class Session:
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         self._fetches.on_download_failed(fetch, reason)
+
+    def local_offer(self) -> LocalOffer | None:
+        return self._local_offer
 
     def on_cut(self, reason: ConnectionCut) -> Attempt | None:
         state, resumption = self._state, self._resumption
@@ -383,9 +396,11 @@ class Session:
         state, welcome = self._state, frame.welcome
         with state.lock:
             state.stream.on_welcome(welcome, frame.acknowledged)
-            self._resumption.succeed()
-            if self._is_welcome:
+            if self._resumption.is_under_way:
                 _log.info("the session is resumed")
+            self._resumption.succeed()
+            self._local_offer = _local_offer_of(welcome)
+            if self._is_welcome:
                 return
             state.credit = Credit(amount_of(welcome.credit))
             state.limits = welcome.limits
@@ -395,6 +410,19 @@ class Session:
             self.backend, self.server = welcome.backend, welcome.server
             self._is_welcome = True
             state.changed.notify_all()
+
+    def _take_results(self, frame: wire.ServerFrame) -> None:
+        """Hands over the results of a frame. If a signal handler raises, all of them will come again."""
+        for result in frame.results:  # late, because results wake threads, which compete for the GIL
+            self._fetches.on_result(result)
+        with self._state.lock:
+            self._state.stream.took(frame)
+
+    def _on_last_frames(self, frame: wire.ServerFrame) -> None:
+        if frame.draining_ms:
+            self._on_draining(frame.draining_ms)
+        if frame.HasField("goodbye"):
+            self._on_goodbye(frame.goodbye)
 
     def _on_draining(self, within_ms: int) -> None:
         with self._state.lock:
@@ -414,11 +442,16 @@ class Session:
         credit = self._state.credit
         credit.complete(amount_of(completed))
         self._state.changed.notify_all()
-        if self._ready_waiters and credit.admits(_LARGEST_SEGMENT):
-            waiters, self._ready_waiters = self._ready_waiters, []
-            for waiter in _not_cancelled(waiters):
-                waiter.set_result(None)
         return credit.is_free
+
+    def _let_ready(self) -> None:
+        """Wakes who waits for credit for a large segment, if it is there."""
+        with self._state.lock:
+            if not self._state.credit.admits(_LARGEST_SEGMENT):
+                return
+            waiters, self._ready_waiters = self._ready_waiters, []
+        for waiter in _not_cancelled(waiters):
+            waiter.set_result(None)
 
     def _end(self, error: FusewireError) -> None:
         state = self._state
@@ -432,6 +465,7 @@ class Session:
         self._fetches.end(error)
         for waiter in _not_cancelled(waiters):
             waiter.set_exception(type(error)(str(error)))
+        state.transport.wake()  # a thread that receives has settled, and is to notice it
 
     def _die_in_child(self) -> None:
         """Ends the session in a forked child, which shares the parent's socket and must not use it."""
@@ -446,6 +480,12 @@ def _decoded(raw: bytes) -> wire.ServerFrame:
         return wire.ServerFrame.FromString(raw)
     except DecodeError:
         raise ProtocolError(f"the server sent {len(raw)} bytes that are not a frame") from None
+
+
+def _local_offer_of(welcome: wire.Welcome) -> LocalOffer | None:
+    if not welcome.local_name.startswith(NAME_PREFIX):
+        return None
+    return LocalOffer(welcome.local_name, welcome.local_secret, welcome.limits.message_bytes + _MESSAGE_MARGIN_BYTES)
 
 
 def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:

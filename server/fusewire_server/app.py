@@ -10,25 +10,18 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
-
-import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
-from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server.access.certificates import CertificateFiles, server_credentials
-from fusewire_server.access.interceptor import Access, AccessInterceptor
+from fusewire_server.access.certificates import certificate_of
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, kernel_finder, pack_of, planner_settings
-from fusewire_server.config.config import Config, Listen, Loaded, plain_value_of
+from fusewire_server.config.config import Config, Loaded, plain_value_of
 from fusewire_server.config.reload import reload
-from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.descriptors import OpenFilesWatch, raise_open_file_limit
+from fusewire_server.host.event_loop import loop_factory
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
@@ -42,12 +35,10 @@ from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import SettingView
+from fusewire_server.listeners import Listeners
 from fusewire_server.planning.idle_packing import command_for, pack_when_idle
 from fusewire_server.planning.planner import Planner
-from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
-from fusewire_server.transport.service import SERVICE, FusewireService
-from fusewire_server.transport.short_requests import ShortRequests
 
 log = logging.getLogger("fusewire.app")
 
@@ -56,11 +47,6 @@ COUNT_FILES_EVERY_S = 5.0
 LOOK_EVERY_S = 0.05  # how often the server looks whether sessions have finished their work
 STOP_DEADLINE_S = 0.5  # for what the device and inspection are doing
 STOP_GRACE_S = 0.75  # for farewells and what is being written; it ends as soon as all calls have
-# Calls of one connection at once; a client keeps the others back until some have ended.
-MOST_STREAMS = 256
-WINDOW_BYTES = 512 << 10  # of a call; its method asks for more when it reads a longer message
-HANDSHAKE_MS = 5_000  # from accepting a connection to the end of its handshakes
-IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this time
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0001
 
@@ -77,7 +63,7 @@ def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()
     keep_freed_memory()
-    with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with GarbageCollector() as garbage, asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             return runner.run(_Process(loaded, load_again, garbage).serve())
         except (FusewireError, OSError):
@@ -97,8 +83,6 @@ class _Process:
         self._setting_views = _setting_views(loaded)
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
-        # One each, because each is asked for changes by its own listener.
-        self._grpc_certificate = certificate_of(config.listen)
         self._http_certificate = certificate_of(config.listen)
         self._ended: asyncio.Future[int]
         self._hurry = asyncio.Event()
@@ -121,20 +105,19 @@ class _Process:
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
-        server, port, health_status = await start_grpc(
-            self._config, engine, self._authenticator, self._grpc_certificate
-        )
+        listeners = Listeners(self._config, engine, self._authenticator)
+        port = await listeners.start()
         housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
         packing = asyncio.create_task(self._pack_when_idle(engine), name="packing")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
-        loop.add_signal_handler(signal.SIGHUP, self._reload, engine)
+        loop.add_signal_handler(signal.SIGHUP, self._reload, engine, listeners)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
-        await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
+        await drain(engine, publisher, listeners, self._config.limits.drain_s, self._hurry)
         # Side by side, because the process is to end within two seconds of the drain.
-        await asyncio.gather(server.stop(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
+        await asyncio.gather(listeners.stop(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
         for task in (housekeeping, counting, packing):
             task.cancel()
         stops = asyncio.to_thread(engine.stop, STOP_DEADLINE_S), *([] if planner is None else [planner.stop()])
@@ -191,22 +174,22 @@ class _Process:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
-    def _reload(self, engine: Engine) -> None:
+    def _reload(self, engine: Engine, listeners: Listeners) -> None:
         """Loads the settings again, and what says who may call: a fault of one keeps nobody from reading the others."""
         self._reload_settings(engine)
         if self._authenticator is not None:
             self._authenticator.read_again()
-        self._reload_certificates()
+        self._reload_certificates(listeners)
 
-    def _reload_certificates(self) -> None:
+    def _reload_certificates(self, listeners: Listeners) -> None:
         """Lets each listener read the certificate for its next connection. If it cannot be used, the log tells now."""
         try:
             certificate_of(self._config.listen)
         except ConfigurationError as error:
             log.error("the certificate cannot be used: %s", error)  # noqa: TRY400 - no bug
-        for certificate in (self._grpc_certificate, self._http_certificate):
-            if certificate is not None:
-                certificate.read_again()
+        listeners.reload(self._config)
+        if self._http_certificate is not None:
+            self._http_certificate.read_again()
 
     def _reload_settings(self, engine: Engine) -> None:
         """Loads the settings again. If they are wrong, all old settings stay in force."""
@@ -245,7 +228,7 @@ def _setting_views(loaded: Loaded) -> dict[str, SettingView]:
 
 
 async def drain(
-    engine: Engine, publisher: Publisher, status: health.aio.HealthServicer, drain_s: float, hurry: asyncio.Event
+    engine: Engine, publisher: Publisher, listeners: Listeners, drain_s: float, hurry: asyncio.Event
 ) -> None:
     """Opens no more sessions, lets each go on until its work is finished, and then ends it.
 
@@ -255,86 +238,9 @@ async def drain(
     reason = CaseError("draining", "the server is shutting down")
     engine.drain(ends_at_ns)
     publisher.publish()
-    await status.enter_graceful_shutdown()
+    await listeners.tell_draining()
     while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
         engine.dismiss([session for session in engine.sessions.values() if may_end(session, now_ns)], reason)
         with suppress(TimeoutError):
             await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
     engine.dismiss(engine.sessions.values(), reason)
-
-
-class Serving(NamedTuple):
-    """A server of gRPC that has started."""
-
-    server: grpc.aio.Server
-    port: int
-    status: health.aio.HealthServicer
-
-
-async def start_grpc(
-    config: Config, engine: Engine, authenticator: Authenticator | None, certificate: CertificateFiles | None
-) -> Serving:
-    """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
-    access = Access(authenticator)
-    interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
-    server = grpc.aio.server(interceptors=[interceptor, ShortRequests()], options=_channel_options(config))
-    server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
-    status = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(status, server)
-    await status.set("", health_pb2.HealthCheckResponse.SERVING)
-    await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
-    names = (pb.DESCRIPTOR.services_by_name["Fusewire"].full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(names, server)
-    port = _add_port(server, config.listen, certificate)
-    await server.start()
-    return Serving(server, port, status)
-
-
-def _add_port(server: grpc.aio.Server, listen: Listen, certificate: CertificateFiles | None) -> int:
-    try:
-        if certificate is None:
-            return server.add_insecure_port(str(listen.grpc))
-        return server.add_secure_port(str(listen.grpc), server_credentials(certificate))
-    except RuntimeError as reason:
-        raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
-
-
-def certificate_of(listen: Listen) -> CertificateFiles | None:
-    """Reads the certificate that the settings name, if any. Raises ConfigurationError."""
-    if listen.tls_cert is None or listen.tls_key is None:
-        return None
-    return CertificateFiles(listen.tls_cert, listen.tls_key)
-
-
-def _channel_options(config: Config) -> list[tuple[str, int]]:
-    return [
-        # A frame a little too long is refused in words, by its session; gRPC itself breaks off what is far too long.
-        ("grpc.max_receive_message_length", config.limits.message_bytes + MIB),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_concurrent_streams", MOST_STREAMS),
-        # With it a client that keeps to the number would be refused while a call that has ended is still cleared away.
-        ("grpc.http.overload_protection", 0),
-        ("grpc.so_reuseport", 0),
-        # A window that grows is memory that anyone can fill, because gRPC fills it before a token is checked.
-        ("grpc.http2.bdp_probe", int(config.listen.adaptive_windows)),
-        ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
-        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
-        ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
-        # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
-        ("grpc.keepalive_time_ms", 9_000),
-        ("grpc.keepalive_timeout_ms", 5_000),
-        ("grpc.http2.ping_timeout_ms", 6_000),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
-        ("grpc.http2.max_ping_strikes", 0),
-    ]
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's loop where it is installed."""
-    try:
-        import uvloop  # noqa: PLC0415 - absent on Windows
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory

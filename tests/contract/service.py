@@ -35,8 +35,8 @@ class Service:
         self.target = target
         self._http = http
 
-    def connect(self) -> fw.Session:
-        return fw.connect(self.target)
+    def connect(self, *, local: bool = True) -> fw.Session:
+        return fw.connect(self.target, local=local)
 
     def stats(self) -> dict[str, Any]:
         return self._ask("GET", "/v1/stats")

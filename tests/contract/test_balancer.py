@@ -109,7 +109,7 @@ def alternating() -> Iterator[Balancer]:
 
 def test_large_values_reach_the_server_of_their_session(alternating: Balancer) -> None:
     before = len(alternating.reached)
-    with fw.connect(alternating.target, timeout=DEADLINE_S) as session:
+    with fw.connect(alternating.target, timeout=DEADLINE_S, local=False) as session:
         check_values(session, 1, [LARGE, HUGE, LARGE])
         check_values(session, 9, [LARGE])
     stream, second = alternating.reached[before:]
@@ -118,7 +118,7 @@ def test_large_values_reach_the_server_of_their_session(alternating: Balancer) -
 
 def test_a_download_alone_finds_the_server_of_its_session(alternating: Balancer) -> None:
     before = len(alternating.reached)
-    with fw.connect(alternating.target, timeout=DEADLINE_S) as session:
+    with fw.connect(alternating.target, timeout=DEADLINE_S, local=False) as session:
         computed = (session.array(np.arange(1000, dtype=np.float32)).reshape(1000, 1) + fw.zeros(1000)).numpy(
             timeout=DEADLINE_S
         )
@@ -128,7 +128,7 @@ def test_a_download_alone_finds_the_server_of_its_session(alternating: Balancer)
 
 def test_sessions_that_connect_at_the_same_time_keep_their_values_apart(alternating: Balancer) -> None:
     def work(seed: int) -> None:
-        with fw.connect(alternating.target, timeout=DEADLINE_S) as session:
+        with fw.connect(alternating.target, timeout=DEADLINE_S, local=False) as session:
             check_values(session, seed, [LARGE] * 4)
 
     with ThreadPoolExecutor(4) as pool:
@@ -136,7 +136,7 @@ def test_sessions_that_connect_at_the_same_time_keep_their_values_apart(alternat
 
 
 def test_a_second_connection_that_is_made_anew_may_reach_another_server() -> None:
-    with balanced([0, 0, 1]) as balancer, fw.connect(balancer.target, timeout=DEADLINE_S) as session:
+    with balanced([0, 0, 1]) as balancer, fw.connect(balancer.target, timeout=DEADLINE_S, local=False) as session:
         check_values(session, 1, [LARGE])
         assert balancer.reached[0] == balancer.reached[1]
         balancer.cut(1)

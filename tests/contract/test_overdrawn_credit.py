@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._transport.grpc_transport import Call, GrpcTransport
+from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire._transport.streams import Call, GrpcStream, Stream
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -46,8 +47,9 @@ def overdraw(session: fw.Session) -> None:
 
 
 @pytest.mark.parametrize("client", range(CLIENTS))
-def test_who_overdraws_and_goes_on_writing_is_told_the_limit(service: Service, client: int) -> None:
-    with service.connect() as session, pytest.raises(fw.ProtocolError, match=TOLD):
+@pytest.mark.parametrize("local", [True, False])
+def test_who_overdraws_and_goes_on_writing_is_told_the_limit(service: Service, client: int, *, local: bool) -> None:
+    with service.connect(local=local) as session, pytest.raises(fw.ProtocolError, match=TOLD):
         overdraw(session)
 
 
@@ -56,6 +58,9 @@ class LateCall(NamedTuple):
 
     call: Call
     has_failed: asyncio.Event
+
+    async def write(self, frame: bytes) -> None:
+        await self.call.write(frame)
 
     async def read(self) -> Any:
         raw = await self.call.read()
@@ -68,17 +73,22 @@ class LateCall(NamedTuple):
 def test_whose_connection_breaks_before_the_goodbye_is_handled_is_told_the_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, write, has_failed = GrpcTransport._read, GrpcTransport._write, asyncio.Event()
+    make, write, has_failed = GrpcTransport._stream, GrpcTransport._write, asyncio.Event()
 
-    async def write_until_it_fails(self: GrpcTransport, call: Call) -> None:
+    async def write_until_it_fails(self: GrpcTransport, stream: Stream) -> None:
         try:
-            await write(self, call)
+            await write(self, stream)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             has_failed.set()
             raise
 
+    def make_late(self: GrpcTransport, *arguments: Any) -> GrpcStream:
+        stream = make(self, *arguments)
+        stream._call = LateCall(stream._call, has_failed)
+        return stream
+
     monkeypatch.setattr(GrpcTransport, "_write", write_until_it_fails)
-    monkeypatch.setattr(GrpcTransport, "_read", lambda self, call: read(self, LateCall(call, has_failed)))
-    with service.connect() as session, pytest.raises(fw.ProtocolError, match=TOLD):
+    monkeypatch.setattr(GrpcTransport, "_stream", make_late)
+    with service.connect(local=False) as session, pytest.raises(fw.ProtocolError, match=TOLD):
         overdraw(session)
     assert has_failed.is_set()

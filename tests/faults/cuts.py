@@ -36,7 +36,7 @@ def connected(target: str, token: str, **options: Any) -> Iterator[fw.Session]:
     """A session that is opened though the first connections may be cut."""
     while True:
         try:
-            session = fw.connect(target, token=token, **options)
+            session = fw.connect(target, token=token, local=False, **options)
         except fw.SessionLost:
             continue
         break

@@ -133,9 +133,10 @@ class Connect(NamedTuple):
     tls_ca: str | None = None
     may_be_lost: bool = False
     rounds: int = 0  # after which a session is closed, and another one opened; 0 for never
+    local: bool = True  # whether it may go on over local calls
 
     def session(self) -> fw.Session:
-        return fw.connect(self.target, token=self.token, tls_ca=self.tls_ca, timeout=_READ_WITHIN_S)
+        return fw.connect(self.target, token=self.token, tls_ca=self.tls_ca, timeout=_READ_WITHIN_S, local=self.local)
 
 
 @contextmanager

@@ -152,7 +152,7 @@ def test_silence_is_noticed_on_both_sides_and_the_session_goes_on(
     server: ServerProcess, token: str, inspecting: str, is_busy: bool, bounded: Bounded
 ) -> None:
     inspector = Inspector(server, inspecting)
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         x = session.array(np.arange(100.0))
         assert float(x.sum()) == 4950
         proxy.accepts = False
@@ -172,7 +172,7 @@ def test_who_is_cut_off_while_results_pour_in_is_not_taken_for_a_slow_reader(
     server: ServerProcess, token: str, inspecting: str
 ) -> None:
     inspector = Inspector(server, inspecting)
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         x = session.array(np.arange(50_000, dtype=np.float32)) + 1
         wanted = x.numpy(timeout=HANGS_S).tobytes()
         proxy.accepts = False
@@ -188,7 +188,7 @@ def test_who_is_cut_off_while_results_pour_in_is_not_taken_for_a_slow_reader(
 def test_a_wait_goes_on_after_a_pause_and_another_server_has_nothing_of_the_session(
     server: ServerProcess, token: str, token_file: Path
 ) -> None:
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         x = session.array(np.arange(100.0))
         proxy.accepts = False
         proxy.cut_all()
@@ -218,7 +218,7 @@ def test_a_killed_server_is_given_up_after_the_time_that_the_user_set(server: Se
 
 
 def test_a_revoked_token_ends_the_attempts(server: ServerProcess, token: str, token_file: Path) -> None:
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         x = session.array(np.arange(100.0))
         assert float(x.sum()) == 4950
         revoke(token_file, token.partition(".")[0])
@@ -232,7 +232,7 @@ def test_large_values_outlast_the_silence_of_one_connection_alone(
     server: ServerProcess, token: str, silence: Callable[[CuttingProxy], None]
 ) -> None:
     """Large values travel over another connection, whose calls need what the stream declares."""
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         source = np.arange(INLINE_BYTES, dtype=np.float32)
         assert session.array(source).numpy(timeout=HANGS_S).tobytes() == source.tobytes()
         product = session.array(source) * 2
@@ -255,7 +255,7 @@ def test_a_session_that_is_closed_without_a_connection_leaves_nothing_on_the_ser
     monkeypatch.setattr(resumption, "_FIRST_DELAY_S", HANGS_S)
     monkeypatch.setattr(resumption, "_LONGEST_DELAY_S", HANGS_S)
     inspector = Inspector(server, inspecting)
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         x = session.array(np.arange(100.0))
         assert float(x.sum()) == 4950
         proxy.cut_all()
@@ -270,7 +270,7 @@ def test_a_client_that_is_back_before_a_draining_server_ends_gets_its_answers(
     server: ServerProcess, token: str, inspecting: str
 ) -> None:
     inspector = Inspector(server, inspecting)
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False) as session:
         future = (session.array(np.arange(100.0)) + 1).sum().future()
         until(lambda: inspector.ask("/v1/stats")["totals"]["ops"] > 0)
         proxy.accepts = False
@@ -282,7 +282,7 @@ def test_a_client_that_is_back_before_a_draining_server_ends_gets_its_answers(
 
 
 def test_a_client_that_comes_back_when_a_server_has_drained_is_told_so(server: ServerProcess, token: str) -> None:
-    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, reconnect_s=1.0) as session:
+    with proxy_to(server.grpc) as proxy, fw.connect(proxy.target, token=token, local=False, reconnect_s=1.0) as session:
         x = session.array(np.arange(100.0))
         assert float(x.sum()) == 4950
         proxy.accepts = False

@@ -131,7 +131,7 @@ def test_what_a_server_holds_stays_the_same(
         costly.sending(Order(server.grpc, attacking, tuple(scripts), _COSTLY_BYTES_A_S), 1),
     ):
         short, long = [Connect(server.grpc, token, rounds=each) for each in (_SHORT, _LONG)]
-        cut = Connect(proxy.target, token, may_be_lost=True, rounds=_LONG)
+        cut = Connect(proxy.target, token, may_be_lost=True, rounds=_LONG, local=False)
         with mixed_load(short, short, long, cut) as seen:
             pause(_WARM_S)
             with _looking(partial(_look, server, Inspector(server, inspecting))) as looks:

@@ -39,7 +39,7 @@ async def until_there_is_work(here: Server) -> None:
 async def drained(here: Server, drain_s: float = DEADLINE_S) -> Publisher:
     """Drains to the end, as a process does before it ends."""
     publisher = Publisher(here.engine, "1")
-    await drain(here.engine, publisher, here.status, drain_s, asyncio.Event())
+    await drain(here.engine, publisher, here.listeners, drain_s, asyncio.Event())
     return publisher
 
 
@@ -99,7 +99,9 @@ def test_work_that_is_not_finished_in_time_ends_with_its_session(*, is_hurried: 
             await until_there_is_work(here)
             hurry = asyncio.Event()
             drain_s = DEADLINE_S if is_hurried else 0.3
-            draining = asyncio.create_task(drain(here.engine, Publisher(here.engine, "1"), here.status, drain_s, hurry))
+            draining = asyncio.create_task(
+                drain(here.engine, Publisher(here.engine, "1"), here.listeners, drain_s, hurry)
+            )
             await until(lambda: session.is_draining)
             if is_hurried:
                 hurry.set()

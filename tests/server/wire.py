@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import numpy as np
 import pytest
-from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from fusewire_kernels.devices.base import Device
@@ -26,10 +25,10 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.tokens import Authenticator
-from fusewire_server.app import certificate_of, start_grpc
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine
+from fusewire_server.listeners import Listeners
 from tests.server.parts import chain, new, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE
 
@@ -204,7 +203,7 @@ class Server:
     device: Device
     channel: grpc.aio.Channel
     port: int
-    status: health.aio.HealthServicer
+    listeners: Listeners
 
     async def peer(self, *metadata: tuple[str, str]) -> Peer:
         peer = Peer(self.channel, metadata)
@@ -218,23 +217,27 @@ async def server(
     certificate: tuple[Path, Path] | tuple[None, None] = (None, None),
     memory_bytes: int = 1 << 40,
     device: Device | None = None,
+    front_ends: int = 0,
     **limits: Any,
 ) -> AsyncIterator[Server]:
     """A server on a free port; in the end all sessions end, and the device must hold nothing."""
     cert, key = certificate
-    listen = config.Listen(grpc=Address("127.0.0.1", 0), token_file=tokens, tls_cert=cert, tls_key=key)
+    listen = config.Listen(
+        grpc=Address("127.0.0.1", 0), token_file=tokens, tls_cert=cert, tls_key=key, front_ends=front_ends
+    )
     device = device or NullDevice(memory_bytes=memory_bytes)
     engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
     engine.start()
     authenticator = Authenticator(tokens) if tokens else None
-    grpc_server, port, status = await start_grpc(engine.config, engine, authenticator, certificate_of(listen))
+    listeners = Listeners(engine.config, engine, authenticator)
+    port = await listeners.start()
     async with grpc.aio.insecure_channel(
         f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]
     ) as channel:
         try:
-            yield Server(engine, device, channel, port, status)
+            yield Server(engine, device, channel, port, listeners)
         finally:
-            await grpc_server.stop(None)
+            await listeners.stop(0.0)
             for session in list(engine.sessions.values()):
                 engine.end(session)
             await asyncio.to_thread(engine.stop, DEADLINE_S)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
 from fusewire._stream.credit import amount_of
-from fusewire._transport.interface import Attempt, ConnectionCut, Peer, Transport
+from fusewire._transport.interface import Attempt, ConnectionCut, Peer, Receiver, Transport
+from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import FusewireError
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -27,6 +28,12 @@ class RecordingTransport:
 
     def wake(self) -> None:
         self._inner.wake()
+
+    def wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
+        return self._inner.wait(receiver, timeout_s)
+
+    def call(self, act: Callable[[], object]) -> None:
+        self._inner.call(act)
 
     def want_tick(self) -> None:
         self._inner.want_tick()
@@ -54,7 +61,7 @@ class RecordingTransport:
 
 
 class _RecordedPeer:
-    """Stands between the inner transport and the session, and records. The I/O thread calls all methods."""
+    """Stands between the inner transport and the session, and records."""
 
     def __init__(self, peer: Peer, writer: RecordWriter, at_ns: Callable[[], int]) -> None:
         self._peer = peer
@@ -82,6 +89,9 @@ class _RecordedPeer:
                 self._record_answer(result.fetch, result.inline if kind == "inline" else None)
         return self._peer.on_frame(raw)
 
+    def is_awaited(self) -> bool:
+        return self._peer.is_awaited()
+
     def on_tick(self) -> float:
         return self._peer.on_tick()
 
@@ -95,6 +105,9 @@ class _RecordedPeer:
 
     def on_cut(self, reason: ConnectionCut) -> Attempt | None:
         return self._peer.on_cut(reason)
+
+    def local_offer(self) -> LocalOffer | None:
+        return self._peer.local_offer()
 
     def on_lost(self, error: FusewireError) -> None:
         self._writer.end(self._at_ns())

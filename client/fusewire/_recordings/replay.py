@@ -20,6 +20,7 @@ from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, R
 from fusewire._stream.credit import amount_of
 from fusewire._stream.frames import ClientStream, Outgoing
 from fusewire._transport.interface import ConnectionCut, Transport
+from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, exception_of
 from fusewire_protos.frames import (
@@ -268,6 +269,8 @@ class Replay:
                 self._chunk_bytes = frame.welcome.limits.chunk_bytes
                 self._is_welcome = True
             is_new = self._stream.on_frame(frame)
+            if is_new:
+                self._stream.took(frame)
             if frame.HasField("completed"):
                 self._completed = amount_of(frame.completed)
             if frame.HasField("goodbye"):
@@ -276,6 +279,9 @@ class Replay:
         for result in frame.results if is_new else ():
             self._on_result(result)
         return self._stream.waiting_entries > 0
+
+    def is_awaited(self) -> bool:
+        return True
 
     def on_tick(self) -> float:
         self._owes_heartbeat = True
@@ -292,6 +298,9 @@ class Replay:
 
     def on_cut(self, _reason: ConnectionCut) -> None:
         """Resumes nothing, because the time of a pause would be in what the replay measures."""
+
+    def local_offer(self) -> LocalOffer | None:
+        return None  # a replay takes the way of a client elsewhere
 
     def on_lost(self, error: FusewireError) -> None:
         with self._changed:

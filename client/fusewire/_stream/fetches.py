@@ -1,11 +1,13 @@
 """Keeps the table of fetches: which receiver waits for which value. Hands each answer to its receiver.
 
 A fetch is answered by a result, by a cancellation or by the end of the session. The code that takes a fetch out of the
-table also answers it, so no fetch is answered twice.
+table also answers it, so no future is answered twice. A blocked reader may be: a signal handler may raise while its
+thread takes the result, so the fetch stays in the table until the reader has settled.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +39,7 @@ class _Awaited(NamedTuple):
 
 
 class Fetches:
-    """The fetches of one session that have no answer yet. Only the I/O thread calls the methods named `on_…`."""
+    """The fetches of one session that have no answer yet."""
 
     def __init__(self, state: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
         self._state = state
@@ -53,6 +55,7 @@ class Fetches:
         """Returns a future of the value. May wait for credit."""
         future = FutureValue(self._abandon)
         future.fetch = self._fetch(array, future, None).fetch
+        self._state.transport.wake()
         return future
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
@@ -60,7 +63,7 @@ class Fetches:
         deadline_s = deadline_after(timeout)
         reader = BlockedReader()
         awaited = self._fetch(array, reader, deadline_s)
-        if not reader.has_settled_within(left_s(deadline_s)):
+        if not self._state.transport.wait(reader, left_s(deadline_s)):
             if self._abandon(awaited.fetch):
                 raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
             reader.has_settled_within(None)  # the answer came after the timeout, just before `_abandon`
@@ -75,7 +78,6 @@ class Fetches:
             if producer.is_unsent(handle):
                 self._flush(producer, deadline_s)
             awaited = self._post_if_named(array, handle, receiver)
-        self._state.transport.wake()
         return awaited
 
     def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
@@ -107,21 +109,36 @@ class Fetches:
         """Forgets a fetch. Returns False if the fetch has been answered."""
         return self._give_up(fetch) is not None
 
-    # ---- the I/O thread ----
+    # ---- whatever thread receives ----
+
+    @property
+    def are_awaited(self) -> bool:
+        return bool(self._awaited)
 
     def on_result(self, result: wire.Result) -> None:
-        """Takes the server's answer: the value, a failure, or the size of a value to be downloaded."""
-        kind = result.WhichOneof("answer")
-        if kind == "beside_bytes":
+        """Takes the server's answer: the value, a failure, or the size of a value to be downloaded.
+
+        If a signal handler has raised meanwhile, the same result may be taken again.
+        """
+        if result.WhichOneof("answer") == "beside_bytes":
             self._download(result)
             return
-        awaited = self._take(result.fetch)
+        with self._state.lock:
+            awaited = self._awaited.get(result.fetch)
         if awaited is None:
             return
-        if kind == "failure":
-            awaited.receiver.set_exception(self._exception(result.failure))
+        if isinstance(awaited.receiver, BlockedReader):
+            self._answer(awaited, result)
+            self._take(result.fetch)
         else:
-            _fulfil(awaited, bytearray(result.inline))
+            self._state.transport.call(partial(self._answer_future, result))  # the thread of its callbacks
+
+    # ---- the I/O thread ----
+
+    def _answer_future(self, result: wire.Result) -> None:
+        awaited = self._take(result.fetch)
+        if awaited is not None:
+            self._answer(awaited, result)
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
         """Takes the bytes of a downloaded value, and tells the server, which keeps them until then."""
@@ -143,6 +160,12 @@ class Fetches:
             awaited, self._awaited = self._awaited, {}
         for each in awaited.values():
             each.receiver.set_exception(type(error)(str(error)))
+
+    def _answer(self, awaited: _Awaited, result: wire.Result) -> None:
+        if result.WhichOneof("answer") == "failure":
+            awaited.receiver.set_exception(self._exception(result.failure))
+        else:
+            _fulfil(awaited, bytearray(result.inline))
 
     def _download(self, result: wire.Result) -> None:
         with self._state.lock:

@@ -11,6 +11,9 @@ most 16 MiB and what the connection holds on its way to the server.
 The server limits how many programs a session may register. The server first registers all new programs of a frame and
 then applies the frame's entries. An entry may make the server forget an older program, but that makes room only for
 the next frame. So the client ends a frame before a new program that would exceed the limit.
+
+A signal handler may raise wherever a user's thread makes a frame. So a frame is made all at once or not at all: a
+statement without a call is not interrupted.
 """
 
 from __future__ import annotations
@@ -59,9 +62,9 @@ class ClientStream:
 
     def __init__(self, client: str) -> None:
         self._client = client
-        self._waiting: deque[Outgoing] = deque()
+        self._waiting: list[Outgoing] = []
         self._last_number = 0
-        self._unacknowledged: deque[bytes] = deque()  # our last frames, which the server may not have
+        self._unacknowledged: dict[int, bytes] = {}  # our last frames by number, which the server may not have
         self._again: deque[bytes] = deque()  # those of them that this connection is still to carry
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
@@ -88,6 +91,7 @@ class ClientStream:
 
     def hello(self) -> bytes:
         """Returns the first frame of a connection. It asks for a new session, or for the one that was welcomed."""
+        self.is_connected = False
         hello = wire.Hello(
             versions=[PROTOCOL_VERSION],
             client=self._client,
@@ -112,11 +116,12 @@ class ClientStream:
             return self._again.popleft()
         if not self._waiting:
             return None
-        taken = self._take()
-        self._last_number += 1
+        taken, programs = self._next_entries()
+        count, number = len(taken), self._last_number + 1
+        raw = _encode(number, self._received, taken)
+        made = (), raw, number, programs
+        self._waiting[:count], self._unacknowledged[number], self._last_number, self._programs = made
         self._acknowledged = self._received
-        raw = _encode(self._last_number, self._received, taken)
-        self._unacknowledged.append(raw)
         self.sent_bytes += len(raw)
         return raw
 
@@ -136,7 +141,7 @@ class ClientStream:
         if self.session_id not in {b"", welcome.session_id}:
             raise ProtocolError("the server welcomes us to another session than the one that was to be resumed")
         self._drop_acknowledged(acknowledged)
-        self._again = self._unacknowledged.copy()
+        self._again = deque(self._unacknowledged.values())
         self.is_connected = True
         self._server_instance, self._epoch = welcome.server_instance, welcome.epoch
         self.session_id = welcome.session_id
@@ -144,36 +149,39 @@ class ClientStream:
         self._most_bytes = min(FRAME_BYTES, welcome.limits.message_bytes)
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
-        """Notes a server frame. Returns whether the frame carries results that have not arrived before."""
+        """Looks at a server frame. Returns whether it carries results that have not been taken: then `took` follows."""
         self._drop_acknowledged(frame.acknowledged)
-        if frame.number == 0:
-            return False
         if frame.number <= self._received:
             return False
         if frame.number != self._received + 1:
             raise ProtocolError(f"server frame {frame.number} follows {self._received}")
-        self._received = frame.number
         return True
 
-    def _drop_acknowledged(self, number: int) -> None:
-        while self._unacknowledged and self._last_number - len(self._unacknowledged) < number:
-            self._unacknowledged.popleft()
+    def took(self, frame: wire.ServerFrame) -> None:
+        """Notes that all results of a server frame have been taken."""
+        self._received = frame.number
 
-    def _take(self) -> list[Outgoing]:
+    def _drop_acknowledged(self, number: int) -> None:
+        while (first := self._last_number + 1 - len(self._unacknowledged)) <= min(number, self._last_number):
+            del self._unacknowledged[first]
+
+    def _next_entries(self) -> tuple[list[Outgoing], int]:
+        """Returns the entries of the next frame, and how many programs the server knows after it."""
         taken: list[Outgoing] = []
-        size_bytes, tensors, room = _FRAME_HEAD_BYTES, 0, self._most_programs - self._programs
-        while self._waiting:
-            outgoing = self._waiting[0]
+        size_bytes, tensors, programs = _FRAME_HEAD_BYTES, 0, self._programs
+        registered = programs  # before any is forgotten
+        while len(taken) < len(self._waiting):
+            outgoing = self._waiting[len(taken)]
             is_new = outgoing.program is not None
             size_bytes += outgoing.size_bytes
             tensors += outgoing.tensor is not None
-            is_full = size_bytes > self._most_bytes or tensors > MOST_TENSORS or (is_new and room <= 0)
-            if taken and is_full:
+            has_no_room = is_new and registered >= self._most_programs
+            if taken and (size_bytes > self._most_bytes or tensors > MOST_TENSORS or has_no_room):
                 break
-            room -= is_new
-            self._programs += is_new - isinstance(outgoing.entry, Forget)
-            taken.append(self._waiting.popleft())
-        return taken
+            registered += is_new
+            programs += is_new - isinstance(outgoing.entry, Forget)
+            taken.append(outgoing)
+        return taken, programs
 
 
 def _numbers_in(entry: Entry) -> int:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class FutureValue(UserFuture):
 
 
 class BlockedReader:
-    """A receiver with the two setters of a future. Only one of the two setters is called, and only once.
+    """A receiver with the two setters of a future. What was set first is received, unless both are set at once.
 
     Only one thread waits in `has_settled_within`.
     """
@@ -71,11 +72,11 @@ class BlockedReader:
 
     def set_result(self, value: Value) -> None:
         self._value = value
-        self._settled.release()
+        self._settle()
 
     def set_exception(self, error: Exception) -> None:
         self._error = error
-        self._settled.release()
+        self._settle()
 
     def has_settled_within(self, timeout_s: float | None) -> bool:
         """Waits for a value or an error, at most `timeout_s` seconds; None waits without limit.
@@ -83,6 +84,10 @@ class BlockedReader:
         Returns False if neither came in time.
         """
         return self._settled.acquire(timeout=-1 if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX))
+
+    def _settle(self) -> None:
+        with suppress(RuntimeError):  # it was settled before
+            self._settled.release()
 
     def outcome(self) -> Value:
         """Returns the value that was set, or raises the exception that was set instead."""

@@ -131,7 +131,6 @@ class Sender:
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
         """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
         self._post_frees(recorder)  # the server may need the memory of dead handles before it can return credit
-        self._state.transport.wake()
         self._state.wait_for_credit(cost, deadline_s)
 
     # ---- the I/O thread ----

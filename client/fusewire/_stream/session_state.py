@@ -47,6 +47,7 @@ class SessionState:
         self.credit = Credit(Amount())
         self.limits = wire.Limits()
         self.ended: FusewireError | None = None  # the reason; None while the session is open
+        self.credit_waiters: set[int] = set()  # threads that wait for credit; the lock does not guard it
 
     def check_open(self) -> None:
         """Raises the reason of the session's end, if the session has ended.
@@ -69,7 +70,10 @@ class SessionState:
         if self.is_interrupted_here(recorder):
             raise RequestError("a finaliser or signal handler that interrupts Fusewire itself cannot read or upload")
         if self.transport.is_own_thread():
-            raise RequestError("code in the I/O thread, such as a callback, cannot read, upload or wait for credit")
+            raise RequestError(
+                "code in the I/O thread, such as a callback, and code that interrupts its work in another thread, "
+                "cannot read, upload or wait for credit"
+            )
 
     def post(self, *outgoing: Outgoing) -> None:
         """Appends entries to the entries that wait for a frame. Does not wake the transport."""
@@ -91,10 +95,16 @@ class SessionState:
 
     def wait_for_credit(self, cost: Amount, deadline_s: float | None) -> None:
         """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
-        with self.lock:  # a signal cannot interrupt entering the lock, but can interrupt entering the condition
-            is_there = self.changed.wait_for(
-                lambda: self.ended is not None or self.credit.admits(cost), left_s(deadline_s)
-            )
+        me = threading.get_ident()
+        try:
+            self.credit_waiters.add(me)
+            self.transport.wake()
+            with self.lock:  # a signal cannot interrupt entering the lock, but can interrupt entering the condition
+                is_there = self.changed.wait_for(
+                    lambda: self.ended is not None or self.credit.admits(cost), left_s(deadline_s)
+                )
+        finally:
+            self.credit_waiters.discard(me)
         self.check_open()
         if not is_there:
             raise WaitTimeout("no credit came back in time; the work goes on")

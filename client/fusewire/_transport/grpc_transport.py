@@ -1,4 +1,7 @@
-"""The transport over gRPC: one thread with one event loop for each process, and up to two connections for each session.
+"""A session's transport, by gRPC or local calls: one thread with one event loop for each process.
+
+A session has up to two connections of gRPC. If its server is on this machine, it goes on by local calls once the server
+has welcomed it.
 
 The second connection is for large values, and is opened for the first of them. This code passes frames as bytes between
 gRPC and the session, and the session encodes and decodes the frames. If the connection breaks, the session says when to
@@ -10,8 +13,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import socket
 import ssl
+import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
@@ -32,9 +38,13 @@ from fusewire._errors import (
     SessionLost,
     Unauthenticated,
 )
-from fusewire._transport.interface import ConnectionCut, Peer
-from fusewire._transport.large_values import SERVICE, LargeValues, case_of
+from fusewire._transport.interface import ConnectionCut, Peer, Receiver
+from fusewire._transport.large_values import SERVICE, LargeValues, Metadata, case_of
+from fusewire._transport.local_channel import LocalChannel, LocalOffer
+from fusewire._transport.local_stream import LocalStream, drives_here, left_s_until
+from fusewire._transport.streams import GrpcStream, Stream
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
+from fusewire_protos.local_calls.parts import Opening
 
 # A server that is stopped or cut off is noticed after this time, or, if gRPC awaits nothing of it, _IDLE_MS later: a
 # ping may wait so long, whatever `keepalive_timeout_ms` says. A busy machine shall not look like that.
@@ -57,8 +67,8 @@ _PARTING_S = 0.5
 # that the connection has not yet taken.) For this many bytes the allocator reuses memory. For more bytes the operating
 # system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
+_MOVED_WITHIN_S = 5.0  # until the server answers a session that moves
 _PAUSE_S = 0.1  # before a large value is carried again
-_END: Any = grpc.aio.EOF
 T = TypeVar("T")
 # The text of an error in a forked process.
 FORKED = (
@@ -66,8 +76,13 @@ FORKED = (
     'as by multiprocessing.get_context("spawn"), or fork before anything connects'
 )
 
-# The type of a gRPC call. gRPC's own type stubs do not fit, because they demand serialisers, which may be omitted.
-Call = Any
+
+class _Moves(ConnectionCut):
+    """The session goes on at once over local calls, or over gRPC if there is no `offer`. Nothing has broken."""
+
+    def __init__(self, offer: LocalOffer | None) -> None:
+        super().__init__("the session moves to another connection")
+        self.offer = offer
 
 
 class _StreamEnded(ConnectionCut):
@@ -165,6 +180,7 @@ class GrpcTransport:
         *,
         find_token: Callable[[], str] = lambda: "",
         credentials: grpc.ChannelCredentials | None = None,
+        local: bool = True,
     ) -> None:
         self._target = target
         self._credentials = credentials
@@ -175,11 +191,14 @@ class GrpcTransport:
         self._has_ended.set()  # until the transport is opened
         self._byte_budget = ByteBudget(_QUEUED_BYTES)
         self._farewell: bytes | None = None
+        self._local_stream: LocalStream | None = None  # once the server has welcomed us over it; the I/O thread sets it
         self._is_asleep = False  # set by the I/O thread, cleared by the first thread that wakes the I/O thread
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # Only the I/O thread uses the fields below.
         self._is_ending = False
         self._is_over = False  # whether no connection is made any more
+        self._may_go_local = local and sys.platform == "linux"  # others have no abstract sockets
+        self._is_moving = False  # whether the session leaves the connection that it has
         self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
         self._is_to_end = asyncio.Event()
         self._is_given_up = asyncio.Event()
@@ -193,16 +212,42 @@ class GrpcTransport:
         self._call(lambda: self._start(self._run()))
 
     def wake(self) -> None:
+        self._have_thread_listen()
+        self._awaken_thread()
+
+    def wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
+        stream = self._local_stream  # which the I/O thread may replace meanwhile
+        if stream is not None:
+            ends_s = None if timeout_s is None else time.monotonic() + timeout_s
+            if stream.drive(receiver, ends_s):
+                return True
+            timeout_s = left_s_until(ends_s)
+        if stream is None or stream.is_over:
+            self._awaken_thread()
+        return receiver.has_settled_within(timeout_s)
+
+    def call(self, act: Callable[[], object]) -> None:
+        if threading.get_ident() == self._io_thread.thread.ident:
+            act()
+        else:
+            self._call(act)
+
+    def _have_thread_listen(self) -> None:
+        stream = self._local_stream
+        if stream is not None:
+            stream.listen()
+
+    def _awaken_thread(self) -> None:
         if self._is_asleep:
             self._is_asleep = False
             self._call(self._awaken)
 
     def want_tick(self) -> None:
         self._is_tick_wanted = True
-        self.wake()
+        self._awaken_thread()
 
     def is_own_thread(self) -> bool:
-        return threading.get_ident() == self._io_thread.thread.ident
+        return threading.get_ident() == self._io_thread.thread.ident or drives_here()
 
     def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         size_bytes, is_to_be_sent = sum(chunk.nbytes for chunk in chunks), True
@@ -218,11 +263,13 @@ class GrpcTransport:
             is_to_be_sent = upload.is_cut()
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        self._have_thread_listen()  # the I/O thread brings the value, and whoever waits for it is not to receive
         self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
 
     def close(self, farewell: bytes | None) -> None:
         self._farewell = farewell
         self._byte_budget.end()
+        self._have_thread_listen()
         self._call(self._begin_to_end)
 
     def wait_closed(self, timeout_s: float) -> None:
@@ -255,6 +302,9 @@ class GrpcTransport:
         """Connects, and connects again for as long as the session wants to. Returns the reason of the last end."""
         reason = await self._converse(None)
         while isinstance(reason, ConnectionCut):
+            if isinstance(reason, _Moves):
+                reason = await self._converse(_MOVED_WITHIN_S, reason.offer)
+                continue
             attempt = self._peer.on_cut(reason)
             if attempt is None or await self._is_given_up_within(attempt.delay_s):
                 await self._say_farewell_again(reason)
@@ -273,17 +323,47 @@ class GrpcTransport:
                 await self._is_to_end.wait()
         return self._is_given_up.is_set()
 
-    async def _converse(self, within_s: float | None) -> FusewireError:
+    async def _converse(self, within_s: float | None, offer: LocalOffer | None = None) -> FusewireError:
         """Reads and writes frames until the connection ends, or if no frame has come `within_s`.
 
         Returns the reason of the end.
         """
-        channel, token = self._channel(), self._find_token()
+        token = self._find_token()
         metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._large_values = LargeValues(channel, self._channel, metadata)
-        call = channel.stream_stream(SERVICE + "Session")(metadata=metadata)
-        writing = asyncio.create_task(self._write(call))
-        reading = asyncio.create_task(self._read(call))
+        open_channel = self._channel if offer is None else partial(LocalChannel, offer)
+        channel = open_channel()
+        stream: GrpcStream | LocalStream
+        try:
+            stream = self._stream(channel, metadata) if offer is None else self._local(offer, metadata)
+        except OSError:
+            return self._stays()
+        self._large_values = LargeValues(channel, open_channel, metadata)
+        self._is_moving = False
+        try:
+            reason = await self._talk(stream, within_s)
+        finally:
+            was_connected = self._connected.done()
+            if was_connected:
+                self._connected = self._loop.create_future()
+            self._local_stream = None
+            stream.cancel()
+            await self._large_values.close()
+            await channel.close()
+        if offer is None or type(reason) is not ConnectionCut:
+            return reason
+        if not was_connected:
+            return self._stays()
+        return _Moves(offer) if isinstance(stream, LocalStream) and stream.is_interrupted else reason
+
+    def _stays(self) -> ConnectionCut:
+        """Has the session stay on gRPC: the server has no local socket here, or does not answer there."""
+        self._may_go_local = False
+        return _Moves(None)
+
+    async def _talk(self, stream: GrpcStream | LocalStream, within_s: float | None) -> FusewireError:
+        """Reads and writes until the stream ends or the session moves. Returns the reason."""
+        writing = asyncio.create_task(self._write(stream))
+        reading = asyncio.create_task(self._read(stream))
         giving_up = asyncio.create_task(self._give_up())
         ends = (writing, reading, giving_up)
         try:
@@ -292,21 +372,33 @@ class GrpcTransport:
             )
             if not done:
                 return ConnectionCut(f"{self._target} has not answered for {within_s:.0f} s")
+            if isinstance(stream, LocalStream) and self._connected.done():
+                self._local_stream = stream
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if giving_up.done():
                 return SessionLost("the connection was given up")
             if not reading.done() and _failure(writing) is None:
                 await asyncio.wait((reading,), timeout=_PARTING_S)  # for the server's goodbye or error
-            return await self._reason(call, reading, writing)
+            return await self._reason(stream, reading, writing)
         finally:
-            if self._connected.done():
-                self._connected = self._loop.create_future()
             await _end(*ends)
-            call.cancel()
-            await self._large_values.close()
-            await channel.close()
 
-    async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
+    def _stream(self, channel: Any, metadata: Metadata) -> GrpcStream:
+        return GrpcStream(channel.stream_stream(SERVICE + "Session")(metadata=metadata), self._peer)
+
+    def _local(self, offer: LocalOffer, metadata: Metadata) -> LocalStream:
+        return LocalStream(offer, Opening("Session", metadata, "", offer.secret), self._peer)
+
+    def _reachable_offer(self) -> LocalOffer | None:
+        """Returns the server's offer of local calls, if the session goes on and this process reaches the socket."""
+        offer = self._peer.local_offer() if self._may_go_local and not self._is_ending else None
+        if offer is None:
+            return None
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
+            return offer if probe.connect_ex(f"\0{offer.name}") == 0 else None
+
+    async def _reason(self, stream: Stream, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
         """Returns why the connection ended.
 
         A failure in the client is looked for first, because the call then is still open and has no status.
@@ -318,42 +410,43 @@ class GrpcTransport:
             return SessionLost(f"the client failed: {failure!r}")
         if not reading.done():
             return SessionLost(f"{self._target} did not end the stream")  # after the farewell
-        return await _reason_of(call, self._target)
+        return await _reason_of(stream, self._target)
 
-    async def _write(self, call: Call) -> None:
-        await call.write(self._peer.hello())
+    async def _write(self, stream: Stream) -> None:
+        await stream.write(self._peer.hello())
         due_s = 0.0
         while not self._is_ending:
-            frame = self._peer.next_frame()  # posted entries are sent before the tick's work
-            if frame is not None:
-                await call.write(frame)
-            elif self._is_tick_wanted or self._loop.time() >= due_s:
+            if await self._send_next(stream):  # posted entries are sent before the tick's work
+                continue
+            if self._is_tick_wanted or self._loop.time() >= due_s:
                 self._is_tick_wanted = False
                 due_s = self._loop.time() + self._peer.on_tick()
+                stream.on_tick()
             else:
-                await self._sleep(call, due_s)
+                await self._sleep(stream, due_s)
         if self._farewell is not None:
-            await call.write(self._farewell)
-        await call.done_writing()
+            await stream.write(self._farewell)
+        await stream.done_writing()
 
-    async def _sleep(self, call: Call, due_s: float) -> None:
+    async def _send_next(self, stream: Stream) -> bool:
+        """Sends a frame, unless it is to travel over the connection to which the session moves."""
+        return not self._is_moving and await stream.send_next()
+
+    async def _sleep(self, stream: Stream, due_s: float) -> None:
         """Sleeps until another thread wakes the I/O thread, or until the next tick is due.
 
         After setting `_is_asleep`, looks for a frame once more. A thread that posted before `_is_asleep` was set did
         not wake the I/O thread, so without this look its entries would wait.
         """
         self._is_asleep = True
-        frame = self._peer.next_frame()
-        if frame is not None or self._is_tick_wanted or self._is_ending:
+        if await self._send_next(stream) or self._is_tick_wanted or self._is_ending:
             self._is_asleep = False
-        if frame is not None:
-            await call.write(frame)
-        elif self._is_asleep:
-            self._awakening = self._loop.create_future()
-            timer = self._loop.call_at(due_s, self._on_due)
-            await self._awakening
-            timer.cancel()
-            self._is_asleep = False
+            return
+        self._awakening = self._loop.create_future()
+        timer = self._loop.call_at(due_s, self._on_due)
+        await self._awakening
+        timer.cancel()
+        self._is_asleep = False
 
     def _on_due(self) -> None:
         """Wakes the I/O thread for a tick that is due.
@@ -367,13 +460,21 @@ class GrpcTransport:
         if self._awakening is not None and not self._awakening.done():
             self._awakening.set_result(None)
 
-    async def _read(self, call: Call) -> None:
-        while (raw := await call.read()) is not _END:
-            has_news = self._peer.on_frame(raw)
-            if not self._connected.done():
-                self._connected.set_result(self._large_values)
-            if has_news:
-                self.want_tick()
+    async def _read(self, stream: Stream) -> None:
+        can_move = isinstance(stream, GrpcStream)
+        await stream.read(partial(self._on_frame, can_move=can_move))
+
+    def _on_frame(self, raw: bytes, *, can_move: bool) -> None:
+        """Takes a frame. The first one of a connection comes in the I/O thread. Raises _Moves if the session moves."""
+        has_news = self._peer.on_frame(raw)
+        if not self._connected.done():
+            offer = self._reachable_offer() if can_move else None
+            if offer is not None:
+                self._is_moving = True
+                raise _Moves(offer)
+            self._connected.set_result(self._large_values)
+        if has_news:
+            self.want_tick()
 
     async def _give_up(self) -> None:
         await self._is_given_up.wait()
@@ -445,9 +546,9 @@ def _address_of(target: str) -> str:
     return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
 
 
-async def _reason_of(call: Call, target: str) -> FusewireError:
+async def _reason_of(stream: Stream, target: str) -> FusewireError:
     """Returns why the stream has ended, as one of the errors in `fusewire_protos.errors`."""
-    code, details = await call.code(), await call.details()
+    code, details = await stream.code(), await stream.details()
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Unauthenticated(f"{target}: {details}")
     if case_of(details) is not None:

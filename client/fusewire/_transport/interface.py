@@ -1,16 +1,17 @@
 """Defines the interface between a session and its transport, which carries the frames.
 
-A transport has one thread of its own, the I/O thread. In this thread the transport asks the session, its peer, for
-frames. The session never pushes a frame to the transport. So entries that become ready together travel in one frame,
-and no user's thread waits for a socket.
+A transport has one thread of its own, the I/O thread. In this thread, or in one that waits for a value, the transport
+asks the session, its peer, for frames. The session never pushes a frame to the transport. So entries that become ready
+together travel in one frame, and no user's thread waits for a socket unless it waits for a value anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from fusewire._errors import FusewireError, SessionLost
+from fusewire._transport.local_channel import LocalOffer
 
 
 class ConnectionCut(SessionLost):
@@ -25,7 +26,11 @@ class Attempt(NamedTuple):
 
 
 class Peer(Protocol):
-    """The session, as its transport sees it. The transport calls all methods in the I/O thread. They do not block."""
+    """The session, as its transport sees it. The transport calls all methods in the I/O thread. They do not block.
+
+    It may also call `next_frame`, `on_frame` and `is_awaited` in a user's thread that waits for a value, each of them
+    in one thread at a time. There a signal handler may raise. Then the connection is made anew, and nothing is lost.
+    """
 
     def hello(self) -> bytes:
         """Returns the frame that opens a connection."""
@@ -35,6 +40,9 @@ class Peer(Protocol):
 
     def on_frame(self, raw: bytes) -> bool:
         """Takes a frame that has arrived. Returns True if there may now be something to send."""
+
+    def is_awaited(self) -> bool:
+        """Tells whether anybody awaits a frame."""
 
     def on_tick(self) -> float:
         """Does the periodic work that is due. Returns how many seconds may pass before the next call."""
@@ -48,12 +56,22 @@ class Peer(Protocol):
     def on_cut(self, reason: ConnectionCut) -> Attempt | None:
         """Takes note that a connection or an attempt at one broke. Returns the next attempt, or None for no more."""
 
+    def local_offer(self) -> LocalOffer | None:
+        """Returns what the last welcome offers to a client on the server's machine."""
+
     def on_lost(self, error: FusewireError) -> None:
         """Takes note that the last connection has ended. After this nothing is sent and nothing arrives."""
 
 
+class Receiver(Protocol):
+    """What a thread waits for."""
+
+    def has_settled_within(self, timeout_s: float | None) -> bool:
+        """Waits. Returns False if it has not settled in time. It is not called again after it has returned True."""
+
+
 class Transport(Protocol):
-    """Any thread may call the methods. They return at once, except `upload` and `wait_closed`."""
+    """Any thread may call the methods. They return at once, except `wait`, `upload` and `wait_closed`."""
 
     def open(self, peer: Peer) -> None:
         """Connects, sends the peer's hello and begins to deliver."""
@@ -61,11 +79,20 @@ class Transport(Protocol):
     def wake(self) -> None:
         """Tells the I/O thread that the peer has frames."""
 
+    def wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
+        """Sends what the peer has, and waits until `receiver` has settled. Returns False after the timeout.
+
+        The calling thread may do the I/O thread's work meanwhile.
+        """
+
+    def call(self, act: Callable[[], object]) -> None:
+        """Calls `act` in the I/O thread: now, if that is the calling thread, or else soon."""
+
     def want_tick(self) -> None:
         """Asks for a call of `on_tick` before the planned time, because something has begun to wait."""
 
     def is_own_thread(self) -> bool:
-        """Whether the caller runs in the I/O thread, which must not wait for frames that only this thread receives."""
+        """Whether the caller does the I/O thread's work, and so must not wait for frames that only it receives."""
 
     def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         """Copies the bytes of one upload, and sends the copy outside the stream. Waits while the queue is full.

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from fusewire._errors import FusewireError, SessionLost
-from fusewire._transport.interface import ConnectionCut, Peer
+from fusewire._transport.interface import ConnectionCut, Peer, Receiver
 from fusewire.testing.memory_server import MemoryServer
 
 
@@ -37,6 +37,13 @@ class MemoryTransport:
 
     def wake(self) -> None:
         self._awake.set()
+
+    def wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
+        self.wake()
+        return receiver.has_settled_within(timeout_s)
+
+    def call(self, act: Callable[[], object]) -> None:
+        act()
 
     def want_tick(self) -> None:
         self._awake.set()

@@ -57,7 +57,7 @@ class Hello(_message.Message):
     def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server")
+    __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server", "local_name", "local_secret")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SERVER_INSTANCE_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +66,8 @@ class Welcome(_message.Message):
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     SERVER_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_NAME_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_SECRET_FIELD_NUMBER: _ClassVar[int]
     version: int
     server_instance: bytes
     session_id: bytes
@@ -74,7 +76,9 @@ class Welcome(_message.Message):
     limits: Limits
     backend: str
     server: str
-    def __init__(self, version: _Optional[int] = ..., server_instance: _Optional[bytes] = ..., session_id: _Optional[bytes] = ..., epoch: _Optional[int] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., backend: _Optional[str] = ..., server: _Optional[str] = ...) -> None: ...
+    local_name: str
+    local_secret: bytes
+    def __init__(self, version: _Optional[int] = ..., server_instance: _Optional[bytes] = ..., session_id: _Optional[bytes] = ..., epoch: _Optional[int] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., backend: _Optional[str] = ..., server: _Optional[str] = ..., local_name: _Optional[str] = ..., local_secret: _Optional[bytes] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("ops", "bytes", "segments")

@@ -12,6 +12,7 @@ from typing import NamedTuple, NoReturn
 import grpc
 
 from fusewire_protos.errors import ConfigurationError
+from fusewire_server.config.config import Listen
 
 _log = logging.getLogger(__name__)
 
@@ -102,3 +103,10 @@ def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:
 
     first = grpc.ssl_server_certificate_configuration([files.pair])
     return grpc.dynamic_ssl_server_credentials(first, fetch)  # type: ignore[arg-type]  # None: nothing has changed
+
+
+def certificate_of(listen: Listen) -> CertificateFiles | None:
+    """Reads the certificate that the settings name, if any. Raises ConfigurationError."""
+    if listen.tls_cert is None or listen.tls_key is None:
+        return None
+    return CertificateFiles(listen.tls_cert, listen.tls_key)

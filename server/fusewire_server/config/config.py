@@ -25,6 +25,7 @@ from fusewire_server.config.settings import (
     Endpoint,
     Flag,
     OptionalBytes,
+    OptionalFew,
     OptionalFile,
     OptionalFraction,
     Seconds,
@@ -61,6 +62,10 @@ class Listen:
     adaptive_windows: Annotated[
         Flag, "let flow-control windows grow, for fast networks with long delays; strangers can then fill more memory"
     ] = False
+    local: Annotated[Flag, "let clients on this machine go on over a Unix socket, which is faster"] = True
+    front_ends: Annotated[
+        OptionalFew, "processes that speak gRPC with clients; 0: the server itself does; unset: a quarter of the cores"
+    ] = None
     insecure_allow_remote: Annotated[Flag, "let other machines connect without TLS or tokens"] = False
 
     def __post_init__(self) -> None:

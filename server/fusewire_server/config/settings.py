@@ -23,6 +23,7 @@ Reader = Callable[[object], object]
 
 _UNIT_BYTES = {"KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
 _MOST_COUNT = 1 << 50  # more than any machine has of anything; sums of such numbers still fit where they are sent
+_MOST_FEW = 64
 _MOST_DIGITS = len(str(_MOST_COUNT))
 _MOST_SECONDS = 1e6  # 11 days; the system waits for at most 24
 _FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -41,11 +42,12 @@ def read_one_of(*words: str) -> Reader:
 
 def read_count(raw: object) -> int:
     """Reads a whole number from 1 to `_MOST_COUNT`."""
-    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= _MOST_DIGITS:
-        raw = int(raw)
-    if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= _MOST_COUNT:
-        raise ValueError(f"expected a whole number from 1 to {_MOST_COUNT}")
-    return raw
+    return _whole(raw, range(1, _MOST_COUNT + 1))
+
+
+def read_few(raw: object) -> int:
+    """Reads a whole number from 0 to `_MOST_FEW`."""
+    return _whole(raw, range(_MOST_FEW + 1))
 
 
 def read_bytes(raw: object) -> int:
@@ -103,10 +105,19 @@ def read_path(raw: object) -> Path:
     raise ValueError("expected a path")
 
 
+def _whole(raw: object, allowed: range) -> int:
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= _MOST_DIGITS:
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw not in allowed:
+        raise ValueError(f"expected a whole number from {allowed[0]} to {allowed[-1]}")
+    return raw
+
+
 # The types with which a section declares its settings.
 Endpoint = Annotated[Address, read_address]
 Count = Annotated[int, read_count]
 Bytes = Annotated[int, read_bytes]
+OptionalFew = Annotated[int | None, read_few]
 OptionalBytes = Annotated[int | None, read_bytes]
 Seconds = Annotated[float, read_seconds]
 OptionalFraction = Annotated[float | None, read_fraction]

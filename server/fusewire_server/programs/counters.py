@@ -70,9 +70,9 @@ class Counters:
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
 
-    def refused(self, door: str, case: str) -> None:
-        """Counts a call that was refused at one of the `DOORS`. `case` is the name of a failure."""
-        self.refusals[door, case] += 1
+    def refused(self, door: str, case: str, calls: int = 1) -> None:
+        """Counts calls that were refused at one of the `DOORS`. `case` is the name of a failure."""
+        self.refusals[door, case] += calls
 
     def coalesced(self, rows: int, ready_sessions: int, ended_by: str) -> None:
         """Counts a batch; `ready_sessions` is 0 if a limit made it smaller."""

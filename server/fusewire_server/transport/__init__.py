@@ -1,1 +1,1 @@
-"""The wire: gRPC streams and bulk transfer."""
+"""The wire: streams and bulk transfer, over gRPC and local calls."""

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import grpc
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
@@ -27,14 +28,17 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.sessions.entries import validation as validate
 from fusewire_server.sessions.session import Session, SessionState, Value
 from fusewire_server.sessions.tables.answers import Beside
+from fusewire_server.transport.call import Call, Messages
 from fusewire_server.transport.on_time_clock import BEAT_S, OnTimeClock
-from fusewire_server.transport.refusal import Context, refuse
+from fusewire_server.transport.refusal import refuse
 
 log = logging.getLogger("fusewire.bulk")
 
 # An upload must bring so many bytes a second, or all that are left, within each limits.upload_stall_s. So a client that
 # sends a few bytes at a time cannot hold the host memory of an upload for long.
 LEAST_BYTES_A_SECOND = 64 << 10
+REQUEST_DEADLINE_S = 10.0  # for the one message of a download call
+MOST_REQUEST_BYTES = 1 << 10
 _END: Any = grpc.aio.EOF
 _NO_SESSION = "this server holds no such session"
 _BROKEN_OFF = "the call that carried the bytes was broken off"
@@ -52,74 +56,75 @@ class Bulk:
     def _limits(self) -> Limits:
         return self._engine.config.limits
 
-    async def upload(self, _chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
+    async def upload(self, _chunks: Messages, call: Call) -> None:
         """Receives the bytes of a value that the session's stream has declared or will declare soon.
 
-        Reads the chunks from `context`, because gRPC's iterator of them cannot be left while it reads.
+        Reads the chunks from `call`, because gRPC's iterator of them cannot be left while it reads.
         """
-        session, handle = self._addressee(context)
+        session, handle = self._addressee(call)
         if session is None or handle is None:
-            await refuse(context, "session_lost", _NO_SESSION)
-        await context.send_initial_metadata(((SESSION_HEADER, session.session_id.hex()),))
-        await self._refuse_if_ended(session, context)
+            await refuse(call, "session_lost", _NO_SESSION)
+        await call.send_initial_metadata(((SESSION_HEADER, session.session_id.hex()),))
+        await self._refuse_if_ended(session, call)
         try:
             with self._engine.carrying(session):
                 value = await self._declared(session, handle)
                 if value is None:
-                    await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
-                await self._fill(session, value, context)
+                    await refuse(call, "unknown_handle", f"handle {handle} names nothing in this session")
+                await self._fill(session, value, call)
         except CaseError as refusal:
             self._engine.refuse_upload(session, handle, refusal)
             raise
         except asyncio.CancelledError:
-            await self._refuse_if_ended(session, context)
+            await self._refuse_if_ended(session, call)
             raise
-        return pb.UploadReceipt(bytes=value.size_bytes)
+        await call.write(pb.UploadReceipt(bytes=value.size_bytes).SerializeToString())
 
-    async def download(self, request: pb.DownloadRequest, context: Context) -> None:
+    async def download(self, _requests: Messages, call: Call) -> None:
         """Sends the bytes of an answered fetch, in chunks."""
         # The metadata is sent first, because gRPC cannot end a call with details while the call's first message waits
         # together with the metadata.
-        await context.send_initial_metadata(())
-        session = self._session_of(request.session_id, context)
+        await call.send_initial_metadata(())
+        request = await _request(call)
+        session = self._session_of(request.session_id, call)
         if session is None:
-            await refuse(context, "session_lost", _NO_SESSION)
+            await refuse(call, "session_lost", _NO_SESSION)
         beside = session.answers.begin_download(request.fetch)
         if beside is None:
-            await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to download")
+            await refuse(call, "unknown_handle", f"fetch {request.fetch} has no answer to download")
         try:
-            await self._carry_down(session, request.fetch, beside, context)
+            await self._carry_down(session, request.fetch, beside, call)
         except _Unread as unread:
-            await refuse(context, "slow_reader", str(unread))  # the client gets this status after the unread chunk
+            await refuse(call, "slow_reader", str(unread))  # the client gets this status after the unread chunk
         except asyncio.CancelledError:
-            await self._refuse_if_ended(session, context)
+            await self._refuse_if_ended(session, call)
             raise
 
-    async def _refuse_if_ended(self, session: Session, context: Context) -> None:
+    async def _refuse_if_ended(self, session: Session, call: Call) -> None:
         """Ends a cancelled call with a reason if the session has ended. Otherwise the client has cancelled the call."""
         if session.state is SessionState.CLOSED:
-            await refuse(context, "session_lost", "the session has ended")
+            await refuse(call, "session_lost", "the session has ended")
 
-    async def _carry_down(self, session: Session, fetch: int, beside: Beside, context: Context) -> None:
+    async def _carry_down(self, session: Session, fetch: int, beside: Beside, call: Call) -> None:
         try:
             with self._engine.carrying(session):
-                await self._send(session, beside, context)
+                await self._send(session, beside, call)
         finally:
             self._engine.downloaded(session, fetch, beside)
 
-    def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
-        metadata = dict(context.invocation_metadata() or ())
+    def _addressee(self, call: Call) -> tuple[Session | None, int | None]:
+        metadata = dict(call.invocation_metadata() or ())
         try:
             session_id = bytes.fromhex(str(metadata.get(SESSION_HEADER, "")))
             handle = int(str(metadata.get(HANDLE_HEADER, "")))
         except ValueError:
             return None, None
-        return self._session_of(session_id, context), handle
+        return self._session_of(session_id, call), handle
 
-    def _session_of(self, session_id: bytes, context: Context) -> Session | None:
+    def _session_of(self, session_id: bytes, call: Call) -> Session | None:
         """Returns the session if this server holds it and if it belongs to the tenant of the call."""
         session = self._engine.sessions.get(session_id)
-        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+        if session is not None and session.tenant != self._access.tenant(call.invocation_metadata()):
             return None
         return session
 
@@ -141,41 +146,41 @@ class Bulk:
                 self._engine.upload_broken_off(session, value, _BROKEN_OFF)
             raise
 
-    async def _fill(self, session: Session, value: Value, context: Context) -> None:
+    async def _fill(self, session: Session, value: Value, call: Call) -> None:
         is_reserved = is_received = False
         try:
             await self._engine.staging.reserve(session, value.size_bytes)
             is_reserved = True
             with self._clock.going():
-                staged = await self._gather(session, value, context)
+                staged = await self._gather(session, value, call)
             is_received = True
         except _Incomplete as reason:
             self._engine.upload_broken_off(session, value, str(reason))
-            await refuse(context, "upload_failed", str(reason))
+            await refuse(call, "upload_failed", str(reason))
         except OutOfMemory as error:
-            await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
+            await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), call)
         except MemoryError:
-            await self._fail(session, value, "out_of_memory", no_room_on_host(value.size_bytes), context)
+            await self._fail(session, value, "out_of_memory", no_room_on_host(value.size_bytes), call)
         except CaseError as error:
-            await self._fail(session, value, error.case.name, error.text, context)
+            await self._fail(session, value, error.case.name, error.text, call)
         except asyncio.CancelledError:
             self._engine.upload_broken_off(session, value, _BROKEN_OFF)
             raise
         except Exception as error:
             log.exception("the bytes of an upload could not be received")
             text = f"receiving the bytes failed: {type(error).__name__}"
-            await self._fail(session, value, "server_fault", text, context)
+            await self._fail(session, value, "server_fault", text, call)
         finally:
             if is_reserved and not is_received:
                 self._engine.staging.give_back(session, value.size_bytes)
         self._engine.uploaded(session, value, staged)
 
-    async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
+    async def _fail(self, session: Session, value: Value, case: str, text: str, call: Call) -> NoReturn:
         """Fails the value of an upload, and ends the call."""
         self._engine.upload_failed(session, value, text, case=case)
-        await refuse(context, case, text)
+        await refuse(call, case, text)
 
-    async def _gather(self, session: Session, value: Value, context: Context) -> Staged:
+    async def _gather(self, session: Session, value: Value, call: Call) -> Staged:
         """Gathers an upload in one block of host memory.
 
         Raises MemoryError if there is no host memory, CaseError if the bytes are wrong or too many, and _Incomplete if
@@ -185,7 +190,7 @@ class Bulk:
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)
         filled = 0
-        async for chunk in self._data_of(context):
+        async for chunk in self._data_of(call):
             session.bytes_in += len(chunk)
             if filled + len(chunk) > size_bytes:
                 raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
@@ -197,12 +202,12 @@ class Bulk:
         validate.check_uploaded(value.spec.dtype, staged.memory)
         return staged
 
-    async def _data_of(self, context: Context) -> AsyncIterator[memoryview]:
+    async def _data_of(self, call: Call) -> AsyncIterator[memoryview]:
         """Yields the data of each chunk. Raises CaseError if a chunk is out of order, _Incomplete if they are slow."""
         stall_s = self._limits.upload_stall_s
         due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
         offset = 0
-        while (raw := await self._next_chunk(context, due_s)) is not _END:
+        while (raw := await self._next_chunk(call, due_s)) is not _END:
             chunk = _data_at(offset, raw)
             offset += len(chunk)
             owed_bytes -= len(chunk)
@@ -210,12 +215,12 @@ class Bulk:
                 due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
             yield chunk
 
-    async def _next_chunk(self, context: Context, due_s: float) -> Any:
+    async def _next_chunk(self, call: Call, due_s: float) -> Any:
         """Returns a chunk, or `_END`. Reads in a task of its own, which goes on if the call is cancelled meanwhile.
 
         If a read of gRPC were cancelled, the chunk that it was to bring would never be freed.
         """
-        reading = asyncio.ensure_future(context.read())
+        reading = asyncio.ensure_future(call.read())
         reading.add_done_callback(_note_error)
         while (left_s := due_s - self._clock.now_s) > 0:
             with suppress(TimeoutError):
@@ -225,15 +230,30 @@ class Bulk:
         text = f"neither the rest nor {_owed_bytes(stall_s)} bytes came within limits.upload_stall_s = {stall_s}"
         raise _Incomplete(text)
 
-    async def _send(self, session: Session, beside: Beside, context: Context) -> None:
+    async def _send(self, session: Session, beside: Beside, call: Call) -> None:
         data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
         for start in range(0, len(data), step):
             try:
                 async with asyncio.timeout(unread_s):
-                    await context.write(encode_chunk(start, data[start : start + step]))
+                    await call.write(encode_chunk(start, data[start : start + step]))
                 session.bytes_out += len(data[start : start + step])
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
+
+
+async def _request(call: Call) -> pb.DownloadRequest:
+    """Returns the one message of a download call. Raises CaseError."""
+    try:
+        async with asyncio.timeout(REQUEST_DEADLINE_S):
+            raw = await call.read()
+    except TimeoutError:
+        raise CaseError("out_of_turn", f"no request came within {REQUEST_DEADLINE_S} s") from None
+    if raw is _END or len(raw) > MOST_REQUEST_BYTES:
+        raise CaseError("undecodable_frame", f"a request has at most {MOST_REQUEST_BYTES} bytes")
+    try:
+        return pb.DownloadRequest.FromString(raw)
+    except DecodeError as error:
+        raise CaseError("undecodable_frame", str(error)) from None
 
 
 def _owed_bytes(within_s: float) -> int:

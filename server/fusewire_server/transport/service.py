@@ -1,15 +1,12 @@
-"""Defines the methods of the gRPC service and the serialisers of their messages. Other modules do the work."""
+"""Defines the methods of the service. Other modules do the work."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial, wraps
-from typing import TypeVar
-
-import grpc
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import PROTOCOL_VERSION
@@ -20,82 +17,70 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport.bulk_transfer import Bulk
+from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.frame_parsing import parse_frame
-from fusewire_server.transport.refusal import Context, aborting_on_cases, case_in
-from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of
+from fusewire_server.transport.local_calls import LocalCalls
+from fusewire_server.transport.refusal import aborting_on_cases, case_in
+from fusewire_server.transport.session_stream import SessionStream, goodbye_of
 
 audit = logging.getLogger("fusewire.audit")
-T = TypeVar("T")
 
-SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
 _MOST_NAMED = 16  # the most protocol versions of a client that a refusal lists
 
 
 class FusewireService:
-    """The three gRPC methods of a server. All of them use one engine."""
+    """The three methods of a server. All of them use one engine. With `local`, clients may make local calls."""
 
-    def __init__(self, engine: Engine, access: Access) -> None:
+    def __init__(self, engine: Engine, access: Access, local: LocalCalls | None = None) -> None:
         self._engine = engine
         self._access = access
+        self._local = local
         self._limits = engine.config.limits
         self._bulk = Bulk(engine, access)
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`.
-
-        Clients' frames and chunks come as bytes, because gRPC would parse them without looking at their length.
-        """
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods by their names."""
         session_refused = partial(self._note_refusal, SESSION_DOOR, "a session was refused: %s")
         transfer_refused = partial(self._note_refusal, TRANSFER_DOOR, "an upload or a download was refused: %s")
-        return grpc.method_handlers_generic_handler(
-            SERVICE,
-            {
-                "Session": grpc.stream_stream_rpc_method_handler(
-                    aborting_on_cases(_letting_go(self.session), session_refused),
-                    response_serializer=pb.ServerFrame.SerializeToString,
-                ),
-                "Upload": grpc.stream_unary_rpc_method_handler(
-                    aborting_on_cases(self._bulk.upload, transfer_refused),
-                    response_serializer=pb.UploadReceipt.SerializeToString,
-                ),
-                "Download": grpc.unary_stream_rpc_method_handler(
-                    aborting_on_cases(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString
-                ),
-            },
-        )
+        return {
+            "Session": aborting_on_cases(_letting_go(self.session), session_refused),
+            "Upload": aborting_on_cases(self._bulk.upload, transfer_refused),
+            "Download": aborting_on_cases(self._bulk.download, transfer_refused),
+        }
 
-    def _note_refusal(self, door: str, text: str, details: str, context: Context) -> None:
+    def _note_refusal(self, door: str, text: str, details: str, call: Call) -> None:
         case = case_in(details)
         self._engine.counters.refused(door, case)
-        audit.warning(text, details, extra={"case": case, "peer": context.peer()})
+        audit.warning(text, details, extra={"case": case, "peer": call.peer()})
 
     # ---- the session stream ----
 
-    async def session(self, frames: RawFrames, context: Context) -> None:
+    async def session(self, frames: Messages, call: Call) -> None:
         """Serves one stream of a session: hello and welcome, then frames both ways until one side ends the stream."""
-        tenant = self._access.tenant(context.invocation_metadata())
+        tenant = self._access.tenant(call.invocation_metadata())
         # Before the first message, because gRPC cannot end a call whose metadata wait together with that message.
-        await context.send_initial_metadata(())
-        told: dict[str, object] = {"tenant": tenant, "peer": context.peer()}
+        await call.send_initial_metadata(())
+        told: dict[str, object] = {"tenant": tenant, "peer": call.peer()}
         try:
             hello = await _first(frames, self._limits.message_bytes)
-            session = self._begin(hello, tenant, context)
+            session = self._begin(hello, tenant, call)
         except CaseError as error:
             audit.warning("a session was refused: %s", error, extra=told | {"case": error.case.name})
             self._engine.counters.refused(SESSION_DOOR, error.case.name)
             with suppress(TimeoutError):  # a client that never reads does not keep the call
                 async with asyncio.timeout(self._engine.config.limits.unread_s):
-                    await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
+                    await call.write(pb.ServerFrame(goodbye=goodbye_of(error)).SerializeToString())
             return
         told |= {"session": shown_id(session.session_id), "epoch": session.epoch}
         audit.info("a session has a stream", extra=told)
         try:
-            await SessionStream(self._engine, self._access, session, frames, context).run()
+            await SessionStream(self._engine, self._access, session, frames, call, self._local).run()
         finally:
             _tell_end(session, told | {"state": session.state.value})
 
-    def _begin(self, frame: pb.ClientFrame | None, tenant: str, context: Context) -> Session:
+    def _begin(self, frame: pb.ClientFrame | None, tenant: str, call: Call) -> Session:
         if frame is None or not frame.HasField("hello"):
             raise CaseError("out_of_turn", "a session begins with hello")
         hello = frame.hello
@@ -104,15 +89,13 @@ class FusewireService:
             raise CaseError("wrong_version", text)
         if hello.session_id:
             session = self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
-            session.peer = context.peer()
+            session.peer = call.peer()
             return session
-        self._access.check_newcomer(context.invocation_metadata())
-        return self._engine.open(tenant, hello.client, context.peer())
+        self._access.check_newcomer(call.invocation_metadata())
+        return self._engine.open(tenant, hello.client, call.peer())
 
 
-def _letting_go(
-    method: Callable[[AsyncIterator[bytes], Context], Awaitable[T]],
-) -> Callable[[AsyncIterator[bytes], Context], Awaitable[T]]:
+def _letting_go(method: Method) -> Method:
     """Wraps a method so that the last message of a call is freed when the method ends.
 
     gRPC's iterator keeps the message that it gave last, and refers to itself. If the client's messages were not read to
@@ -120,9 +103,9 @@ def _letting_go(
     """
 
     @wraps(method)
-    async def serve(messages: AsyncIterator[bytes], context: Context) -> T:
+    async def serve(messages: Messages, call: Call) -> None:
         async with aclosing(aiter(messages)) as read:  # type: ignore[type-var]  # gRPC's iterator is a generator
-            return await method(read, context)
+            await method(read, call)
 
     return serve
 
@@ -135,7 +118,7 @@ def _tell_end(session: Session, told: dict[str, object]) -> None:
         audit.warning("a session has lost its stream", extra=told)
 
 
-async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:
+async def _first(frames: Messages, message_bytes: int) -> pb.ClientFrame | None:
     try:
         async with asyncio.timeout(HELLO_DEADLINE_S):
             raw = await anext(aiter(frames), None)

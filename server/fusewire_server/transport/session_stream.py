@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,8 +20,10 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.session import Session
 from fusewire_server.sessions.tables.answers import Answer
+from fusewire_server.transport.call import Call, Messages
 from fusewire_server.transport.frame_parsing import parse_frame
-from fusewire_server.transport.refusal import Context, end_with
+from fusewire_server.transport.local_calls import LocalCalls
+from fusewire_server.transport.refusal import end_with
 from fusewire_server.transport.write_deadline import WriteDeadline
 
 log = logging.getLogger("fusewire.rpc")
@@ -34,18 +36,25 @@ MOST_UNACKNOWLEDGED = 16
 PARTING_S = 0.5  # the longest time that the server waits after its goodbye for the client to end the stream
 TOKEN_CHECK_S = 5.0  # how often the token of an open session is checked again
 
-RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
-
 
 class SessionStream:
     """One connection of a session: a reader, a writer and a token check. When any of these ends, all of them end."""
 
-    def __init__(self, engine: Engine, access: Access, session: Session, frames: RawFrames, context: Context) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        access: Access,
+        session: Session,
+        frames: Messages,
+        call: Call,
+        local: LocalCalls | None = None,
+    ) -> None:
         self._engine = engine
         self._access = access
         self._session = session
         self._frames = frames
-        self._context = context
+        self._call = call
+        self._local = local
         self._epoch = session.epoch
         self._owed = asyncio.Event()
         self._write_deadline = WriteDeadline(engine.config.limits.unread_s)
@@ -92,7 +101,7 @@ class SessionStream:
 
     async def _watch(self) -> None:
         """Ends the session when its token is no longer valid."""
-        metadata = self._context.invocation_metadata()
+        metadata = self._call.invocation_metadata()
         try:
             while self._access.tenant(metadata) == self._session.tenant:  # noqa: ASYNC110 - a file has no event
                 await asyncio.sleep(TOKEN_CHECK_S)
@@ -174,10 +183,11 @@ class SessionStream:
 
     async def _send(self, frame: pb.ServerFrame) -> None:
         """Writes a frame. Raises CaseError if the client does not read it in time."""
+        raw = frame.SerializeToString()
         try:
             with self._write_deadline:
-                await self._context.write(frame)
-            self._session.bytes_out += frame.ByteSize()
+                await self._call.write(raw)
+            self._session.bytes_out += len(raw)
         except asyncio.CancelledError:
             if not self._write_deadline.is_over:
                 raise
@@ -206,7 +216,7 @@ class SessionStream:
         except CaseError as error:
             if self._is_current:
                 self._engine.end(self._session, error.case.name)
-            end_with(self._context, error.case.name, error.text)
+            end_with(self._call, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:
         if not self._owes_news:
@@ -253,6 +263,8 @@ class SessionStream:
                 ),
                 backend=engine.device.info.backend,
                 server=f"fusewire {installed_version()}",
+                local_name="" if self._local is None else self._local.name,
+                local_secret=b"" if self._local is None else self._local.secret_of(session.session_id),
             ),
         )
 

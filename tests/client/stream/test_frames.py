@@ -151,6 +151,7 @@ def test_frames_count_as_unacknowledged_until_the_server_acknowledges_them() -> 
 def test_results_that_come_twice_are_new_once_and_acknowledged() -> None:
     stream = begun()
     assert stream.on_frame(wire.ServerFrame(number=1))
+    stream.took(wire.ServerFrame(number=1))
     assert not stream.on_frame(wire.ServerFrame(number=1))
     assert stream.owes_acknowledgement
     assert read(stream.heartbeat()).acknowledged == 1
@@ -187,6 +188,7 @@ def test_a_new_connection_carries_again_what_was_not_acknowledged_and_then_what_
         stream.post(Outgoing(Free((handle,))))
         sent.append(stream.next_frame())
     stream.on_frame(wire.ServerFrame(number=1, acknowledged=1))
+    stream.took(wire.ServerFrame(number=1))
     stream.is_connected = False
     stream.post(Outgoing(Free((4,))))
     assert stream.next_frame() is None

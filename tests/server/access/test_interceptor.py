@@ -23,7 +23,7 @@ from fusewire_server.access import tokens as auth
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.access.tokens import Scope, mint, revoke
 from fusewire_server.transport import session_stream
-from fusewire_server.transport.service import SERVICE
+from fusewire_server.transport.grpc_server import SERVICE
 from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of
 from tests.server.world import DEADLINE_S, run, until

@@ -18,7 +18,7 @@ from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.sessions.session import Session, SessionState
-from fusewire_server.transport.refusal import Context
+from fusewire_server.transport.call import Call
 from fusewire_server.transport.service import FusewireService
 from tests.patience import HANGS_S, Patience
 from tests.server.costs.draft import Draft, bytes_of
@@ -43,8 +43,8 @@ class Line:
     async def send_initial_metadata(self, _metadata: object) -> None:
         pass
 
-    async def write(self, frame: pb.ServerFrame) -> None:
-        self.received.put(frame.SerializeToString())
+    async def write(self, frame: bytes) -> None:
+        self.received.put(frame)
         await asyncio.sleep(0)  # others have a turn meanwhile, as they have with gRPC
 
     def set_code(self, _code: object) -> None:
@@ -95,7 +95,7 @@ class LoopThread:
         return sum(not stream.done() for stream in self._streams)
 
     def _begin(self, line: Line) -> None:
-        self._streams.add(asyncio.create_task(self._service.session(line.frames(), cast("Context", line))))
+        self._streams.add(asyncio.create_task(self._service.session(line.frames(), cast("Call", line))))
 
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()

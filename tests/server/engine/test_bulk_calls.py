@@ -9,10 +9,10 @@ import pytest
 
 from fusewire_protos.errors import BY_CODE
 from fusewire_protos.frames import Fetch
-from fusewire_server import app
 from fusewire_server.engine import bulk_calls as carriers
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.tables import answers
+from fusewire_server.transport import grpc_server
 from tests.server.parts import upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, never, pieces, server, status_of
 from tests.server.world import DEADLINE_S, run, until
@@ -103,7 +103,7 @@ def test_one_answer_is_carried_by_a_bounded_number_of_calls_and_one_more_is_refu
 
 
 def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "MOST_STREAMS", 8)
+    monkeypatch.setattr(grpc_server, "MOST_STREAMS", 8)
 
     async def test() -> None:
         async with server() as here:

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server.transport.service import SERVICE
+from fusewire_server.transport.grpc_server import SERVICE
 from fusewire_server.transport.short_requests import MOST_BYTES
 from tests.server.wire import server, status_of
 from tests.server.world import run

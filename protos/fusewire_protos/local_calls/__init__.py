@@ -1,0 +1,1 @@
+"""Calls over a Unix socket, without HTTP/2."""

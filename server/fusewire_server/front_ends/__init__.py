@@ -1,0 +1,1 @@
+"""Processes that relay calls of gRPC to the engine."""
