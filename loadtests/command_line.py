@@ -111,6 +111,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add("--token-file", type=_text, metavar="F", help="file that holds the token for that server")
     add("--http-token-file", type=_text, metavar="F", help="file that holds another token for its inspection")
     add("--tls-ca", type=_certificates, metavar="F", help="certificates to trust; with it connections use TLS")
+    add("--local", action="store_true", help="use local calls, if the server is on this machine; else gRPC")
     add("--backend", choices=("auto", "cpu", "cuda"), default="cpu", help="backend of an own server (%(default)s)")
     add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
     add("--json", type=output_file, metavar="PATH", help="write the result as JSON")
@@ -159,8 +160,8 @@ def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnd
 
 def _server(parsed: argparse.Namespace) -> AbstractContextManager[ServerUnderLoad]:
     if parsed.target is None:
-        return own_server(parsed.backend)
-    access = Access(parsed.target, parsed.token_file, parsed.tls_ca)
+        return own_server(parsed.backend, local=parsed.local)
+    access = Access(parsed.target, parsed.token_file, parsed.tls_ca, parsed.local)
     return nullcontext(given_server(access, parsed.http, parsed.http_token_file))
 
 

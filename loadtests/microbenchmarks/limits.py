@@ -62,6 +62,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "record_op_stencil": at_most(1.5),
         "record_call": at_most(0.15),
         "fetch_stored": at_most(2.5, Subject.RATIO),
+        "fetch_stored_local": at_most(150),
         "fetch_computed": at_most(4.0, Subject.RATIO),
         "upload": at_least(0.8, Subject.RATIO),
         "download": at_least(0.8, Subject.RATIO),
@@ -92,7 +93,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "device_sort": at_most(1, Subject.RATIO),
         "device_add_at": at_most(1, Subject.RATIO),
         "device_normal": at_most(1.2, Subject.RATIO),
-        "rl_step": at_most(4, Subject.RATIO),
+        "rl_step": at_most(5, Subject.RATIO),
+        "rl_step_local": at_most(350),
         "load_rl_15": at_least(8000),
     },
 }

@@ -34,8 +34,8 @@ class Context(NamedTuple):
 
     @contextmanager
     def session(self) -> Iterator[tuple[Service, fw.Session]]:
-        """Yields a fresh server, and one session on this server. The session's client is this process."""
-        with self.service() as service, fw.connect(service.target) as session:
+        """Yields a fresh server, and one session on this server, over gRPC. The session's client is this process."""
+        with self.service() as service, fw.connect(service.target, local=False) as session:
             yield service, session
 
     @contextmanager

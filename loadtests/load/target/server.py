@@ -13,11 +13,12 @@ from loadtests.system.service import CACHE_VARIABLE, Service
 
 
 class Access(NamedTuple):
-    """How to connect to a server."""
+    """How to connect to a server. Without `local`, over gRPC, as from another machine."""
 
     target: str
     token: str | None = None
     tls_ca: Path | None = None
+    local: bool = False
 
 
 class ServerUnderLoad(NamedTuple):
@@ -29,10 +30,10 @@ class ServerUnderLoad(NamedTuple):
 
 
 @contextmanager
-def own_server(backend: str) -> Iterator[ServerUnderLoad]:
+def own_server(backend: str, *, local: bool = False) -> Iterator[ServerUnderLoad]:
     """Starts a server with default settings and an empty cache of kernels, and stops it at the end of the block."""
     with TemporaryDirectory() as folder, serve_subprocess(backend, environment={CACHE_VARIABLE: folder}) as server:
-        yield ServerUnderLoad(Access(server.grpc), Service(server.grpc, server.http), server.pid)
+        yield ServerUnderLoad(Access(server.grpc, local=local), Service(server.grpc, server.http), server.pid)
 
 
 def given_server(access: Access, http: str | None, http_token: str | None = None) -> ServerUnderLoad:

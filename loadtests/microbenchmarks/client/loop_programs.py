@@ -37,7 +37,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 def _run(service: Service, operands: Rnn, steps: int) -> Sent:
     before = service.programs()
-    with fw.connect(service.target) as session:
+    with fw.connect(service.target, local=False) as session:
         result = run_rnn(upload(session, operands), range(steps), FUSEWIRE).numpy()
         programs = frozenset(session.stats.programs)
     check_close(result, run_rnn(operands, range(steps), NUMPY), f"the recurrent loop of {steps} steps")

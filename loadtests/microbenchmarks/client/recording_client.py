@@ -62,7 +62,7 @@ class Recorded(NamedTuple):
 
 def serve(connection: Connection, target: str) -> None:
     """Answers `check`, `record`, `record_stencil`, `record_calls` and `read`."""
-    with fw.connect(target) as session:
+    with fw.connect(target, local=False) as session:
         client = _RecordingClient(session)
         commands = (client.check, client.record, client.record_stencil, client.record_calls, client.read)
         answer_commands(connection, {command.__name__: command for command in commands})

@@ -21,7 +21,7 @@ _LOOP_DEADLINE_S = 60.0
 
 def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event | None = None) -> None:
     """Answers `check`, `run STEPS`, `run_loop STEPS`, `run_calls STEPS CALLS` and `step_until_stopped`."""
-    with fw.connect(target) as session:
+    with fw.connect(target, local=False) as session:
         client = _RnnClient(session, batch, hidden, seed, stop or get_context("spawn").Event())
         commands: tuple[Callable[..., object], ...] = (
             client.check,

@@ -1,8 +1,9 @@
 """Measures a step of an agent, which waits for its answer, against a gRPC echo with the same settings.
 
 The agent is the scenario `rl`: it uploads what it senses, a tiny policy runs on the server, and it reads the scores of
-its actions. The echo runs in processes of its own, in turns with the agent. Another echo rests for a millisecond before
-each round trip. Its processors have gone to sleep by then, as those of an agent's thread do while another thread works.
+its actions. `rl_step` goes over gRPC, and `rl_step_local` by local calls. The echo runs in processes of its own, in
+turns with the agents. Another echo rests for a millisecond before each round trip. Its processors have gone to sleep by
+then, as those of an agent's thread do while another thread works.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter_ns
 
+import fusewire as fw
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
@@ -40,19 +42,29 @@ class Agent:
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.session() as (service, session), bare_pair() as bare:
-        agent = Agent(library.fusewire(session))
-        _check(agent, Agent(library.numpy()))
-        _steps_us(agent)
+    with (
+        context.session() as (service, session),
+        fw.connect(service.target) as local_session,
+        bare_pair() as bare,
+    ):
+        agent, local = Agent(library.fusewire(session)), Agent(library.fusewire(local_session))
+        for each in (agent, local):
+            _check(each, Agent(library.numpy()))
+            _steps_us(each)
         service.wait_until_planned()
         ways = {
             "agent": lambda: _steps_us(agent),
+            "local agent": lambda: _steps_us(local),
             "echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS)],
             "rested echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS, _REST_S)],
         }
         take_turns(2, ways)
         times_us = take_turns(_TURNS, ways)
-    return (_figure(times_us["agent"], times_us["echo"], times_us["rested echo"]),)
+    echoes = times_us["echo"], times_us["rested echo"]
+    return (
+        _figure("rl_step", "an agent's step: upload, policy, read", times_us["agent"], *echoes),
+        _figure("rl_step_local", "an agent's step by local calls", times_us["local agent"], *echoes),
+    )
 
 
 def _check(agent: Agent, expected: Agent) -> None:
@@ -71,11 +83,11 @@ def _steps_us(agent: Agent) -> list[float]:
     return [(ended_ns - began_ns) / 1e3 for began_ns, ended_ns in pairwise(times_ns)]
 
 
-def _figure(ours_us: list[float], echo_us: list[float], rested_us: list[float]) -> Figure:
+def _figure(name: str, what: str, ours_us: list[float], echo_us: list[float], rested_us: list[float]) -> Figure:
     ours, echo, rested = summarise(ours_us), summarise(echo_us), summarise(rested_us)
     return Figure(
-        name="rl_step",
-        what="an agent's step: upload, policy, read",
+        name=name,
+        what=what,
         value=ours.median,
         unit="µs",
         peer=Peer("an echo with our gRPC settings", echo.median, ours.median / echo.median),
@@ -88,4 +100,4 @@ def _figure(ours_us: list[float], echo_us: list[float], rested_us: list[float]) 
     )
 
 
-AGENT_STEP = Microbenchmark(("rl_step",), _measure)
+AGENT_STEP = Microbenchmark(("rl_step", "rl_step_local"), _measure)

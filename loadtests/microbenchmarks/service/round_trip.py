@@ -1,6 +1,7 @@
 """Measures how long a user's thread waits for a scalar, against a gRPC echo with the same settings.
 
-`fetch_stored` fetches a scalar that the server has, while the device thread is idle. `fetch_computed` records one op on
+`fetch_stored` fetches a scalar that the server has, while the device thread is idle; `fetch_stored_local` does so by a
+local call. `fetch_computed` records one op on
 a stored scalar and fetches its result, so it includes recording, sending and running the op. The echo goes from one
 event loop to another, and does nothing else.
 
@@ -30,12 +31,17 @@ _TURNS = 40
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.session() as (service, session), bare_pair() as bare:
+    with (
+        context.session() as (service, session),
+        fw.connect(service.target) as local,
+        bare_pair() as bare,
+    ):
         numbers = count(1)
         zero = session.array(np.float32(0))
         service.warm_up(lambda: _fetch_computed(zero, numbers))
         ways = {
             "stored": lambda: _fetch_stored(session, numbers),
+            "stored, local": lambda: _fetch_stored(local, numbers),
             "computed": lambda: _fetch_computed(zero, numbers),
             "echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS)],
         }
@@ -43,6 +49,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         times_us = take_turns(_TURNS, ways)
     return (
         _figure("fetch_stored", "fetch of a stored scalar", times_us["stored"], times_us["echo"]),
+        _figure("fetch_stored_local", "such a fetch by a local call", times_us["stored, local"], times_us["echo"]),
         _figure("fetch_computed", "fetch of a scalar that an op computes", times_us["computed"], times_us["echo"]),
     )
 
@@ -89,4 +96,4 @@ def _figure(name: str, what: str, ours_us: list[float], echo_us: list[float]) ->
     )
 
 
-ROUND_TRIP = Microbenchmark(("fetch_stored", "fetch_computed"), _measure)
+ROUND_TRIP = Microbenchmark(("fetch_stored", "fetch_stored_local", "fetch_computed"), _measure)

@@ -8,8 +8,8 @@ import pytest
 
 from fusewire._transport import grpc_transport as _grpc_transport
 from fusewire_protos import grpc_environment
-from fusewire_server import app
 from fusewire_server.config.config import Config
+from fusewire_server.transport.grpc_server import channel_options
 from loadtests.measuring.errors import WrongResult
 from loadtests.measuring.workers import Worker
 from loadtests.peers import bare_client, bare_server
@@ -22,7 +22,7 @@ def test_its_client_has_the_options_of_a_client() -> None:
 
 
 def test_its_server_has_the_options_of_a_server() -> None:
-    assert set(SERVER_OPTIONS) == set(app._channel_options(Config()))
+    assert set(SERVER_OPTIONS) == set(channel_options(Config().listen, Config().limits.message_bytes))
 
 
 def test_its_processes_inherit_all_variables_that_fusewire_sets() -> None:
