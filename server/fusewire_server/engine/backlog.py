@@ -95,6 +95,7 @@ class Backlog:
         self._alone_ns: dict[Session, int] = {}  # what sessions have used since anybody has waited, not yet charged
         self._is_turn_due = False  # whether `_turn` is going to be called
         self._costly_ns = 0  # what frames have used in this turn of the event loop beyond a slice each
+        self._looked_ns = time.thread_time_ns()  # the loop thread's processor time when it was looked at last
 
     @property
     def has_time(self) -> bool:
@@ -115,9 +116,19 @@ class Backlog:
         else:
             self._alone_ns[session] = self._alone_ns.get(session, 0) + time_ns
 
+    def used_ns(self, began_ns: int) -> int:
+        """Returns the time since `began_ns`, or less if the loop thread did not run all the time.
+
+        Other threads and processes may have kept it from running, and no session is the cause of that. So the result is
+        at most the processor time that the thread has used since this method was called last.
+        """
+        looked_ns, self._looked_ns = self._looked_ns, time.thread_time_ns()
+        return min(time.monotonic_ns() - began_ns, self._looked_ns - looked_ns)
+
     def end_turn(self) -> None:
         """Notes that a turn of the event loop has ended."""
         self._costly_ns = 0
+        self._looked_ns = time.thread_time_ns()
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
         """Applies a frame for one time slice, if there is time. Returns whether the whole frame is applied.
@@ -128,7 +139,7 @@ class Backlog:
         if session.may_go_on and self.has_time and not self._ready:
             self._apply_slice(session, items, arrival, arrival.now_ns)
         else:
-            self.charge(session, time.monotonic_ns() - arrival.now_ns)  # what it took to parse
+            self.charge(session, self.used_ns(arrival.now_ns))  # what it took to parse
         if not items:
             return True
         self._rests[session] = _Rest(items, arrival, self._loop.create_future())

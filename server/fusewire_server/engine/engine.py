@@ -259,7 +259,7 @@ class Engine:
         self._bulk_calls.end(session)
         self._orders.add_release([session], session.large.values())
         self._ended_sessions.add(session, self._intake.close(session))
-        self.charge(session, time.monotonic_ns() - began_ns)  # its tenant's account stays
+        self.charge(began_ns, session)  # its tenant's account stays
         self._backlog.drop(session)
 
     # ---- receive ----
@@ -281,7 +281,7 @@ class Engine:
         Raises CaseError for a protocol error; the caller then ends the session.
         """
         if not session.accept(number):
-            self.charge(session, time.monotonic_ns() - began_ns)
+            self.charge(began_ns, session)
             return True
         session.heard_at_ns = began_ns
         arrival = Arrival(tensors, began_ns)
@@ -301,16 +301,18 @@ class Engine:
         effects, left, error = self._intake.take(session, items, arrival)
         if error is not None:
             self._orders.add_release([session], effects.released)  # the tables no longer hold these values
-            self.charge(session, time.monotonic_ns() - began_ns)
+            self.charge(began_ns, session)
             raise error
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, effects)
-        self.charge(session, time.monotonic_ns() - began_ns)
+        self.charge(began_ns, session)
         return left
 
-    def charge(self, session: Session, time_ns: int) -> None:
-        """Notes that a session has used time of the loop thread."""
-        self._backlog.charge(session, time_ns)
+    def charge(self, began_ns: int, *sessions: Session) -> None:
+        """Notes that the loop thread has worked for these sessions since `began_ns`, as much for each."""
+        time_ns = self._backlog.used_ns(began_ns) // len(sessions)
+        for session in sessions:
+            self._backlog.charge(session, time_ns)
 
     async def applied(self, session: Session) -> None:
         """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
@@ -405,9 +407,9 @@ class Engine:
 
     def _end_turn(self) -> None:
         self._is_turn_ending = False
-        self._backlog.end_turn()
         self._submissions.submit()
         self._orders.hand_over()
+        self._backlog.end_turn()
 
     @property
     def is_held(self) -> bool:

@@ -20,7 +20,7 @@ MOST_PACKED_AT_ONCE = 256
 class Packing:
     """The rows whose values may be packed. The loop thread owns this state. `charge` is as in `Submissions`."""
 
-    def __init__(self, charge: Callable[[Session, int], None]) -> None:
+    def __init__(self, charge: Callable[..., None]) -> None:
         self._charge = charge
         self._left: deque[tuple[Session, Iterator[Value]]] = deque()
 
@@ -42,6 +42,6 @@ class Packing:
             pack(session, value)
         if len(piece) < MOST_PACKED_AT_ONCE:
             self._left.popleft()
-        self._charge(session, time.monotonic_ns() - began_ns)
+        self._charge(began_ns, session)
         if self._left:
             asyncio.get_running_loop().call_soon(self._go_on)

@@ -33,8 +33,8 @@ class Submissions:
     """The submissions of all sessions. The loop thread owns this state.
 
     `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
-    that found no memory on the device. `plan` asks for the plan of a program. `charge` notes that a session has used
-    time of the loop thread.
+    that found no memory on the device. `plan` asks for the plan of a program. `charge` notes that the
+    loop thread has worked for some sessions, as `Engine.charge` does.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of the engine that it needs
@@ -46,7 +46,7 @@ class Submissions:
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
         plan: Callable[[ProgramEntry, Session], None],
-        charge: Callable[[Session, int], None],
+        charge: Callable[..., None],
     ) -> None:
         submission_ns = int(settings.submission_s * 1e9)
         self._settings = settings
@@ -120,10 +120,8 @@ class Submissions:
 
         So a usual row costs no session anything here, and a client whose rows have thousands of results pays for them.
         """
-        row_ns = (time.monotonic_ns() - began_ns) // len(rows)
-        if row_ns > COSTLY_ROW_NS:
-            for row in rows:
-                self._charge(row.session, row_ns)
+        if time.monotonic_ns() - began_ns > COSTLY_ROW_NS * len(rows):
+            self._charge(began_ns, *[row.session for row in rows])
 
     def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(

@@ -139,7 +139,7 @@ class SessionStream:
         elif frame.programs or frame.bindings or frame.tensors:
             raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
         else:
-            engine.charge(session, time.monotonic_ns() - began_ns)
+            engine.charge(began_ns, session)
         if frame.HasField("goodbye"):
             engine.end(session, GOODBYE)
             return False
