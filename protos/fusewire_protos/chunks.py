@@ -23,7 +23,7 @@ class ChunkOrderError(ValueError):
 
 def encode_chunk(offset: int, data: memoryview | bytes) -> bytes:
     """Returns the bytes of `Chunk(offset=offset, data=data)`. `data` is copied only once."""
-    return b"".join((_head(offset, len(data)), data))
+    return b"".join((chunk_head(offset, len(data)), data))
 
 
 def decode_chunk(raw: bytes, offset: int) -> memoryview:
@@ -31,18 +31,32 @@ def decode_chunk(raw: bytes, offset: int) -> memoryview:
 
     Raises ChunkOrderError if the chunk has another offset, and ValueError if `raw` is no chunk.
     """
-    given, position = _field(raw, 0, _OFFSET_TAG, _OFFSET_DIGITS)
-    length, position = _field(raw, position, _DATA_TAG, _LENGTH_DIGITS)
-    if position + length != len(raw):
-        raise ValueError(
-            f"a chunk of {len(raw)} bytes does not match its head: {position} bytes of head and {length} bytes of data"
-        )
-    if given != offset:
-        raise ChunkOrderError(f"a chunk begins at byte {given} instead of byte {offset}")
+    given, position = decode_head(raw, len(raw))
+    check_order(given, offset)
     return memoryview(raw)[position:]
 
 
-def _head(offset: int, length: int) -> bytes:
+def decode_head(raw: bytes | memoryview, chunk_bytes: int) -> tuple[int, int]:
+    """Returns the offset of a chunk of `chunk_bytes`, and where its data begin. `raw` is the beginning of the chunk.
+
+    Raises ValueError if it is no chunk.
+    """
+    offset, position = _field(raw, 0, _OFFSET_TAG, _OFFSET_DIGITS)
+    length, position = _field(raw, position, _DATA_TAG, _LENGTH_DIGITS)
+    if position + length != chunk_bytes:
+        raise ValueError(
+            f"a chunk of {chunk_bytes} bytes does not match its head: {position} bytes of head and {length} of data"
+        )
+    return offset, position
+
+
+def check_order(given: int, offset: int) -> None:
+    """Raises ChunkOrderError if a chunk has another offset than it must have."""
+    if given != offset:
+        raise ChunkOrderError(f"a chunk begins at byte {given} instead of byte {offset}")
+
+
+def chunk_head(offset: int, length: int) -> bytes:
     """Returns the bytes before the data. A field of value 0 is left out, as in every protobuf message."""
     head = bytearray()
     for tag, value in ((_OFFSET_TAG, offset), (_DATA_TAG, length)):
@@ -52,7 +66,7 @@ def _head(offset: int, length: int) -> bytes:
     return bytes(head)
 
 
-def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, int]:
+def _field(raw: bytes | memoryview, position: int, tag: int, most_digits: int) -> tuple[int, int]:
     """Returns the number in the field at `position`, and the position behind the field.
 
     The number is 0 if the field is left out.

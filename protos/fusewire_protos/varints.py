@@ -13,7 +13,7 @@ def append_varint(raw: bytearray, value: int) -> None:
     raw.append(value)
 
 
-def read_varint(raw: bytes, position: int, most_digits: int = _MOST_DIGITS) -> tuple[int, int]:
+def read_varint(raw: bytes | memoryview, position: int, most_digits: int = _MOST_DIGITS) -> tuple[int, int]:
     """Returns the number at `position`, and the position behind it. Raises ValueError if it is cut off or too long."""
     value = 0
     for shift in range(0, 7 * most_digits, 7):

@@ -255,12 +255,12 @@ class GrpcTransport:
             upload = UploadQueue(self._loop, self._byte_budget, size_bytes)
             try:
                 self._call(partial(self._begin_upload, upload, session_id, handle))
-                upload.fill(chunks)
+                upload.fill(chunks, is_copied=upload.is_kept or self._local_stream is None)
                 upload.finish()
+                is_to_be_sent = upload.is_cut()
             except BaseException:
-                upload.finish()
+                upload.give_up()
                 raise
-            is_to_be_sent = upload.is_cut()
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._have_thread_listen()  # the I/O thread brings the value, and whoever waits for it is not to receive

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from fusewire._errors import FusewireError, QuotaExceeded, SessionLost
 from fusewire._transport.interface import ConnectionCut
+from fusewire._transport.local_channel import LocalCall
 from fusewire._transport.upload_queue import UploadQueue
-from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME, Case, exception_of
+from fusewire_protos.filling import Filling
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -173,8 +174,11 @@ async def _send(call: Call, upload: UploadQueue) -> bool:
 
 
 async def _write(call: Call, upload: UploadQueue) -> None:
-    while (message := await upload.next()) is not None:
-        await call.write(message)
+    while (pieces := await upload.next()) is not None:
+        if isinstance(call, LocalCall):
+            await call.write(*pieces)
+        else:
+            await call.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
     await call.done_writing()
     await call
 
@@ -185,7 +189,10 @@ async def _fill(call: Call, value: npt.NDArray[np.uint8]) -> int:
     Reads in a task of its own. If the download is cancelled, the read goes on until gRPC has ended the call, because
     the chunk that a cancelled read was to bring would never be freed.
     """
-    reading = asyncio.create_task(_read_chunks(call, value))
+    filling = Filling(value.data)
+    if isinstance(call, LocalCall):
+        call.place_by(filling.place)
+    reading = asyncio.create_task(_read_chunks(call, filling))
     try:
         await asyncio.wait((reading,))  # unlike `await reading`, passes no cancellation on
     except asyncio.CancelledError:
@@ -195,13 +202,10 @@ async def _fill(call: Call, value: npt.NDArray[np.uint8]) -> int:
     return reading.result()
 
 
-async def _read_chunks(call: Call, value: npt.NDArray[np.uint8]) -> int:
-    filled = 0
+async def _read_chunks(call: Call, filling: Filling) -> int:
     while (raw := await call.read()) is not _END:
-        chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
-        np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for too many bytes
-        filled += len(chunk)
-    return filled
+        filling.take(raw)
+    return filling.filled_bytes
 
 
 async def _end(*tasks: asyncio.Task[Any]) -> None:

@@ -17,6 +17,7 @@ from fusewire_protos.local_calls.parts import (
     Opening,
     Part,
     PartKind,
+    Place,
     Status,
     decode_metadata,
     decode_status,
@@ -41,14 +42,14 @@ class LocalChannel:
 
     def __init__(self, offer: LocalOffer) -> None:
         self._offer = offer
-        self._calls: set[LocalCall] = set()
+        self._calls: set[LocalCall] = set()  # that have not ended
 
     def stream_stream(self, method: str) -> Callable[..., LocalCall]:
         """Returns a function that begins a call of a method."""
 
         def begin(*, metadata: Metadata = ()) -> LocalCall:
             name = method.rpartition("/")[2]
-            call = LocalCall(self._connect, Opening(name, metadata, "", self._offer.secret))
+            call = LocalCall(self._connect, Opening(name, metadata, "", self._offer.secret), self._calls.discard)
             self._calls.add(call)
             return call
 
@@ -69,7 +70,7 @@ class LocalChannel:
 
     async def close(self) -> None:
         """Ends all calls."""
-        for call in self._calls:
+        for call in [*self._calls]:
             call.cancel()
 
     async def _connect(self) -> LocalConnection:
@@ -77,13 +78,20 @@ class LocalChannel:
 
 
 class LocalCall:
-    """One call. Awaiting it waits for its end, and returns its last message; raises AioRpcError as gRPC's calls do."""
+    """One call. Awaiting it waits for its end, and returns its last message; raises AioRpcError as gRPC's calls do.
 
-    def __init__(self, connect: Callable[[], Any], opening: Opening) -> None:
+    `on_end` is called with it at the end.
+    """
+
+    def __init__(
+        self, connect: Callable[[], Any], opening: Opening, on_end: Callable[[LocalCall], object] = lambda _call: None
+    ) -> None:
         self._opened = asyncio.ensure_future(self._open(connect, opening))
+        self._on_end = on_end
         self._connection: LocalConnection
         self._only: bytes | None = None  # the message to be sent with the opening
-        self._messages: deque[bytes] = deque()
+        self._place: Place | None = None
+        self._messages: deque[bytes | memoryview] = deque()
         self._metadata: Metadata | None = None
         self._status: Status | None = None
         self._receiving = asyncio.Lock()
@@ -92,9 +100,13 @@ class LocalCall:
         """Sends one message and no more. Called right after the call is made."""
         self._only = request
 
-    async def write(self, message: bytes) -> None:
-        """Sends a message. Waits while the server does not read."""
-        await self._send(PartKind.MESSAGE, message)
+    def place_by(self, place: Place) -> None:
+        """Has long messages received where they belong, until the call ends: `read` returns their memory."""
+        self._place = place
+
+    async def write(self, *pieces: bytes | memoryview) -> None:
+        """Sends a message, whose bytes are those of all pieces. Waits while the server does not read."""
+        await self._send(PartKind.MESSAGE, *pieces)
 
     async def done_writing(self) -> None:
         """Tells the server that no more messages will come."""
@@ -127,8 +139,9 @@ class LocalCall:
         """Ends the call at once."""
         self._opened.cancel()
         if self._status is None:
-            self._status = Status(grpc.StatusCode.CANCELLED.value[0], "the call was cancelled")
+            self._ended(Status(grpc.StatusCode.CANCELLED.value[0], "the call was cancelled"))
         if self._opened.done() and not self._opened.cancelled() and self._opened.exception() is None:
+            self._connection.place_no_more()
             self._connection.close()
 
     def __await__(self) -> Generator[Any, None, bytes]:
@@ -137,25 +150,27 @@ class LocalCall:
     async def _outcome(self) -> bytes:
         await self._end()
         self._check()
-        return self._messages[-1] if self._messages else b""
+        return bytes(self._messages[-1]) if self._messages else b""
 
     async def _open(self, connect: Callable[[], Any], opening: Opening) -> None:
         try:
             self._connection = await connect()
         except OSError as error:
-            self._status = Status(_GONE, f"the server's local socket: {error.strerror}")
+            self._ended(Status(_GONE, f"the server's local socket: {error.strerror}"))
             raise
+        if self._place is not None:
+            self._connection.place_by(self._place)
         await self._connection.send(PartKind.OPEN, encode_opening(opening))
         if self._only is not None:
             await self._connection.send(PartKind.MESSAGE, self._only)
             await self._connection.send(PartKind.END)
 
-    async def _send(self, kind: PartKind, raw: bytes = b"") -> None:
+    async def _send(self, kind: PartKind, *pieces: bytes | memoryview) -> None:
         if not self._opened.done():
             await asyncio.wait((self._opened,))
         if self._status is not None:
             raise asyncio.InvalidStateError("the call has ended")
-        await self._connection.send(kind, raw)
+        await self._connection.send(kind, *pieces)
 
     async def _receive(self) -> None:
         """Takes one part, or waits until another task has taken one."""
@@ -171,16 +186,21 @@ class LocalCall:
     def _take(self, part: Part | None) -> None:
         try:
             if part is None:
-                self._status = self._status or Status(_GONE, self._connection.reason)
+                self._ended(self._status or Status(_GONE, self._connection.reason))
             elif part.kind is PartKind.MESSAGE:
-                self._messages.append(part.raw)
+                self._messages.append(part.raw if part.placed is None else part.placed)
             elif part.kind is PartKind.METADATA:
                 self._metadata = decode_metadata(part.raw)
             elif part.kind is PartKind.STATUS:
-                self._status = decode_status(part.raw)
+                self._ended(decode_status(part.raw))
                 self._connection.close()
         except CaseError as error:
-            self._status = Status(grpc.StatusCode.INTERNAL.value[0], str(error))
+            self._ended(Status(grpc.StatusCode.INTERNAL.value[0], str(error)))
+
+    def _ended(self, status: Status) -> None:
+        self._status = status
+        self._place = None
+        self._on_end(self)
 
     async def _end(self) -> Status:
         while self._status is None:

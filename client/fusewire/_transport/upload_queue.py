@@ -2,7 +2,8 @@
 
 The bytes in all queues of a session are limited. A connection may break before the server has an upload. If the upload
 fits the limit, its queue keeps all its chunks until then, and the user's thread need not wait. A larger upload keeps
-the user's thread, which then copies it anew.
+the user's thread, which then queues it anew. Over local calls such an upload is not copied: as its thread waits anyway,
+it is sent from where it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from fusewire_protos.chunks import encode_chunk
+from fusewire_protos.chunks import chunk_head, encode_chunk
 
 
 class ByteBudget:
@@ -66,11 +67,14 @@ class ByteBudget:
         return not queued_bytes or queued_bytes + size_bytes <= self.limit_bytes
 
 
-class _Chunk(NamedTuple):
-    """An encoded chunk, and how many bytes of the value this chunk holds."""
+Pieces = tuple[bytes | memoryview, ...]  # of a message
 
-    message: bytes
-    size_bytes: int
+
+class _Chunk(NamedTuple):
+    """An encoded chunk, and how many bytes of the value are counted for it."""
+
+    message: Pieces
+    counted_bytes: int
 
 
 class UploadQueue:
@@ -84,6 +88,7 @@ class UploadQueue:
         self._chunks: deque[_Chunk | None] = deque()
         self._arrived = asyncio.Event()
         self._is_dropped = False
+        self._is_given_up = False
         self._is_cut = False  # whether the user's thread must copy the upload anew
         self._has_ended = threading.Event()
         # Only the I/O thread uses the field below.
@@ -91,21 +96,33 @@ class UploadQueue:
 
     # ---- the thread that copies ----
 
-    def fill(self, chunks: Sequence[memoryview]) -> None:
-        """Waits for room, and queues copies of the chunks. Stops if the upload or the session has ended."""
+    def fill(self, chunks: Sequence[memoryview], *, is_copied: bool = True) -> None:
+        """Queues copies of the chunks, for which it waits for room; or the chunks themselves.
+
+        Stops if the upload or the session has ended.
+        """
         offset = 0
         if self.is_kept and not self._budget.add(self, self._size_bytes):
             return
         for chunk in chunks:
-            if self._is_dropped or not (self.is_kept or self._budget.add(self, chunk.nbytes)):
+            if self._is_dropped or not (self.is_kept or not is_copied or self._budget.add(self, chunk.nbytes)):
                 return
-            self._chunks.append(_Chunk(encode_chunk(offset, chunk), chunk.nbytes))
+            if is_copied:
+                queued = _Chunk((encode_chunk(offset, chunk),), chunk.nbytes)
+            else:
+                queued = _Chunk((chunk_head(offset, chunk.nbytes), chunk), 0)
+            self._chunks.append(queued)
             offset += chunk.nbytes
             self._tell()
 
     def finish(self) -> None:
-        """Ends the upload. If an exception has interrupted a call, another call is harmless."""
+        """Ends the upload after the chunks that are queued."""
         self._chunks.append(None)
+        self._tell()
+
+    def give_up(self) -> None:
+        """Ends the upload before the next chunk: an exception has interrupted one of the calls here."""
+        self._is_given_up = True
         self._tell()
 
     def is_cut(self) -> bool:
@@ -120,17 +137,19 @@ class UploadQueue:
 
     # ---- the I/O thread ----
 
-    async def next(self) -> bytes | None:
-        """Returns the message of the next chunk, or None at the end.
+    async def next(self) -> Pieces | None:
+        """Returns the message of the next chunk in pieces, or None at the end.
 
         A chunk that is not kept counts as queued until the next call.
         """
         if not self.is_kept:
             self._forget_sent()
-        while not self._chunks:
+        while not self._chunks and not self._is_given_up:
             self._arrived.clear()
-            if not self._chunks:
+            if not self._chunks and not self._is_given_up:
                 await self._arrived.wait()
+        if self._is_given_up:
+            return None
         chunk = self._chunks[0]
         if chunk is None:
             return None
@@ -158,5 +177,5 @@ class UploadQueue:
         self._budget.drop(self)
 
     def _forget_sent(self) -> None:
-        self._budget.take(self, sum(chunk.size_bytes for chunk in self._sent))
+        self._budget.take(self, sum(chunk.counted_bytes for chunk in self._sent))
         self._sent.clear()

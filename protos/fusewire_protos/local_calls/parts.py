@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -23,7 +24,8 @@ NAME_PREFIX = "fusewire-"  # of the sockets of servers: a client connects to no 
 
 _HEAD = struct.Struct("<IB")
 _MOST_LISTED = 256  # pairs of metadata
-_MOST_SHORT_BYTES = 64 << 10  # of a part that is no message
+_MOST_SHORT_BYTES = 64 << 10  # of a part that is no message, and of a message that is not received straight into place
+PLACING_BYTES = 32  # the beginning of a message, by which a receiver may say where its bytes belong
 
 
 class PartKind(IntEnum):
@@ -38,10 +40,19 @@ class PartKind(IntEnum):
 
 
 class Part(NamedTuple):
-    """A kind, and the bytes that follow the head."""
+    """A kind, and the bytes that follow the head.
+
+    `placed` is the memory to which a message was received if a `Place` gave it. Then there is no `raw`.
+    """
 
     kind: PartKind
     raw: bytes
+    placed: memoryview | None = None
+
+
+# Takes the beginning of a long message, and how many bytes that has. Returns how many of them are to be left out, and
+# the memory for all others; or None if the message has no place of its own.
+Place = Callable[[memoryview, int], tuple[int, memoryview] | None]
 
 
 class Opening(NamedTuple):
@@ -64,24 +75,43 @@ class Status(NamedTuple):
 
 
 class PartReader:
-    """Finds the parts in a stream of bytes. A part may have at most `most_bytes`."""
+    """Finds the parts in a stream of bytes. A part may have at most `most_bytes`.
+
+    While a long message is under way, `rest` is memory for what is missing of it: who receives bytes to it calls
+    `filled` instead of `feed`. `place` may be set to have long messages received where they belong.
+    """
 
     def __init__(self, most_bytes: int) -> None:
+        self.place: Place | None = None
+        self.rest: memoryview | None = None
         self._most_bytes = max(most_bytes, _MOST_SHORT_BYTES)
         self._unread = bytearray()  # the beginning of a part
+        self._long = memoryview(b"")  # all bytes of the message of `rest`
+        self._is_placed = False
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that wait here for the rest of their part."""
+        return len(self._unread) + (0 if self.rest is None else len(self._long) - len(self.rest))
 
     def feed(self, data: bytes, most_parts: int = sys.maxsize) -> list[Part]:
         """Returns the parts that end in `data`, which follows what was fed before. Raises CaseError.
 
         Returns at most `most_parts`, and the others when it is called again.
         """
-        if self._unread:
+        parts: list[Part] = []
+        start = 0
+        if self.rest is not None:
+            start = min(len(self.rest), len(data))
+            self.rest[:start] = data[:start]
+            parts += self.filled(start)
+        elif self._unread:
             self._unread += data
             if not self._is_whole():
+                self._begin_long()
                 return []
             data, self._unread = bytes(self._unread), bytearray()
-        parts: list[Part] = []
-        start, end = 0, len(data)
+        end = len(data)
         while end - start >= _HEAD.size and len(parts) < most_parts:
             length, kind = self._head(data, start)
             following = start + _HEAD.size + length
@@ -91,7 +121,40 @@ class PartReader:
             start = following
         if start < end:
             self._unread += data[start:]
+            self._begin_long()
         return parts
+
+    def filled(self, count: int) -> list[Part]:
+        """Takes note that the first `count` bytes of `rest` have come. Returns the message if it is whole now."""
+        assert self.rest is not None, "a long message is under way"
+        self.rest = self.rest[count:]
+        if self.rest:
+            return []
+        whole, self._long, self.rest = self._long, memoryview(b""), None
+        return [Part(PartKind.MESSAGE, b"", whole) if self._is_placed else Part(PartKind.MESSAGE, bytes(whole))]
+
+    def place_no_more(self) -> None:
+        """Writes no more to memory that `place` gave."""
+        self.place = None
+        if self.rest is not None and self._is_placed:
+            self._long, self.rest = memoryview(b""), memoryview(bytearray(len(self.rest)))
+
+    def _begin_long(self) -> None:
+        """Has the rest of an unread message received to memory of its own, if it is long."""
+        unread = self._unread
+        if len(unread) < _HEAD.size + PLACING_BYTES or self._is_whole():
+            return
+        length, kind = self._head(unread, 0)
+        if kind is not PartKind.MESSAGE or length <= _MOST_SHORT_BYTES:
+            return
+        self._unread = bytearray()
+        come = memoryview(unread)[_HEAD.size :]
+        place = None if self.place is None else self.place(come, length)
+        self._is_placed = place is not None
+        left_out, self._long = place or (0, memoryview(bytearray(length)))
+        count = len(come) - left_out
+        self._long[:count] = come[left_out:]
+        self.rest = self._long[count:]
 
     def _is_whole(self) -> bool:
         if len(self._unread) < _HEAD.size:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NoReturn
 
 import grpc
-import numpy as np
 from google.protobuf.message import DecodeError
 
 from fusewire_kernels.devices.base import Staged
-from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
+from fusewire_protos.chunks import ChunkOrderError, chunk_head, encode_chunk
 from fusewire_protos.errors import CaseError, OutOfMemory
+from fusewire_protos.filling import Filling
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
@@ -29,6 +28,7 @@ from fusewire_server.sessions.entries import validation as validate
 from fusewire_server.sessions.session import Session, SessionState, Value
 from fusewire_server.sessions.tables.answers import Beside
 from fusewire_server.transport.call import Call, Messages
+from fusewire_server.transport.local_calls import LocalCall
 from fusewire_server.transport.on_time_clock import BEAT_S, OnTimeClock
 from fusewire_server.transport.refusal import refuse
 
@@ -188,32 +188,24 @@ class Bulk:
         """
         size_bytes = value.size_bytes
         staged = self._engine.device.stage(size_bytes)
-        target = np.frombuffer(staged.memory, np.uint8)
-        filled = 0
-        async for chunk in self._data_of(call):
-            session.bytes_in += len(chunk)
-            if filled + len(chunk) > size_bytes:
-                raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
-            # NumPy lets gRPC's threads run during the copy; an assignment to a memoryview would not.
-            np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
-            filled += len(chunk)
-        if filled != size_bytes:
-            raise _Incomplete(f"{filled} bytes came for an upload declared as {size_bytes}")
+        filling = Filling(staged.memory)
+        with _placing(call, filling):
+            await self._fill_from(call, filling, session)
+        if filling.filled_bytes != size_bytes:
+            raise _Incomplete(f"{filling.filled_bytes} bytes came for an upload declared as {size_bytes}")
         validate.check_uploaded(value.spec.dtype, staged.memory)
         return staged
 
-    async def _data_of(self, call: Call) -> AsyncIterator[memoryview]:
-        """Yields the data of each chunk. Raises CaseError if a chunk is out of order, _Incomplete if they are slow."""
+    async def _fill_from(self, call: Call, filling: Filling, session: Session) -> None:
+        """Takes all chunks. Raises CaseError if one is out of order, _Incomplete if they are slow."""
         stall_s = self._limits.upload_stall_s
         due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
-        offset = 0
-        while (raw := await self._next_chunk(call, due_s)) is not _END:
-            chunk = _data_at(offset, raw)
-            offset += len(chunk)
-            owed_bytes -= len(chunk)
+        while (message := await self._next_chunk(call, due_s)) is not _END:
+            count = _taken(filling, message)
+            session.bytes_in += count
+            owed_bytes -= count
             if owed_bytes <= 0:
                 due_s, owed_bytes = self._clock.now_s + stall_s, _owed_bytes(stall_s)
-            yield chunk
 
     async def _next_chunk(self, call: Call, due_s: float) -> Any:
         """Returns a chunk, or `_END`. Reads in a task of its own, which goes on if the call is cancelled meanwhile.
@@ -235,7 +227,7 @@ class Bulk:
         for start in range(0, len(data), step):
             try:
                 async with asyncio.timeout(unread_s):
-                    await call.write(encode_chunk(start, data[start : start + step]))
+                    await _write_chunk(call, start, data[start : start + step])
                 session.bytes_out += len(data[start : start + step])
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
@@ -275,11 +267,23 @@ class _Unread(Exception):
     """Raised when a client does not read its download."""
 
 
-def _data_at(offset: int, raw: bytes) -> memoryview:
-    """Returns the data of a chunk. Raises CaseError if its offset is not `offset`, or if its bytes are malformed."""
+def _taken(filling: Filling, message: Any) -> int:
+    """Returns how many bytes a chunk has brought. Raises CaseError if it is out of order, malformed or too long."""
     try:
-        return decode_chunk(raw, offset)
+        return filling.take(message)
     except ChunkOrderError as error:
         raise CaseError("chunk_order", str(error)) from None
     except ValueError as error:
         raise CaseError("upload_failed", str(error)) from None
+
+
+def _placing(call: Call, filling: Filling) -> AbstractContextManager[None]:
+    """Has a local call receive chunks straight to their places. gRPC cannot."""
+    return call.placing(filling.place) if isinstance(call, LocalCall) else nullcontext()
+
+
+async def _write_chunk(call: Call, offset: int, data: memoryview) -> None:
+    if isinstance(call, LocalCall):
+        await call.write(chunk_head(offset, len(data)), data)
+    else:
+        await call.write(encode_chunk(offset, data))

@@ -11,8 +11,9 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+import socket
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import grpc
@@ -24,6 +25,7 @@ from fusewire_protos.local_calls.parts import (
     Metadata,
     Opening,
     PartKind,
+    Place,
     Status,
     decode_opening,
     encode_metadata,
@@ -40,6 +42,8 @@ _NAME_BYTES = 16
 _CLOSING_S = 10.0  # until the other side has taken the status of a call that is over
 _REFUSED_CLOSING_S = 1.0  # or of one that has not begun
 _STOPPING_S = 0.1
+_MOST_NOT_ACCEPTED = 128  # a caller that comes then is refused by the system
+_ACCEPT_AGAIN_S = 1.0
 _END: Any = grpc.aio.EOF
 
 
@@ -51,15 +55,18 @@ class LocalCalls:
         self._most_bytes = most_bytes
         self._key = secrets.token_bytes(_SECRET_BYTES)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None  # while it listens
+        self._accepting: asyncio.Task[None] | None = None  # while it listens
         self.name = NAME_PREFIX + secrets.token_hex(_NAME_BYTES)
         self.front_end_secret = secrets.token_bytes(_SECRET_BYTES)
 
     async def start(self, methods: Mapping[str, Method]) -> None:
         """Begins to listen. `methods` are those of the service by their names."""
         self._methods = methods
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._connection, f"\0{self.name}")
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.setblocking(False)
+        listening.bind(f"\0{self.name}")
+        listening.listen(_MOST_NOT_ACCEPTED)
+        self._accepting = asyncio.create_task(self._accept(listening))
 
     def secret_of(self, session_id: bytes) -> bytes:
         """Returns the secret with which the client of a session makes local calls."""
@@ -67,8 +74,9 @@ class LocalCalls:
 
     async def stop(self, grace_s: float) -> None:
         """Listens no more. Ends the calls that go on after `grace_s`."""
-        if self._server is not None:
-            self._server.close()
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait((self._accepting,))
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for _ in range(2):  # a call that is cancelled tells its status, but waits no second time
@@ -77,8 +85,17 @@ class LocalCalls:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=_STOPPING_S)
 
-    def _connection(self) -> LocalConnection:
-        return LocalConnection(self._most_bytes, is_admitted=False, on_made=self._begin)
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with listening:
+            while True:
+                try:
+                    accepted, _ = await loop.sock_accept(listening)
+                except OSError as error:  # as when there are no descriptors left
+                    log.warning("no local call could be accepted: %s", error)
+                    await asyncio.sleep(_ACCEPT_AGAIN_S)
+                else:
+                    self._begin(LocalConnection(accepted, self._most_bytes, is_admitted=False))
 
     def _begin(self, connection: LocalConnection) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(connection))
@@ -148,10 +165,22 @@ class LocalCall:
 
     async def read(self) -> Any:
         part = await self._connection.receive()
-        return _END if part is None or part.kind is not PartKind.MESSAGE else part.raw
+        if part is None or part.kind is not PartKind.MESSAGE:
+            return _END
+        return part.raw if part.placed is None else part.placed
 
-    async def write(self, message: bytes, /) -> None:
-        await self._connection.send(PartKind.MESSAGE, message)
+    async def write(self, *pieces: bytes | memoryview) -> None:
+        """Sends a message, whose bytes are those of all pieces."""
+        await self._connection.send(PartKind.MESSAGE, *pieces)
+
+    @contextmanager
+    def placing(self, place: Place) -> Iterator[None]:
+        """Has long messages received where they belong. `read` returns their memory."""
+        self._connection.place_by(place)
+        try:
+            yield
+        finally:
+            self._connection.place_no_more()
 
     async def abort(self, code: grpc.StatusCode, details: str = "", /) -> NoReturn:
         self._code, self._details = code, details

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fusewire._transport import upload_queue
-from fusewire._transport.upload_queue import ByteBudget, UploadQueue
+from fusewire._transport.upload_queue import ByteBudget, Pieces, UploadQueue
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from tests.patience import HANGS_S
 
@@ -67,7 +67,7 @@ def test_of_an_upload_that_is_not_kept_a_chunk_gives_back_its_room_when_the_next
         offsets: list[int] = []
         while (message := await queue.next()) is not None:
             offsets.append(10 * len(offsets))
-            assert decode_chunk(message, offsets[-1]) == CHUNK
+            assert decode_chunk(b"".join(message), offsets[-1]) == CHUNK
         queue.end(is_cut=False)
         copying.join(10)
         return offsets
@@ -99,14 +99,14 @@ def test_two_uploads_that_fit_alone_do_not_wait_for_each_other_half_copied() -> 
         copying.start()
         first.end(is_cut=False)
         await first.drain()
-        assert await asyncio.wait_for(second.next(), 10) == encode_chunk(0, CHUNK)
+        assert await asyncio.wait_for(second.next(), 10) == (encode_chunk(0, CHUNK),)
         copying.join(10)
 
     asyncio.run(carry())
 
 
 def test_the_chunks_of_an_upload_that_is_sent_again_are_given_again_in_order() -> None:
-    async def carry() -> list[bytes | None]:
+    async def carry() -> list[Pieces | None]:
         queue = queue_of(ByteBudget(100))
         put_three(queue)
         await queue.next()
@@ -115,7 +115,7 @@ def test_the_chunks_of_an_upload_that_is_sent_again_are_given_again_in_order() -
         return [await queue.next() for _ in range(4)]
 
     again = asyncio.run(carry())
-    assert again == [encode_chunk(0, CHUNK), encode_chunk(10, CHUNK), encode_chunk(20, CHUNK), None]
+    assert again == [(encode_chunk(0, CHUNK),), (encode_chunk(10, CHUNK),), (encode_chunk(20, CHUNK),), None]
 
 
 @pytest.mark.parametrize("is_cut", [True, False])
@@ -134,7 +134,7 @@ def test_whose_upload_is_not_kept_waits_and_is_told_whether_to_copy_it_anew(is_c
 
 
 def test_a_chunk_may_change_once_it_is_put() -> None:
-    async def carry() -> bytes | None:
+    async def carry() -> Pieces | None:
         queue = queue_of(ByteBudget(10), chunks=1)
         data = bytearray(CHUNK)
         queue.fill([memoryview(data)])
@@ -143,7 +143,47 @@ def test_a_chunk_may_change_once_it_is_put() -> None:
 
     message = asyncio.run(carry())
     assert message is not None
-    assert decode_chunk(message, 0) == CHUNK
+    assert decode_chunk(b"".join(message), 0) == CHUNK
+
+
+def test_chunks_that_are_not_copied_take_no_room_and_are_sent_from_where_they_are() -> None:
+    async def carry() -> list[Pieces | None]:
+        queue = queue_of(ByteBudget(5))
+        queue.fill([CHUNK] * 3, is_copied=False)  # would wait for room
+        queue.finish()
+        return [await queue.next() for _ in range(4)]
+
+    *pieces, end = asyncio.run(carry())
+    assert end is None
+    for number, message in enumerate(pieces):
+        assert message is not None
+        assert decode_chunk(b"".join(message), 10 * number) == CHUNK
+        assert message[-1] is CHUNK
+
+
+def test_an_upload_that_is_given_up_ends_before_its_next_chunk() -> None:
+    async def carry() -> None:
+        budget = ByteBudget(30)
+        queue = queue_of(budget)
+        queue.fill([CHUNK] * 2)
+        assert await queue.next() is not None
+        queue.give_up()
+        assert await queue.next() is None
+        await asyncio.wait_for(queue.drain(), 10)
+        assert budget._queued_bytes.total() == 0
+
+    asyncio.run(carry())
+
+
+def test_an_upload_that_is_given_up_wakes_who_awaits_its_next_chunk() -> None:
+    async def carry() -> None:
+        queue = queue_of(ByteBudget(30))
+        waiting = asyncio.create_task(queue.next())
+        await asyncio.sleep(0)
+        queue.give_up()
+        assert await asyncio.wait_for(waiting, 10) is None
+
+    asyncio.run(carry())
 
 
 def test_a_drained_queue_keeps_nobody_waiting() -> None:

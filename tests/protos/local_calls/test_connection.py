@@ -29,11 +29,8 @@ class Pair(NamedTuple):
 @asynccontextmanager
 async def pair(*, is_admitted: bool = True) -> AsyncIterator[Pair]:
     """Two ends of one connection. `is_admitted` is said of the other one."""
-    loop, sockets = asyncio.get_running_loop(), socket.socketpair()
-    _, one = await loop.create_unix_connection(lambda: LocalConnection(MOST_BYTES), sock=sockets[0])
-    _, other = await loop.create_unix_connection(
-        lambda: LocalConnection(MOST_BYTES, is_admitted=is_admitted), sock=sockets[1]
-    )
+    first, second = socket.socketpair()
+    one, other = LocalConnection(first, MOST_BYTES), LocalConnection(second, MOST_BYTES, is_admitted=is_admitted)
     try:
         yield Pair(one, other)
     finally:
@@ -47,8 +44,7 @@ async def end_and_socket(*, is_admitted: bool = True) -> AsyncIterator[tuple[Loc
     """A connection, and the bare socket at its other end."""
     bare, own = socket.socketpair()
     bare.setblocking(False)
-    loop = asyncio.get_running_loop()
-    _, end = await loop.create_unix_connection(lambda: LocalConnection(MOST_BYTES, is_admitted=is_admitted), sock=own)
+    end = LocalConnection(own, MOST_BYTES, is_admitted=is_admitted)
     with bare:
         try:
             yield end, bare
@@ -61,6 +57,15 @@ async def turns(count: int = 50) -> None:
     """Lets everything happen that is ready to happen."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+async def filled(end: LocalConnection) -> list[asyncio.Task[None]]:
+    """Sends until the other side, which does not read, takes no more. Returns what sends."""
+    sending = []
+    while end._room.is_set():
+        sending.append(asyncio.create_task(end.send(PartKind.MESSAGE, bytes(1 << 20))))
+        await turns()
+    return sending
 
 
 def test_parts_come_in_their_order_both_ways(in_each_loop: Run) -> None:
@@ -124,9 +129,7 @@ def test_who_sends_waits_until_the_other_side_reads(in_each_loop: Run) -> None:
 def test_a_sender_that_gives_up_leaves_the_others_waiting(in_each_loop: Run) -> None:
     async def test() -> None:
         async with pair() as (one, other):
-            while one._room.is_set():
-                await one.send(PartKind.MESSAGE, bytes(1 << 20))
-                await turns()
+            filling = await filled(one)
             early, late = [asyncio.create_task(one.send(PartKind.STATUS, mark)) for mark in (b"early", b"late")]
             await turns()
             early.cancel()
@@ -136,7 +139,7 @@ def test_a_sender_that_gives_up_leaves_the_others_waiting(in_each_loop: Run) -> 
             while (part := await other.receive()) is not None and part.kind is PartKind.MESSAGE:
                 pass
             assert part == Part(PartKind.STATUS, b"late")
-            await late
+            await asyncio.gather(late, *filling)
 
     in_each_loop(test())
 
@@ -173,7 +176,7 @@ def test_a_flood_of_short_parts_leaves_the_event_loop_its_turns(in_each_loop: Ru
                 return parts
 
             other._reader.feed = counted  # type: ignore[method-assign]
-            other.data_received(flood)
+            other._find_parts(flood)
             if kind is PartKind.MESSAGE:
                 for _ in range(50_000):
                     assert await other.receive() == Part(kind, b"")
@@ -207,7 +210,7 @@ def test_who_is_not_admitted_is_read_no_further_than_its_first_part(in_each_loop
             assert await end.receive() == Part(PartKind.OPEN, b"who")
             await turns()
             assert not sending.done()
-            assert len(end._reader._unread) < 1 << 20
+            assert end._reader.held_bytes < 1 << 20
             end.admit()
             part = await end.receive()
             assert part is not None
@@ -247,15 +250,12 @@ def test_a_side_that_is_gone_ends_all_waits(in_each_loop: Run, *, paused: bool) 
     async def test() -> None:
         async with pair() as (one, other):
             receiving = asyncio.create_task(one.receive())
-            if paused:
-                while one._room.is_set():
-                    await one.send(PartKind.MESSAGE, bytes(1 << 20))
-                    await turns()
+            filling = await filled(one) if paused else []
             sending = asyncio.create_task(one.send(PartKind.END))
             leaving = asyncio.create_task(one.over())
             await turns()
             other.abort()
-            await asyncio.gather(sending, leaving)
+            await asyncio.gather(sending, leaving, *filling)
             assert await receiving is None
             assert await one.receive() is None
             await one.send(PartKind.END)
@@ -283,6 +283,52 @@ def test_a_close_at_any_point_leaves_neither_side_waiting(in_each_loop: Run, mon
                     if close is LocalConnection.close:
                         close(other)
                     await asyncio.gather(*talking)
+
+    in_each_loop(test())
+
+
+@pytest.mark.parametrize("length", [10, 1 << 20])
+def test_a_part_may_be_sent_in_pieces(in_each_loop: Run, length: int) -> None:
+    async def test() -> None:
+        async with pair() as (one, other):
+            sending = asyncio.create_task(one.send(PartKind.MESSAGE, b"he", memoryview(bytes(length)), b"", b"ad"))
+            assert await other.receive() == Part(PartKind.MESSAGE, b"he" + bytes(length) + b"ad")
+            await sending
+
+    in_each_loop(test())
+
+
+def test_the_memory_of_a_long_part_may_change_once_it_is_sent_or_given_up(in_each_loop: Run) -> None:
+    async def test() -> None:
+        async with pair() as (one, other):
+            first, second = bytearray(b"a" * (4 << 20)), bytearray(b"b" * (4 << 20))
+            await one.send(PartKind.MESSAGE, memoryview(first))
+            giving_up = asyncio.create_task(one.send(PartKind.MESSAGE, memoryview(second)))
+            await turns()
+            assert not giving_up.done()
+            giving_up.cancel()
+            await asyncio.gather(giving_up, return_exceptions=True)
+            first[:] = second[:] = b"c" * (4 << 20)
+            assert await other.receive() == Part(PartKind.MESSAGE, b"a" * (4 << 20))
+            assert await other.receive() == Part(PartKind.MESSAGE, b"b" * (4 << 20))
+
+    in_each_loop(test())
+
+
+def test_a_long_message_is_received_where_it_belongs(in_each_loop: Run) -> None:
+    memory = memoryview(bytearray(2 << 20))
+
+    async def test() -> None:
+        async with pair() as (one, other):
+            other.place_by(lambda first, length: (3, memory[: length - 3]) if bytes(first[:3]) == b"to:" else None)
+            sending = asyncio.create_task(one.send(PartKind.MESSAGE, b"to:", b"x" * (2 << 20)))
+            assert await other.receive() == Part(PartKind.MESSAGE, b"", memory)
+            assert bytes(memory) == b"x" * (2 << 20)
+            await sending
+            sending = asyncio.create_task(one.send(PartKind.MESSAGE, b"other", b"y" * (2 << 20)))
+            assert await other.receive() == Part(PartKind.MESSAGE, b"other" + b"y" * (2 << 20))
+            assert bytes(memory) == b"x" * (2 << 20)
+            await sending
 
     in_each_loop(test())
 

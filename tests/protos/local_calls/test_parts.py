@@ -33,7 +33,7 @@ MOST_BYTES = 100_000
 SHORT_BYTES = 64 << 10
 HEAD_BYTES = 5
 
-parts = st.builds(Part, st.sampled_from(PartKind), st.binary(max_size=300))
+parts = st.builds(Part, st.sampled_from(PartKind), st.binary(max_size=300), st.none())
 texts = st.text(max_size=20)
 metadata = st.lists(st.tuples(texts, texts), max_size=8).map(tuple)
 openings = st.builds(Opening, texts, metadata, texts, st.binary(max_size=64))
@@ -83,6 +83,64 @@ def test_a_few_parts_are_taken_at_a_time_and_the_others_later(
             found += taken
         assert len(taken) < most_parts
     assert found == sequence
+
+
+@given(st.lists(st.integers(0, MOST_BYTES), min_size=1, max_size=4), st.lists(st.integers(0, 400_000), max_size=12))
+def test_long_messages_are_received_to_the_memory_that_the_reader_names(lengths: list[int], places: list[int]) -> None:
+    sequence = [Part(PartKind.MESSAGE, bytes([number + 1]) * length) for number, length in enumerate(lengths)]
+    reader, found, left = PartReader(MOST_BYTES), list[Part](), memoryview(encoded(sequence))
+    for step in [*[place % 70_000 + 1 for place in places], *[1 << 16] * len(left)]:
+        if not left:
+            break
+        if reader.rest is None:
+            found += reader.feed(bytes(left[:step]))
+            left = left[step:]
+        else:
+            count = min(step, len(reader.rest), len(left))
+            reader.rest[:count] = left[:count]
+            found += reader.filled(count)
+            left = left[count:]
+    assert found == sequence
+    assert reader.held_bytes == 0
+
+
+@given(st.lists(st.integers(0, 400_000), max_size=8), st.integers(0, 20))
+def test_a_message_goes_to_its_place_but_for_its_beginning(places: list[int], left_out: int) -> None:
+    memory = memoryview(bytearray(MOST_BYTES))
+    reader = PartReader(MOST_BYTES)
+    reader.place = lambda _first, length: (left_out, memory[: length - left_out])
+    short, long = Part(PartKind.MESSAGE, b"short"), Part(PartKind.MESSAGE, bytes(20) + b"x" * 99_000)
+    sequence = [short, long, short]
+    found = [part for piece in pieces(encoded(sequence), places) for part in reader.feed(piece)]
+    assert [found[0], found[-1]] == [short, short]
+    if found[1].placed is None:  # all of it came at once
+        assert found == sequence
+    else:
+        assert bytes(found[1].placed) == long.raw[left_out:]
+        assert found[1].raw == b""
+
+
+@pytest.mark.parametrize("split", [5, 36, 37, 70_000, 99_999])
+def test_after_the_last_place_nothing_is_written_there(split: int) -> None:
+    memory = memoryview(bytearray(MOST_BYTES))
+    reader, message = PartReader(MOST_BYTES), encoded([Part(PartKind.MESSAGE, b"x" * MOST_BYTES)])
+    reader.place = lambda _first, length: (0, memory[:length])
+    assert reader.feed(message[:split]) == []
+    reader.place_no_more()
+    before = bytes(memory)
+    assert len(reader.feed(message[split:])) == 1
+    assert bytes(memory) == before
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PartKind if kind is not PartKind.MESSAGE])
+def test_only_messages_have_places(kind: PartKind) -> None:
+    reader = PartReader(MOST_BYTES)
+    reader.place = lambda _first, _length: pytest.fail("it was asked")
+    raw = bytes(SHORT_BYTES)
+    data = encoded([Part(kind, raw)])
+    assert reader.feed(data[:100]) == []
+    assert reader.rest is None
+    assert reader.feed(data[100:]) == [Part(kind, raw)]
 
 
 @pytest.mark.parametrize("number", [*range(len(PartKind), 16), 127, 255])

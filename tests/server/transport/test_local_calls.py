@@ -366,7 +366,7 @@ def test_strangers_fill_little_memory_whatever_they_send(
         async with listening() as calls, stranger(calls) as one, stranger(calls) as two:
             assert max(await push(one), await push(two)) < 2 << 20
             for connection in made:
-                assert len(connection._reader._unread) + connection._unread_bytes < 1 << 20
+                assert connection._reader.held_bytes + connection._unread_bytes < 1 << 20
 
     in_each_loop(test())
 
