@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from fusewire_kernels.devices.base import Block, BlockCount
@@ -19,7 +19,7 @@ class BlockPool:
     of `unit_bytes`. Blocks of more than `largest_bytes` are of the size asked for, and are not kept.
 
     The pool counts the blocks in use and keeps no reference to them: the callers hold them. A lent block does not count
-    as kept or in use until `adopt` takes it back. If the caller drops a lent block, it is freed.
+    as kept or in use until `adopt` or `take_back` takes it back. If the caller drops a lent block, it is freed.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class BlockPool:
         self._kept: dict[int, list[Block]] = {}
         self._used: Counter[int] = Counter()  # how many blocks of each size are in use
         self._lock = threading.Lock()  # guards all fields above, because any thread may borrow a block
+        self._taken_back: deque[Block] = deque()  # that are not kept yet
 
     def take(self, size_bytes: int) -> Block:
         """Returns a block of at least `size_bytes`, which counts as in use until `give_back`.
@@ -51,6 +52,7 @@ class BlockPool:
         """
         size_class = self._size_class(size_bytes)
         with self._lock:
+            self._keep_taken_back()
             kept = self._kept.get(size_class)
             if not kept:
                 self._make_room(size_class, size_bytes)
@@ -64,6 +66,7 @@ class BlockPool:
         """Returns a block of at least `size_bytes` for `adopt`. Any thread. Raises what `new_block` raises."""
         size_class = self._size_class(size_bytes)
         with self._lock:
+            self._keep_taken_back()
             kept = self._kept.get(size_class)
             if kept:
                 self.kept_bytes -= size_class
@@ -77,22 +80,26 @@ class BlockPool:
             self._make_room(lent.size_bytes, size_bytes)
             return self._use(lent)
 
+    def take_back(self, lent: Block) -> None:
+        """Keeps a lent block, if there is room for it. Any thread; takes no lock, so that a finaliser may call this."""
+        self._taken_back.append(lent)
+
     def give_back(self, block: Block) -> None:
         """Keeps a block that was in use for later requests, or frees it."""
         with self._lock:
             self._used[block.size_bytes] -= 1
             if not self._used[block.size_bytes]:
                 del self._used[block.size_bytes]
-            if block.size_bytes > self._largest_bytes or self.kept_bytes + block.size_bytes > self._cached_bytes:
+            if self._may_keep(block):
+                self._keep(block)
+            else:
                 self._held_bytes -= block.size_bytes
                 self._free(block)
-                return
-            self.kept_bytes += block.size_bytes
-            self._kept.setdefault(block.size_bytes, []).append(block)
 
     def counts(self) -> list[BlockCount]:
         """Returns the blocks by size. Any thread."""
         with self._lock:
+            self._keep_taken_back()
             free = {size_bytes: len(blocks) for size_bytes, blocks in self._kept.items()}
             live = self._used.copy()
         return [BlockCount(size, free.get(size, 0), live[size]) for size in sorted(free.keys() | live.keys())]
@@ -100,6 +107,7 @@ class BlockPool:
     def clear(self) -> None:
         """Frees the kept blocks."""
         with self._lock:
+            self._keep_taken_back()
             self._clear()
 
     def _size_class(self, size_bytes: int) -> int:
@@ -113,6 +121,20 @@ class BlockPool:
         return -(-size_bytes // step) * step
 
     # ---- under the lock ----
+
+    def _may_keep(self, block: Block) -> bool:
+        return block.size_bytes <= self._largest_bytes and self.kept_bytes + block.size_bytes <= self._cached_bytes
+
+    def _keep(self, block: Block) -> None:
+        self.kept_bytes += block.size_bytes
+        self._kept.setdefault(block.size_bytes, []).append(block)
+
+    def _keep_taken_back(self) -> None:
+        while self._taken_back:
+            block = self._taken_back.popleft()
+            if self._may_keep(block) and self._held_bytes + block.size_bytes <= self._limit_bytes:
+                self._held_bytes += block.size_bytes
+                self._keep(block)
 
     def _make_room(self, size_class: int, size_bytes: int) -> None:
         """Frees all kept blocks if a new block does not fit the limit. Raises OutOfMemory if it still does not fit."""

@@ -15,6 +15,7 @@ import os
 import platform
 import threading
 import time
+import weakref
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -94,6 +95,13 @@ class HostCopy(NamedTuple):
 
     def data(self) -> memoryview:
         return memoryview(self.copied)
+
+
+class _Lent(NamedTuple):
+    """A block of staged memory, and what takes it back once its memory is dropped."""
+
+    block: Block
+    drop: weakref.finalize[[Block], npt.NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +195,15 @@ class CpuDevice:
     def stage(self, size_bytes: int) -> Staged:
         # A lent block may be dropped without being freed, so it must not be a part of a shared array.
         block = self._pool.lend(max(size_bytes, _SHARING_BYTES + 1))
-        return Staged(_bytes_of(block, 0, size_bytes), block)
+        # New memory has to be cleared first, so a block is kept once nobody has a view of it.
+        memory = np.frombuffer(_bytes_of(block, 0, size_bytes), np.uint8)
+        drop = weakref.finalize(memory, self._pool.take_back, block)
+        drop.atexit = False
+        return Staged(memory.data, _Lent(block, drop))
 
     def put(self, staged: Staged) -> Block:
-        return self._pool.adopt(staged.owner, len(staged.memory))
+        staged.owner.drop.detach()
+        return self._pool.adopt(staged.owner.block, len(staged.memory))
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> HostCopy:
         if size_bytes <= _SMALL_BYTES:

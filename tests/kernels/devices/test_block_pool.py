@@ -150,3 +150,21 @@ def test_a_lent_block_does_not_count_until_it_is_adopted(pool: BlockPool) -> Non
     for _ in range(3):
         pool.lend(LIMIT_BYTES)
     assert pool.adopt(lent, 990) is lent
+
+
+def test_a_lent_block_that_is_taken_back_is_kept_for_the_next_request(pool: BlockPool) -> None:
+    lent = pool.lend(1000)
+    pool.take_back(lent)
+    assert pool.lend(1000) is lent
+    pool.take_back(lent)
+    assert pool.take(1000) is lent
+
+
+def test_blocks_that_are_taken_back_are_kept_only_where_there_is_room(pool: BlockPool) -> None:
+    for lent in [pool.lend(LIMIT_BYTES) for _ in range(3)]:
+        pool.take_back(lent)
+    pool.lend(64)
+    assert pool.kept_bytes <= LIMIT_BYTES
+    pool.take(LIMIT_BYTES)
+    pool.clear()
+    assert pool.kept_bytes == 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
+import numpy as np
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
@@ -60,6 +61,23 @@ def test_a_released_block_is_staged_again(device: CpuDevice) -> None:
     staged = device.stage(990)
     assert device.pool_bytes() == 0
     assert device.put(staged) is block
+
+
+def test_staged_memory_is_staged_again_once_nobody_has_a_view_of_it(device: CpuDevice) -> None:
+    staged = device.stage(1000)
+    address = np.frombuffer(staged.memory, np.uint8).ctypes.data
+    view = staged.memory[10:20]
+    del staged
+    assert np.frombuffer(device.stage(1000).memory, np.uint8).ctypes.data != address
+    del view
+    others = [device.stage(1000) for _ in range(2)]
+    assert address in [np.frombuffer(other.memory, np.uint8).ctypes.data for other in others]
+
+
+def test_memory_that_became_a_block_is_not_staged_while_the_block_is_used(device: CpuDevice) -> None:
+    block = device.put(device.stage(1000))
+    addresses = [np.frombuffer(device.stage(1000).memory, np.uint8).ctypes.data for _ in range(3)]
+    assert block.address not in addresses
 
 
 def test_small_blocks_that_are_left_hold_no_more_memory_than_there_were_blocks() -> None:
