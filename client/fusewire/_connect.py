@@ -22,9 +22,10 @@ from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import RECONNECT_S, Session, end_all
-from fusewire._transport.grpc_transport import GrpcTransport, system_roots, tls_credentials
+from fusewire._transport.credentials import system_roots, tls_credentials
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
+from fusewire._transport.stream_transport import StreamTransport
 from fusewire._transport.token import UNIX_PREFIX, refuse_in_clear, token_of
 from fusewire_protos.address import read_address
 
@@ -128,7 +129,7 @@ def transport_to(
     *,
     insecure_token: bool = False,
     local: bool = True,
-) -> GrpcTransport:
+) -> StreamTransport:
     """Makes a transport to a server. The arguments and errors are those of `connect`."""
     if tls_ca is not None and credentials is not None:
         raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
@@ -137,7 +138,7 @@ def transport_to(
     address = _target(target)
     if token_of(token) and credentials is None and not insecure_token:
         refuse_in_clear(address, f"pass tls_ca or set {TLS_CA_VARIABLE}; insecure_token=True sends it nevertheless")
-    return GrpcTransport(address, find_token=lambda: token_of(token), credentials=credentials, local=local)
+    return StreamTransport(address, find_token=lambda: token_of(token), credentials=credentials, local=local)
 
 
 def open_session(

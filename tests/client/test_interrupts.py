@@ -20,8 +20,8 @@ import fusewire as fw
 from fusewire._recording.cutting import drafts
 from fusewire._recording.cutting.segments import structure_of
 from fusewire._recording.recorded_ops import adopt_without_handle
-from fusewire._transport.grpc_transport import GrpcTransport
 from fusewire._transport.large_values import LargeValues
+from fusewire._transport.stream_transport import StreamTransport
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
@@ -100,7 +100,7 @@ def test_an_interrupt_splits_no_flush() -> None:
 
 def interrupted_upload(at: int) -> bool:
     """An upload interrupted at one place ends, and its room is another's; says whether there was such a place."""
-    transport = GrpcTransport("unix:nobody")
+    transport = StreamTransport("unix:nobody")
     transport._byte_budget = ByteBudget(CHUNK.nbytes)
 
     async def drain(upload: UploadQueue, _session: bytes, _handle: int) -> None:

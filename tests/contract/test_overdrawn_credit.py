@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire._transport.stream_transport import StreamTransport
 from fusewire._transport.streams import Call, GrpcStream, Stream
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES
@@ -73,22 +73,22 @@ class LateCall(NamedTuple):
 def test_whose_connection_breaks_before_the_goodbye_is_handled_is_told_the_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, write, has_failed = GrpcTransport._stream, GrpcTransport._write, asyncio.Event()
+    make, write, has_failed = StreamTransport._stream, StreamTransport._write, asyncio.Event()
 
-    async def write_until_it_fails(self: GrpcTransport, stream: Stream) -> None:
+    async def write_until_it_fails(self: StreamTransport, stream: Stream) -> None:
         try:
             await write(self, stream)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             has_failed.set()
             raise
 
-    def make_late(self: GrpcTransport, *arguments: Any) -> GrpcStream:
+    def make_late(self: StreamTransport, *arguments: Any) -> GrpcStream:
         stream = make(self, *arguments)
         stream._call = LateCall(stream._call, has_failed)
         return stream
 
-    monkeypatch.setattr(GrpcTransport, "_write", write_until_it_fails)
-    monkeypatch.setattr(GrpcTransport, "_stream", make_late)
+    monkeypatch.setattr(StreamTransport, "_write", write_until_it_fails)
+    monkeypatch.setattr(StreamTransport, "_stream", make_late)
     with service.connect(local=False) as session, pytest.raises(fw.ProtocolError, match=TOLD):
         overdraw(session)
     assert has_failed.is_set()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fusewire._stream import resumption
-from fusewire._transport import grpc_transport
-from fusewire._transport.grpc_transport import _CLEAR_CHANNEL_OPTIONS
+from fusewire._transport import stream_transport
+from fusewire._transport.stream_transport import _CLEAR_CHANNEL_OPTIONS
 from fusewire_server.access.tokens import Scope, mint
 
 
@@ -41,4 +41,4 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resumption, "_LONGEST_DELAY_S", 0.05)
     # gRPC may fail to notice a reset until it sends something.
     options = [(name, 1000 if name == "grpc.keepalive_time_ms" else value) for name, value in _CLEAR_CHANNEL_OPTIONS]
-    monkeypatch.setattr(grpc_transport, "_CLEAR_CHANNEL_OPTIONS", options)
+    monkeypatch.setattr(stream_transport, "_CLEAR_CHANNEL_OPTIONS", options)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import fusewire
-from fusewire._transport.grpc_transport import system_roots
+from fusewire._transport.credentials import system_roots
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.token import UNIX_PREFIX
 from fusewire_cli.doctor.facts import Certificate, Handshake, InspectionAnswer, OpenedSession

@@ -16,7 +16,7 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._transport.grpc_transport import GrpcTransport, _address_of
+from fusewire._transport.stream_transport import StreamTransport, _address_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.transport.grpc_server import A, Server
 from tests.patience import HANGS_S
@@ -56,7 +56,7 @@ def test_giving_up_to_connect_adds_nothing_to_the_time_given_and_leaves_no_conne
 ) -> None:
     monkeypatch.setattr("fusewire._session._PARTING_S", 10 * HANGS_S)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        transport = GrpcTransport(f"127.0.0.1:{silent.getsockname()[1]}")
+        transport = StreamTransport(f"127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(fw.WaitTimeout, match=r"within 0\.3 s"):
             open_session(transport, timeout=0.3)
         assert transport._has_ended.wait(HANGS_S)

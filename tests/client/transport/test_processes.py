@@ -83,12 +83,12 @@ def test_a_child_forked_after_connecting_is_told_to_be_spawned_and_the_parent_go
 FORKS_WHILE_CONNECTING = """
 import os, signal, threading
 import fusewire as fw
-from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire._transport.stream_transport import StreamTransport
 has_begun = threading.Event()
 def open_and_wait(self, peer):
     has_begun.set()
     threading.Event().wait(600)
-GrpcTransport.open = open_and_wait
+StreamTransport.open = open_and_wait
 threading.Thread(target=fw.default_session, daemon=True).start()
 assert has_begun.wait(600)
 child = os.fork()
@@ -106,3 +106,20 @@ os._exit(0)
 def test_a_child_forked_while_a_thread_connects_is_told_to_be_spawned() -> None:
     ended = run(FORKS_WHILE_CONNECTING, *QUIET_FORKS, FUSEWIRE_TARGET="127.0.0.1:1")
     assert (ended.stdout, ended.stderr) == ("7\n", "")
+
+
+def test_grpc_finds_our_environment_variables_when_it_is_imported() -> None:
+    program = (
+        "import os, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'grpc':\n"
+        "            print(os.environ.get('GRPC_ENABLE_FORK_SUPPORT'))\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import fusewire\n"
+    )
+    without = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=False, env=without
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("false\n", "", 0)

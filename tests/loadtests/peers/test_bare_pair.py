@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fusewire._transport import grpc_transport as _grpc_transport
+from fusewire._transport import stream_transport as _stream_transport
 from fusewire_protos import grpc_environment
 from fusewire_server.config.config import Config
 from fusewire_server.transport.grpc_server import channel_options
@@ -18,7 +18,7 @@ from loadtests.peers.grpc_options import CLIENT_OPTIONS, SERVER_OPTIONS
 
 
 def test_its_client_has_the_options_of_a_client() -> None:
-    assert set(CLIENT_OPTIONS) == set(_grpc_transport._CLEAR_CHANNEL_OPTIONS)
+    assert set(CLIENT_OPTIONS) == set(_stream_transport._CLEAR_CHANNEL_OPTIONS)
 
 
 def test_its_server_has_the_options_of_a_server() -> None:

@@ -281,7 +281,7 @@ def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
 def test_an_upload_that_nobody_takes_waits_until_the_session_ends(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusewire._transport.grpc_transport._QUEUED_BYTES", 1 << 16)
+    monkeypatch.setattr("fusewire._transport.stream_transport._QUEUED_BYTES", 1 << 16)
     taken = threading.Event()
     monkeypatch.setattr(server, "take_upload", lambda: taken.wait(HANGS_S))
     session = fw.connect(server.target)

@@ -1,4 +1,4 @@
-"""A session's transport, by gRPC or local calls: one thread with one event loop for each process.
+"""A session's transport: its stream and its large values, by gRPC or local calls.
 
 A session has up to two connections of gRPC. If its server is on this machine, it goes on by local calls once the server
 has welcomed it.
@@ -11,34 +11,25 @@ make it again, and the large values that were on their way wait and travel anew.
 from __future__ import annotations
 
 import asyncio
-import atexit
-import os
 import socket
-import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
-
-from fusewire_protos import grpc_environment
-
-os.environ.update(grpc_environment.lacking(os.environ))
 
 import grpc
 import grpc.aio
 
 from fusewire._errors import (
-    ConfigurationError,
     FusewireError,
-    SessionClosed,
     SessionLost,
     Unauthenticated,
 )
 from fusewire._transport.interface import ConnectionCut, Peer, Receiver
+from fusewire._transport.io_thread import PARTING_S, io_thread
 from fusewire._transport.large_values import SERVICE, LargeValues, Metadata, case_of
 from fusewire._transport.local_channel import LocalChannel, LocalOffer
 from fusewire._transport.local_stream import LocalStream, drives_here, left_s_until
@@ -62,7 +53,6 @@ _CHANNEL_OPTIONS = (
 )
 # Otherwise gRPC would send what is not encrypted, the token included, to the proxy that `http_proxy` names.
 _CLEAR_CHANNEL_OPTIONS = (*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0))
-_PARTING_S = 0.5
 # The most bytes of uploads that are copied and that the server has not yet got. (Of an upload that is larger than this:
 # that the connection has not yet taken.) For this many bytes the allocator reuses memory. For more bytes the operating
 # system would have to clear new pages, which takes longer than copying.
@@ -70,11 +60,6 @@ _QUEUED_BYTES = 16 << 20
 _MOVED_WITHIN_S = 5.0  # until the server answers a session that moves
 _PAUSE_S = 0.1  # before a large value is carried again
 T = TypeVar("T")
-# The text of an error in a forked process.
-FORKED = (
-    "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
-    'as by multiprocessing.get_context("spawn"), or fork before anything connects'
-)
 
 
 class _Moves(ConnectionCut):
@@ -89,85 +74,7 @@ class _StreamEnded(ConnectionCut):
     """The server has ended the stream, in order, and said nothing."""
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Returns uvloop's event loop if uvloop is installed, otherwise asyncio's. The loop of uvloop is faster."""
-    try:
-        import uvloop  # noqa: PLC0415 - no dependency of the client
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
-
-
-class IoThread:
-    """The thread that owns the sockets of this process's sessions, and the event loop of this thread.
-
-    Thread and event loop run until the process ends. gRPC has one poller for a process. If an event loop were closed,
-    the poller would deliver that loop's events to another loop. These events would raise there, and other events would
-    get lost.
-    """
-
-    def __init__(self) -> None:
-        self.loop = new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
-        self.thread.start()
-
-    def end(self, timeout_s: float) -> None:
-        """Stops the loop and waits for the thread."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(timeout_s)
-
-
-_io_threads: dict[int, IoThread] = {}  # by process id: a forked child has the parent's entry but not its thread
-_starting: dict[int, threading.Lock] = {}  # by process id: in a forked child the parent's lock may stay locked
-
-
-def io_thread() -> IoThread:
-    """Returns this process's I/O thread. Raises SessionClosed in a child that was forked after its parent connected.
-
-    Such a child lacks gRPC's threads and shares gRPC's sockets with the parent. A new connection of the child would get
-    no answer, and would take answers that belong to the parent.
-    """
-    process = os.getpid()
-    if _io_threads and process not in _io_threads:
-        raise SessionClosed(FORKED)
-    with _starting.setdefault(process, threading.Lock()):
-        if process not in _io_threads:
-            _io_threads[process] = IoThread()
-        return _io_threads[process]
-
-
-@atexit.register  # runs after the sessions' handler, which is registered later: handlers run in reverse order
-def _end_io_thread() -> None:
-    """Ends the I/O thread. A thread that runs gRPC or the event loop while Python exits may crash the process."""
-    if os.getpid() in _io_threads:
-        _io_threads[os.getpid()].end(_PARTING_S)
-
-
-def system_roots() -> Path:
-    """Returns the file of the certificates that the system trusts. Raises ConfigurationError if OpenSSL finds none."""
-    paths = ssl.get_default_verify_paths()
-    if paths.cafile is None:
-        raise ConfigurationError(
-            f"no file of the system's certificates at {paths.openssl_cafile}: set {paths.openssl_cafile_env}"
-        )
-    return Path(paths.cafile)
-
-
-def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
-    """Returns credentials that trust the certificates of a PEM file. Raises ConfigurationError if there are none."""
-    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file, because gRPC would only log its errors
-    try:
-        certificates = ca_file.read_bytes()
-        trusted.load_verify_locations(cafile=ca_file)
-    except ssl.SSLError:
-        raise ConfigurationError(f"tls_ca = {ca_file}: no certificate in PEM, or one that cannot be read") from None
-    except OSError as reason:
-        raise ConfigurationError(f"tls_ca = {ca_file}: {reason.strerror}") from None
-    return grpc.ssl_channel_credentials(certificates)
-
-
-class GrpcTransport:
+class StreamTransport:
     """Connects to `target` (host:port or unix:path).
 
     Without TLS credentials the connection is not encrypted, and uses no proxy. `find_token` is called for each
@@ -315,7 +222,7 @@ class GrpcTransport:
     async def _say_farewell_again(self, reason: ConnectionCut) -> None:
         """Says farewell over one more connection, if the last one broke and may not have carried it."""
         if self._farewell is not None and not isinstance(reason, _StreamEnded):
-            await self._converse(_PARTING_S)
+            await self._converse(PARTING_S)
 
     async def _is_given_up_within(self, delay_s: float) -> bool:
         with suppress(TimeoutError):
@@ -378,7 +285,7 @@ class GrpcTransport:
             if giving_up.done():
                 return SessionLost("the connection was given up")
             if not reading.done() and _failure(writing) is None:
-                await asyncio.wait((reading,), timeout=_PARTING_S)  # for the server's goodbye or error
+                await asyncio.wait((reading,), timeout=PARTING_S)  # for the server's goodbye or error
             return await self._reason(stream, reading, writing)
         finally:
             await _end(*ends)
