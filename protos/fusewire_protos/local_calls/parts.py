@@ -119,6 +119,8 @@ class PartReader:
                 break
             parts.append(Part(kind, data[start + _HEAD.size : following]))
             start = following
+            if kind is PartKind.END:
+                self.place = None  # what follows nevertheless has none
         if start < end:
             self._unread += data[start:]
             self._begin_long()
