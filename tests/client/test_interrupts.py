@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import linecache
+import random
+import signal
 import sys
 import threading
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from inspect import CO_GENERATOR
 from types import FrameType, SimpleNamespace
 from typing import Any, cast
@@ -20,16 +22,22 @@ import fusewire as fw
 from fusewire._recording.cutting import drafts
 from fusewire._recording.cutting.segments import structure_of
 from fusewire._recording.recorded_ops import adopt_without_handle
+from fusewire._stream.receivers import BlockedReader
 from fusewire._transport.large_values import LargeValues
+from fusewire._transport.local_stream import LocalStream
 from fusewire._transport.stream_transport import StreamTransport
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
+from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
 from tests.client.peer import Peer, connect
-from tests.patience import HANGS_S
+from tests.patience import HANGS_S, Patience
 
 CHUNK = memoryview(bytes(10))
+INTERRUPTS = 200
+LATEST_S = 2e-3  # after which a thread is interrupted; a read takes less
+THREADS = 3
 
 
 class _Interruption:
@@ -198,3 +206,159 @@ def test_an_op_that_the_collector_records_within_another_has_a_handle_of_its_own
     expected = [value for step in range(40) for value in (H + step, -H)]
     for future, value in zip(futures, expected + [H * 1000] * len(of_finalisers), strict=True):
         np.testing.assert_array_equal(future.result(0), value)
+
+
+# ---- waits by local calls, at a real server ----
+
+
+class Interrupted(Exception):
+    """What a signal handler raises; one of the user's own errors."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with serve_subprocess("cpu") as started:
+        yield started
+
+
+@pytest.fixture
+def session(server: ServerProcess) -> Iterator[fw.Session]:
+    """A session whose waits are by local calls."""
+    with fw.connect(server.grpc) as connected:
+        transport = connected._state.transport
+        assert isinstance(transport, StreamTransport)
+        patience = Patience()
+        while transport._local_stream is None:
+            assert not patience.is_exhausted()
+            connected.array(H).numpy(timeout=HANGS_S)
+        yield connected
+
+
+def read_all(session: fw.Session, x: fw.Array, number: int) -> None:
+    """Reads one value, which must be right."""
+    found = (x + float(number)).numpy(timeout=HANGS_S)
+    np.testing.assert_array_equal(found, np.arange(4.0) + number)
+
+
+def interrupted_wait(session: fw.Session, x: fw.Array, at: int) -> bool:
+    """After a wait that is interrupted at one place values are right; says whether there was such a place."""
+    y = x + float(at)
+    with _interrupting("wait", at) as interruption:
+        y.numpy(timeout=HANGS_S)
+    np.testing.assert_array_equal(y.numpy(timeout=HANGS_S), np.arange(4.0) + at)
+    read_all(session, x, at + 1)
+    return interruption.has_come
+
+
+def test_an_interrupt_at_any_place_of_a_wait_loses_nothing(session: fw.Session) -> None:
+    x, places = session.array(np.arange(4.0)), 0
+    while interrupted_wait(session, x, places):
+        places += 1
+    assert places > 40
+
+
+def test_after_an_interrupted_wait_the_io_thread_does_at_once_what_was_left_undone() -> None:
+    class Stream:
+        def drive(self, *_: object) -> bool:
+            raise KeyboardInterrupt
+
+    transport = StreamTransport("unix:nobody")
+    transport._local_stream = cast(LocalStream, Stream())
+    transport._is_tick_wanted = False
+    with pytest.raises(KeyboardInterrupt):
+        transport.wait(BlockedReader(), HANGS_S)
+    assert transport._is_tick_wanted
+
+
+@contextmanager
+def _signalled(error: type[BaseException], seed: int) -> Iterator[Callable[[Callable[[], object]], bool]]:
+    """Gives a function that does something again and again until a signal handler raises in it, at some moment.
+
+    The function says whether the handler did raise.
+    """
+    moments, armed, has_raised = random.Random(seed), [False], [False]
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if armed[0]:
+            armed[0] = False
+            has_raised[0] = True
+            raise error
+
+    def interrupted(act: Callable[[], object]) -> bool:
+        has_begun, delay_s = threading.Event(), moments.uniform(0.0, LATEST_S)
+
+        def kill() -> None:
+            has_begun.wait(HANGS_S)
+            threading.Event().wait(delay_s)
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        killing = threading.Thread(target=kill)
+        killing.start()
+        has_raised[0] = False
+        with suppress(error):
+            armed[0] = True
+            has_begun.set()
+            while armed[0]:
+                act()
+        armed[0] = False
+        killing.join(HANGS_S)
+        return has_raised[0]
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+is_in_main_thread = threading.current_thread() is threading.main_thread()
+
+
+@pytest.mark.skipif(not is_in_main_thread, reason="signals come in the main thread")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, BlockingIOError, Interrupted])
+def test_a_session_goes_on_after_each_of_many_interrupts(session: fw.Session, error: type[BaseException]) -> None:
+    x = session.array(np.arange(4.0))
+    with _signalled(error, 1) as interrupted:
+        raised = 0
+        for number in range(INTERRUPTS):
+            raised += interrupted(lambda number=number: read_all(session, x, number))  # type: ignore[misc]
+            read_all(session, x, number)
+    assert raised > INTERRUPTS // 2
+
+
+@pytest.mark.skipif(not is_in_main_thread, reason="signals come in the main thread")
+def test_the_other_threads_of_an_interrupted_session_get_their_values(session: fw.Session) -> None:
+    x, stop = session.array(np.arange(4.0)), threading.Event()
+    failures: list[BaseException] = []
+
+    def read_on() -> None:
+        number = 0
+        try:
+            while not stop.is_set():
+                read_all(session, x, number)
+                number += 1
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            failures.append(error)
+
+    threads = [threading.Thread(target=read_on) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    with _signalled(KeyboardInterrupt, 2) as interrupted:
+        for number in range(INTERRUPTS):
+            interrupted(lambda number=number: read_all(session, x, number))  # type: ignore[misc]
+    stop.set()
+    for thread in threads:
+        thread.join(HANGS_S)
+    assert not any(thread.is_alive() for thread in threads)
+    assert failures == []
+
+
+@pytest.mark.skipif(not is_in_main_thread, reason="signals come in the main thread")
+def test_an_interrupted_large_upload_ends_and_the_next_ones_come_whole(session: fw.Session) -> None:
+    large = np.arange(5_000_000, dtype=np.float32)  # more than is copied
+    with _signalled(KeyboardInterrupt, 3) as interrupted:
+        for _ in range(20):
+            interrupted(lambda: session.array(large))
+            assert float(session.array(large)[-1].numpy(timeout=HANGS_S)) == large[-1]

@@ -319,10 +319,9 @@ class LocalStream:
         """Sends as much as the socket takes. Once it takes nothing any more, the end of the stream is received."""
         try:
             sent = self._socket.send(self._unsent, socket.MSG_NOSIGNAL)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            sent = len(self._unsent)
+        except OSError as error:
+            _raise_again_if_foreign(error)
+            sent = 0 if isinstance(error, BlockingIOError) else len(self._unsent)
         del self._unsent[:sent]
 
     def _receive(self) -> bool:
@@ -340,9 +339,10 @@ class LocalStream:
     def _receive_some(self) -> bool:
         try:
             data = self._socket.recv(_RECEIVED_BYTES)
-        except BlockingIOError:
-            return False
         except OSError as error:
+            _raise_again_if_foreign(error)
+            if isinstance(error, BlockingIOError):
+                return False
             self._end(Status(_GONE, str(error)))
             return True
         try:
@@ -392,6 +392,12 @@ class LocalStream:
     def _call(self, function: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop is closed; then the session ends too
             self._loop.call_soon_threadsafe(function)
+
+
+def _raise_again_if_foreign(error: OSError) -> None:
+    """Raises what a signal handler has raised, such as a TimeoutError: only the system's errors have a number."""
+    if error.errno is None:
+        raise error
 
 
 def left_s_until(ends_s: float | None) -> float | None:

@@ -123,6 +123,13 @@ class StreamTransport:
         self._awaken_thread()
 
     def wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
+        try:
+            return self._wait(receiver, timeout_s)
+        except BaseException:
+            self.want_tick()  # for what a signal handler that raised has left undone
+            raise
+
+    def _wait(self, receiver: Receiver, timeout_s: float | None) -> bool:
         stream = self._local_stream  # which the I/O thread may replace meanwhile
         if stream is not None:
             ends_s = None if timeout_s is None else time.monotonic() + timeout_s

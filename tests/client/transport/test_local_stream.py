@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import FrameType
+from typing import Any
 
 import grpc
 import pytest
@@ -409,6 +410,42 @@ def test_who_is_interrupted_as_it_receives_breaks_the_stream(played: Played, err
     assert isinstance(waiter.outcome, error)
     assert not drives_here()
     played.in_loop(played.stream.on_tick)
+    assert end_of(played)[0] is grpc.StatusCode.UNAVAILABLE
+    assert played.stream.is_interrupted
+
+
+@pytest.mark.parametrize("error", [TimeoutError, BlockingIOError, OSError])
+@pytest.mark.parametrize("call", ["send", "recv"])
+def test_an_error_of_a_signal_handler_is_not_taken_for_one_of_the_socket(
+    played: Played, error: type[OSError], call: str
+) -> None:
+    """The handler raises just after the system has taken or given the bytes."""
+    own = played.stream._socket
+
+    class Interrupting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(own, name)
+
+        def send(self, *arguments: Any) -> Any:
+            return self._interrupted("send", arguments)
+
+        def recv(self, *arguments: Any) -> Any:
+            return self._interrupted("recv", arguments)
+
+        def _interrupted(self, name: str, arguments: Any) -> Any:
+            done = getattr(own, name)(*arguments)
+            if name == call and threading.get_ident() != played.thread.ident:
+                raise error
+            return done
+
+    played.peer.posted.append(b"question")
+    played.stream._socket = Interrupting()  # type: ignore[assignment]
+    with played.waiting(b"answer", has_turn=call == "recv") as waiter:
+        played.say(b"answer")
+    assert isinstance(waiter.outcome, error)
+    played.stream._socket = own
+    played.in_loop(played.stream.on_tick)
+    assert not played.start(played.stream.send_next()).result(HANGS_S)
     assert end_of(played)[0] is grpc.StatusCode.UNAVAILABLE
     assert played.stream.is_interrupted
 
