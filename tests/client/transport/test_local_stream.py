@@ -440,10 +440,13 @@ def test_an_error_of_a_signal_handler_is_not_taken_for_one_of_the_socket(
 
     played.peer.posted.append(b"question")
     played.stream._socket = Interrupting()  # type: ignore[assignment]
-    with played.waiting(b"answer", has_turn=call == "recv") as waiter:
-        played.say(b"answer")
+    try:
+        with played.waiting(b"answer", has_turn=call == "recv") as waiter:
+            played.until(lambda: call == "send" or not played.stream._is_registered)  # the I/O thread is not to receive
+            played.say(b"answer")
+    finally:
+        played.stream._socket = own
     assert isinstance(waiter.outcome, error)
-    played.stream._socket = own
     played.in_loop(played.stream.on_tick)
     assert not played.start(played.stream.send_next()).result(HANGS_S)
     assert end_of(played)[0] is grpc.StatusCode.UNAVAILABLE
