@@ -22,6 +22,7 @@ from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import RECONNECT_S, Session, end_all
+from fusewire._stream.frames import Wish
 from fusewire._transport.credentials import system_roots, tls_credentials
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
@@ -39,6 +40,7 @@ RECORD_VARIABLE = "FUSEWIRE_RECORD"
 RECORD_VALUES_VARIABLE = "FUSEWIRE_RECORD_VALUES"
 CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
+_MOST_DEVICES = 64
 
 _connected_last: list[Session] = []  # holds one entry once a session has been connected
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
@@ -57,6 +59,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     timeout: float = CONNECT_TIMEOUT_S,
     reconnect_s: float = RECONNECT_S,
     local: bool = True,
+    device: int | None = None,
 ) -> Session:
     """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
 
@@ -76,19 +79,24 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `reconnect_s` is how long a lost connection is made again, in seconds; 0 ends the session with its connection. What
     waits goes on once it is made again. A server keeps the session for its own limits.resume_grace_s.
     `local` lets the session go on over a Unix socket, which is faster, if the server is on this machine.
+    `device` is the number of a device, if the server has several; without it the server chooses one. All arrays of the
+    session are on it.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
-    ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
-    that was forked after its parent had connected; start such a process by the spawn method instead.
+    ConfigurationError for a wrong argument or a device that the server does not have, and WaitTimeout after `timeout`
+    seconds. Raises SessionClosed in a process that was forked after its parent had connected; start such a process by
+    the spawn method instead.
     """
     if not reconnect_s >= 0:
         raise ConfigurationError(f"reconnect_s = {reconnect_s!r}: expected a number of seconds, 0 or more")
+    if device is not None and device not in range(_MOST_DEVICES):
+        raise ConfigurationError(f"device = {device!r}: expected a number from 0 to {_MOST_DEVICES - 1}")
     transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token, local=local)
     path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
     if path is not None:
         transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
     is_debug = debug or _is_set(DEBUG_VARIABLE)
-    return open_session(transport, debug=is_debug, timeout=timeout, reconnect_s=reconnect_s)
+    return open_session(transport, debug=is_debug, timeout=timeout, reconnect_s=reconnect_s, device=device)
 
 
 def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
@@ -147,9 +155,12 @@ def open_session(
     debug: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
     reconnect_s: float = RECONNECT_S,
+    device: int | None = None,
 ) -> Session:
     """Opens a session over any transport; errors and times are those of `connect`."""
-    session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s)
+    programs = _connected_last[0].newest_programs() if _connected_last else ()
+    wish = Wish(device, programs)
+    session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s, wish=wish)
     session.open(timeout)
     _connected_last[:] = [session]
     forget_default_tapes()

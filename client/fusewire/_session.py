@@ -45,6 +45,7 @@ from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream import tensor_bytes
 from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
+from fusewire._stream.frames import NO_WISH, Wish
 from fusewire._stream.numbered_programs import Programs
 from fusewire._stream.receivers import FutureValue, Value, end_quietly
 from fusewire._stream.resumption import Resumption
@@ -62,6 +63,7 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 _log = logging.getLogger("fusewire")
 
 _PARTING_S = 1.0
+_MOST_WISHED_PROGRAMS = 8
 _MESSAGE_MARGIN_BYTES = 1 << 20  # by which a frame of the server may be longer than the longest of a client
 _SHOWN_ID_DIGITS = 12
 RECONNECT_S = 30.0
@@ -91,8 +93,16 @@ class Session:
     its server, `backend` says what computes there, and `is_draining` whether the server has said that it shuts down.
     """
 
-    def __init__(self, transport: Transport, *, debug: bool, client: str, reconnect_s: float = RECONNECT_S) -> None:
-        self._state = SessionState(transport, client)
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        debug: bool,
+        client: str,
+        reconnect_s: float = RECONNECT_S,
+        wish: Wish = NO_WISH,
+    ) -> None:
+        self._state = SessionState(transport, client, wish)
         self._thread_recorders = ThreadRecorders(self)
         self._sender = Sender(self._state, self._thread_recorders)
         self._upload_sender = UploadSender(self._state, self._sender)
@@ -181,6 +191,11 @@ class Session:
             self._ready_waiters.append(waiter)
         self._state.transport.wake()
         await asyncio.wrap_future(waiter)
+
+    def newest_programs(self) -> tuple[bytes, ...]:
+        """Returns digests of the programs that the session has used last, for the next session of this process."""
+        with self._state.lock:
+            return self._sender.programs.newest_digests(_MOST_WISHED_PROGRAMS)
 
     @property
     def stats(self) -> SessionStats:

@@ -184,6 +184,9 @@ CASES: tuple[Case, ...] = (
         "limits.sessions or limits.tenant_sessions is reached",
     ),
     Case(14, "ended_by_operator", _P, "ABORTED", SessionClosed, "an operator of the server ended the session"),
+    Case(
+        15, "unknown_device", _P, "NOT_FOUND", ConfigurationError, "a device that the server does not have, or has lost"
+    ),
     Case(20, "unknown_op", _O, "INVALID_ARGUMENT", ArgumentError, "an op code outside the catalogue"),
     Case(21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "the wrong number of operands or attributes"),
     Case(22, "bad_attribute", _O, "INVALID_ARGUMENT", ArgumentError, "an attribute of the wrong kind or range"),

@@ -1,4 +1,4 @@
-"""Names the metadata of an upload call.
+"""Names the metadata of an upload call. A download call names the session in the same way.
 
 A client's call names the session and the handle. A server that holds the session answers at once, before it reads any
 bytes, with the same session in its initial metadata. A server that does not hold the session ends the call without

@@ -9,46 +9,32 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
+from fusewire_protos.errors import ConfigurationError, FusewireError
 from fusewire_server.access.certificates import certificate_of
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
-from fusewire_server.backends import choose_device, kernel_finder, pack_of, planner_settings
+from fusewire_server.backends import devices_of
 from fusewire_server.config.config import Config, Loaded, plain_value_of
 from fusewire_server.config.reload import reload
-from fusewire_server.config.version import installed_version
-from fusewire_server.engine.engine import Engine
+from fusewire_server.engines.one_engine import prepare_process
+from fusewire_server.engines.serving import Alone, InFrontOfEngines, Serving
 from fusewire_server.host.descriptors import OpenFilesWatch, raise_open_file_limit
 from fusewire_server.host.event_loop import loop_factory
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.logs import configure_logs
-from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
-from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.application import create_app
-from fusewire_server.inspect.control import EngineControl
-from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.requests.refusals import CountedRefusals, RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
-from fusewire_server.inspect.snapshots.publisher import Publisher
-from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import SettingView
-from fusewire_server.listeners import Listeners
-from fusewire_server.planning.idle_packing import command_for, pack_when_idle
-from fusewire_server.planning.planner import Planner
-from fusewire_server.sessions.draining import may_end
 
 log = logging.getLogger("fusewire.app")
 
-KEEP_HOUSE_EVERY_S = 0.1
+LOOK_AT_TOKENS_EVERY_S = 0.1
 COUNT_FILES_EVERY_S = 5.0
-LOOK_EVERY_S = 0.05  # how often the server looks whether sessions have finished their work
-STOP_DEADLINE_S = 0.5  # for what the device and inspection are doing
+STOP_DEADLINE_S = 0.5  # for what inspection is doing
 STOP_GRACE_S = 0.75  # for farewells and what is being written; it ends as soon as all calls have
-# A thread that needs the interpreter waits at most this long for one that computes in Python.
-SWITCH_INTERVAL_S = 0.0001
 
 
 def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
@@ -60,9 +46,7 @@ def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
     config = loaded.config
     configure_logs(config.log.level, config.log.style, audits=config.log.audit)
     check_protected_mode(config.listen)
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    reduce_timer_slack()
-    keep_freed_memory()
+    prepare_process()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             return runner.run(_Process(loaded, load_again, garbage).serve())
@@ -95,48 +79,38 @@ class _Process:
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
         self._ended = loop.create_future()
-        device = choose_device(self._config.device)
-        settings = planner_settings(device, self._config.planner)
-        planner = Planner(settings) if settings is not None else None
-        engine = Engine(self._config, device, planner, kernel_finder(device))
-        engine.on_broken = self._end_broken
-        engine.start()
-        publisher = Publisher(engine, installed_version(), self._inspection_refusals)
-        if planner is not None:
-            planner.start()
-        inspection = self._start_inspection(engine, publisher)
-        listeners = Listeners(self._config, engine, self._authenticator)
-        port = await listeners.start()
-        housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
+        serving = self._serving()
+        backend = await serving.start()
+        inspection = self._start_inspection(serving)
+        port = await serving.listen()
+        looking = asyncio.create_task(self._look_at_tokens(), name="tokens")
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
-        packing = asyncio.create_task(self._pack_when_idle(engine), name="packing")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
-        loop.add_signal_handler(signal.SIGHUP, self._reload, engine, listeners)
-        self._announce(device.info.backend, device.info.detail, port, inspection.port)
+        loop.add_signal_handler(signal.SIGHUP, self._reload, serving)
+        self._announce(backend.name, backend.detail, port, inspection.port)
         status = await self._ended
-        await drain(engine, publisher, listeners, self._config.limits.drain_s, self._hurry)
+        await serving.drain(self._config.limits.drain_s, self._hurry)
         # Side by side, because the process is to end within two seconds of the drain.
-        await asyncio.gather(listeners.stop(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
-        for task in (housekeeping, counting, packing):
+        await asyncio.gather(serving.stop_listening(STOP_GRACE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S))
+        for task in (looking, counting):
             task.cancel()
-        stops = asyncio.to_thread(engine.stop, STOP_DEADLINE_S), *([] if planner is None else [planner.stop()])
-        await asyncio.gather(*stops)
+        await serving.stop()
         return status
 
-    async def _keep_house(self, engine: Engine) -> None:
+    def _serving(self) -> Serving:
+        """Returns what clients reach: an engine in this process, or those of several devices. Raises as `run` does."""
+        config, refusals = self._config, self._inspection_refusals
+        devices = devices_of(config.device)
+        if devices is None:
+            return Alone(config, self._authenticator, self._garbage, refusals, self._end_broken, self._end_in_order)
+        return InFrontOfEngines(config, devices, refusals, self._end_broken, self._end_in_order)
+
+    async def _look_at_tokens(self) -> None:
         while True:
-            engine.break_if_device_stalls(time.monotonic_ns())
             if self._authenticator is not None:
                 self._authenticator.look()
-            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
-            await asyncio.sleep(KEEP_HOUSE_EVERY_S)
-
-    async def _pack_when_idle(self, engine: Engine) -> None:
-        """Has the kernels of single ops compiled for a GPU. Those for a processor come with the package."""
-        info = engine.device.info
-        if info.is_gpu and pack_of(engine.device) is None:
-            await pack_when_idle(command_for(info.architecture), lambda: not engine.sessions)
+            await asyncio.sleep(LOOK_AT_TOKENS_EVERY_S)
 
     async def _watch_open_files(self) -> None:
         watch = OpenFilesWatch(raise_open_file_limit())
@@ -145,13 +119,15 @@ class _Process:
             watch.look(usage.open_files, time.monotonic())
             await asyncio.sleep(COUNT_FILES_EVERY_S)
 
-    def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
+    def _start_inspection(self, serving: Serving) -> InspectionServer:
         listen = self._config.listen
-        call_on_loop = asyncio.get_running_loop().call_soon_threadsafe
-        control = EngineControl(engine, LoopThread(call_on_loop), lambda: self._end(0))
-        snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
-        is_local = listen.http.is_loopback()
-        app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
+        app = create_app(
+            serving.snapshots,
+            self._authenticator,
+            serving.control,
+            settings=self._setting_views,
+            is_local=listen.http.is_loopback(),
+        )
         counted = CountedRefusals(app, self._inspection_refusals)
         inspection = InspectionServer(
             counted,
@@ -174,24 +150,24 @@ class _Process:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
-    def _reload(self, engine: Engine, listeners: Listeners) -> None:
+    def _reload(self, serving: Serving) -> None:
         """Loads the settings again, and what says who may call: a fault of one keeps nobody from reading the others."""
-        self._reload_settings(engine)
+        self._reload_settings()
         if self._authenticator is not None:
             self._authenticator.read_again()
-        self._reload_certificates(listeners)
+        self._reload_certificates(serving)
 
-    def _reload_certificates(self, listeners: Listeners) -> None:
+    def _reload_certificates(self, serving: Serving) -> None:
         """Lets each listener read the certificate for its next connection. If it cannot be used, the log tells now."""
         try:
             certificate_of(self._config.listen)
         except ConfigurationError as error:
             log.error("the certificate cannot be used: %s", error)  # noqa: TRY400 - no bug
-        listeners.reload(self._config)
+        serving.reload(self._config)
         if self._http_certificate is not None:
             self._http_certificate.read_again()
 
-    def _reload_settings(self, engine: Engine) -> None:
+    def _reload_settings(self) -> None:
         """Loads the settings again. If they are wrong, all old settings stay in force."""
         try:
             self._loaded, applied, needs_restart = reload(self._loaded, self._load_again())
@@ -200,7 +176,6 @@ class _Process:
             return
         if {"log.level", "log.style"}.intersection(applied):
             configure_logs(self._config.log.level, self._config.log.style, audits=self._config.log.audit)
-        engine.reconfigure(self._config)
         self._setting_views.update(_setting_views(self._loaded))  # inspection's thread reads it; no key is new
         log.info("the settings were loaded again; changed: %s", ", ".join(applied) or "none")
         if needs_restart:
@@ -212,6 +187,9 @@ class _Process:
             self._hurry.set()
         else:
             self._ended.set_result(status)
+
+    def _end_in_order(self) -> None:
+        self._end(0)
 
     def _end_broken(self, error: BaseException) -> None:
         """A device in an unknown state must not go on answering."""
@@ -225,22 +203,3 @@ def _setting_views(loaded: Loaded) -> dict[str, SettingView]:
         name: SettingView(value=plain_value_of(loaded.config, name), origin=origin)
         for name, origin in loaded.origins.items()
     }
-
-
-async def drain(
-    engine: Engine, publisher: Publisher, listeners: Listeners, drain_s: float, hurry: asyncio.Event
-) -> None:
-    """Opens no more sessions, lets each go on until its work is finished, and then ends it.
-
-    Sessions that are still busy after `drain_s`, or when `hurry` is set, end all the same.
-    """
-    ends_at_ns = time.monotonic_ns() + round(drain_s * 1e9)
-    reason = CaseError("draining", "the server is shutting down")
-    engine.drain(ends_at_ns)
-    publisher.publish()
-    await listeners.tell_draining()
-    while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
-        engine.dismiss([session for session in engine.sessions.values() if may_end(session, now_ns)], reason)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
-    engine.dismiss(engine.sessions.values(), reason)

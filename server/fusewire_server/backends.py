@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fusewire_kernels.compile.binary_cache import check_writers, default_cache_folder
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.compile.kernel_pack import KernelPack, find_c_pack, find_pack
 from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.visible_gpus import VISIBLE, visible_gpus
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.config.config import Device as DeviceConfig
 from fusewire_server.config.config import Planner as PlannerConfig
+from fusewire_server.config.settings import ALL_DEVICES, devices_text, numbers_in
 from fusewire_server.device.unfused.one_ops import FindKernels
 from fusewire_server.planning.planner import PlannerSettings
 
@@ -30,6 +32,31 @@ def choose_device(config: DeviceConfig) -> Device:
         case "cuda":
             return _cuda(config, "as asked")
     return _null()
+
+
+def devices_of(config: DeviceConfig) -> Mapping[int, Mapping[str, str]] | None:
+    """Returns the numbers of the devices that have an engine process each, with the environment of each process.
+
+    None: the first device serves in this process. Raises ConfigurationError for a device that is not there.
+    """
+    if config.devices is None:
+        return None
+    gpus = visible_gpus(os.environ) if config.backend in {"auto", "cuda"} else ()
+    if config.backend == "cuda" and not gpus:
+        raise ConfigurationError(f"device.devices = {config.devices}: there is no CUDA device here")
+    if config.devices == ALL_DEVICES:
+        numbers: tuple[int, ...] = tuple(range(len(gpus) or 1))
+    else:
+        numbers = numbers_in(config.devices)
+    # A processor may have any number of engines.
+    count = len(gpus) or len(numbers)
+    lacking = [number for number in numbers if number >= count]
+    if lacking:
+        text = f"there is no device {lacking[0]}; the devices are {devices_text(range(count))}"
+        raise ConfigurationError(f"device.devices = {config.devices}: {text}")
+    if numbers == (0,):
+        return None
+    return {number: {VISIBLE: gpus[number]} if gpus else {} for number in numbers}
 
 
 def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings | None:

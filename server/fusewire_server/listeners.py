@@ -11,6 +11,7 @@ from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine
 from fusewire_server.front_ends.front_ends import FrontEnds
+from fusewire_server.front_ends.placement import EngineAt
 from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.transport.grpc_server import Serving, longest_message, start_grpc
 from fusewire_server.transport.local_calls import LocalCalls
@@ -40,8 +41,8 @@ class Listeners:
         if listen.local or count:
             await self._local.start(methods)
         if count:
-            secret = self._local.front_end_secret
-            self._front_ends = FrontEnds(self._config, self._local.name, secret, self._count_refusals)
+            at = EngineAt(self._engine.device_number, self._local.name, self._local.front_end_secret)
+            self._front_ends = FrontEnds(self._config, (at,), self._count_refusals)
             return await self._front_ends.start(count)
         self._grpc = await start_grpc(
             listen,

@@ -9,7 +9,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import fusewire as fw
 from fusewire_protos.frames import Fetch
-from fusewire_server.app import drain
+from fusewire_server.engines.one_engine import drain
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.sessions.session import SessionState
@@ -39,7 +39,7 @@ async def until_there_is_work(here: Server) -> None:
 async def drained(here: Server, drain_s: float = DEADLINE_S) -> Publisher:
     """Drains to the end, as a process does before it ends."""
     publisher = Publisher(here.engine, "1")
-    await drain(here.engine, publisher, here.listeners, drain_s, asyncio.Event())
+    await drain(here.engine, publisher, here.listeners.tell_draining, drain_s, asyncio.Event())
     return publisher
 
 
@@ -100,7 +100,7 @@ def test_work_that_is_not_finished_in_time_ends_with_its_session(*, is_hurried: 
             hurry = asyncio.Event()
             drain_s = DEADLINE_S if is_hurried else 0.3
             draining = asyncio.create_task(
-                drain(here.engine, Publisher(here.engine, "1"), here.listeners, drain_s, hurry)
+                drain(here.engine, Publisher(here.engine, "1"), here.listeners.tell_draining, drain_s, hurry)
             )
             await until(lambda: session.is_draining)
             if is_hurried:

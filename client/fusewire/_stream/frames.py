@@ -57,11 +57,22 @@ class Outgoing(NamedTuple):
         return 64 + NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
 
 
+class Wish(NamedTuple):
+    """What a new session tells a server with several devices: the one that it asks for, and programs it may run."""
+
+    device: int | None = None
+    programs: tuple[bytes, ...] = ()  # digests
+
+
+NO_WISH = Wish()
+
+
 class ClientStream:
     """The frames of one session, as the client sees them. The session's lock guards this object."""
 
-    def __init__(self, client: str) -> None:
+    def __init__(self, client: str, wish: Wish = NO_WISH) -> None:
         self._client = client
+        self._wish = wish
         self._waiting: list[Outgoing] = []
         self._last_number = 0
         self._unacknowledged: dict[int, bytes] = {}  # our last frames by number, which the server may not have
@@ -99,6 +110,10 @@ class ClientStream:
             server_instance=self._server_instance,
             epoch=self._epoch,
         )
+        if not self.session_id:
+            hello.programs.extend(self._wish.programs)
+            if self._wish.device is not None:
+                hello.device = self._wish.device
         return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
 
     def goodbye(self) -> bytes:

@@ -102,6 +102,10 @@ class Programs:
         """Returns the sorted hexadecimal digests of the fragments, or of the whole bodies, that were numbered last."""
         return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
 
+    def newest_digests(self, most: int) -> tuple[bytes, ...]:
+        """Returns the digests of the whole bodies that were numbered last."""
+        return tuple(self._digests[False])[-most:]
+
     def _pushed_out_by(self, key: ProgramKey) -> Iterator[int]:
         surplus = max(len(self._entries) - self._most, 0)
         others = (entry for other, entry in self._entries.items() if other != key)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from fusewire._errors import ArgumentError, FusewireError, RequestError, WaitTimeout
 from fusewire._recording.recorder import Recorder
 from fusewire._stream.credit import Credit
-from fusewire._stream.frames import ClientStream, Outgoing
+from fusewire._stream.frames import NO_WISH, ClientStream, Outgoing, Wish
 from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -38,12 +38,12 @@ class Spending(NamedTuple):
 class SessionState:
     """The shared state of a session. Most of its fields are guarded by `lock`."""
 
-    def __init__(self, transport: Transport, client: str) -> None:
+    def __init__(self, transport: Transport, client: str, wish: Wish = NO_WISH) -> None:
         self.transport = transport
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)  # credit has come back, or the session has ended
         # The lock guards the fields below.
-        self.stream = ClientStream(client)
+        self.stream = ClientStream(client, wish)
         self.credit = Credit(Amount())
         self.limits = wire.Limits()
         self.ended: FusewireError | None = None  # the reason; None while the session is open

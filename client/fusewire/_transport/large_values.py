@@ -106,7 +106,7 @@ class LargeValues:
         value = np.empty(size_bytes, np.uint8)
         request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
         try:
-            filled = await self._receive(request, value)
+            filled = await self._receive(request, ((SESSION_HEADER, session_id.hex()),), value)
         except grpc.aio.AioRpcError as error:
             reason = _reason_of(error)
             if isinstance(reason, SessionLost):
@@ -133,20 +133,20 @@ class LargeValues:
     def _upload_call(self, channel: Channel, own: Metadata) -> Call:
         return channel.stream_unary(SERVICE + "Upload")(metadata=self._metadata + own)
 
-    async def _receive(self, request: bytes, value: npt.NDArray[np.uint8]) -> int:
+    async def _receive(self, request: bytes, own: Metadata, value: npt.NDArray[np.uint8]) -> int:
         """Fills `value` from a download, and returns the number of bytes that came."""
         if not self._shares_stream_connection:
             try:
-                return await _fill(self._download_call(self._second(), request), value)
+                return await _fill(self._download_call(self._second(), request, own), value)
             except grpc.aio.AioRpcError as error:
                 if not _may_go_otherwise(error):
                     raise
                 await self._see_whether_connected()
                 self._shares_stream_connection = True
-        return await _fill(self._download_call(self._stream_channel, request), value)
+        return await _fill(self._download_call(self._stream_channel, request, own), value)
 
-    def _download_call(self, channel: Channel, request: bytes) -> Call:
-        return channel.unary_stream(SERVICE + "Download")(request, metadata=self._metadata)
+    def _download_call(self, channel: Channel, request: bytes, own: Metadata) -> Call:
+        return channel.unary_stream(SERVICE + "Download")(request, metadata=self._metadata + own)
 
 
 async def _send(call: Call, upload: UploadQueue) -> bool:

@@ -43,18 +43,22 @@ class ServerFrame(_message.Message):
     def __init__(self, number: _Optional[int] = ..., acknowledged: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., draining_ms: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("versions", "client", "session_id", "server_instance", "epoch")
+    __slots__ = ("versions", "client", "session_id", "server_instance", "epoch", "device", "programs")
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SERVER_INSTANCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     versions: _containers.RepeatedScalarFieldContainer[int]
     client: str
     session_id: bytes
     server_instance: bytes
     epoch: int
-    def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+    device: int
+    programs: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ..., device: _Optional[int] = ..., programs: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server", "local_name", "local_secret")

@@ -73,7 +73,8 @@ class FusewireServicer(object):
 
     def Download(self, request, context):
         """The bytes of one fetched value that is too large for a frame. If the server does not hold the session, the call's
-        details begin with `session_lost`, and the call may be made again elsewhere. The server keeps the value, so that a
+        details begin with `session_lost`, and the call may be made again elsewhere. The call's metadata holds the session
+        too, so that a server with several devices finds it. The server keeps the value, so that a
         call that breaks off may be made again, until an entry of the stream abandons the fetch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -25,6 +25,7 @@ from fusewire_server.config.settings import (
     Endpoint,
     Flag,
     OptionalBytes,
+    OptionalDevices,
     OptionalFew,
     OptionalFile,
     OptionalFraction,
@@ -81,6 +82,10 @@ class Device:
     """The device that programs run on."""
 
     backend: Annotated[Backend, "auto, cpu, cuda or null"] = "auto"
+    devices: Annotated[
+        OptionalDevices,
+        "numbers of devices, such as 0,2, or all: a process for each; unset: the first, in this process",
+    ] = None
     arena_bytes: Annotated[Bytes, "memory reserved for intermediate values of a submission"] = 256 * MIB
     memory_bytes: Annotated[OptionalBytes, "most memory of all values; unset: the memory of the device"] = None
     most_rows: Annotated[Count, "most rows of a submission: sessions that run one program together"] = 64

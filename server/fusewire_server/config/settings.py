@@ -6,7 +6,7 @@ the reason. It returns a value of the right type unchanged, so the same reader a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
@@ -17,6 +17,7 @@ from fusewire_protos.errors import ConfigurationError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+ALL_DEVICES = "all"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 Reader = Callable[[object], object]
@@ -105,6 +106,32 @@ def read_path(raw: object) -> Path:
     raise ValueError("expected a path")
 
 
+def read_devices(raw: object) -> str:
+    """Reads "all", or the numbers of devices: `0,2` in text, and a list in TOML. Returns them as text."""
+    words = raw if isinstance(raw, list) else [raw] if isinstance(raw, int) else str(raw).replace(" ", "").split(",")
+    if raw == ALL_DEVICES:
+        return ALL_DEVICES
+    try:
+        numbers = tuple([_whole(word, range(_MOST_FEW)) for word in words])
+    except ValueError:
+        numbers = ()
+    if not numbers:
+        raise ValueError(f"expected all, or numbers of devices from 0 to {_MOST_FEW - 1}, such as 0,2")
+    if len({*numbers}) < len(numbers):
+        raise ValueError("a device is named twice")
+    return devices_text(numbers)
+
+
+def numbers_in(devices: str | None) -> tuple[int, ...]:
+    """Returns the numbers in a setting of devices that has been read. Without numbers it is device 0."""
+    return (0,) if devices in {None, ALL_DEVICES} else tuple(map(int, str(devices).split(",")))
+
+
+def devices_text(numbers: Iterable[int]) -> str:
+    """Returns numbers of devices as the setting has them."""
+    return ",".join(map(str, numbers))
+
+
 def _whole(raw: object, allowed: range) -> int:
     if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= _MOST_DIGITS:
         raw = int(raw)
@@ -121,6 +148,7 @@ OptionalFew = Annotated[int | None, read_few]
 OptionalBytes = Annotated[int | None, read_bytes]
 Seconds = Annotated[float, read_seconds]
 OptionalFraction = Annotated[float | None, read_fraction]
+OptionalDevices = Annotated[str | None, read_devices]
 Flag = Annotated[bool, read_flag]
 OptionalFile = Annotated[Path | None, read_path]
 

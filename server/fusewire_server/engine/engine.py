@@ -54,24 +54,33 @@ FEW_ENTRIES = 4
 
 
 class Engine:
-    """The sessions, programs and device of one server process.
+    """The sessions, programs and device of one process.
 
     Every method runs on the loop thread unless it says otherwise.
     """
 
     def __init__(
-        self, config: Config, device: Device, planner: Planner | None, find_kernels: FindKernels | None = None
+        self,
+        config: Config,
+        device: Device,
+        planner: Planner | None,
+        find_kernels: FindKernels | None = None,
+        device_number: int | None = None,
     ) -> None:
-        """`find_kernels` looks for compiled kernels of single ops. Without it, the planner has all of them made."""
+        """`find_kernels` looks for compiled kernels of single ops. Without it, the planner has all of them made.
+
+        `device_number` tells the device from those of the server's other engines. None: there is no other.
+        """
         limits = config.limits
         self.config = config
         self.device = device
+        self.device_number = device_number or 0
         self.counters = Counters()
         self.is_draining = False
         self.drain_ends_at_ns = 0
         self.is_broken = False
         self.on_broken: Callable[[BaseException], None] = _raise
-        self._registry = Registry(limits, self.end)
+        self._registry = Registry(limits, self.end, device_number)
         self._backlog = Backlog(self._apply, self.end)
         self._bulk_calls = BulkCalls()
         self.staging = Staging(device.info.memory_bytes, lambda: self._device_thread.values_bytes)

@@ -18,6 +18,8 @@ from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 from fusewire_server.sessions.tables.answers import Answers
 from fusewire_server.sessions.tenant_times import TenantTimes, times_by_tenant
 
+_ID_BYTES = 16  # of a session
+
 
 class EndedTotals(NamedTuple):
     """Totals of the sessions that have ended."""
@@ -46,14 +48,16 @@ class Registry:
 
     `end` is called for a session when its grace period has passed, or when a new session of its tenant takes its place.
     Its second argument is the reason. `limits` may be replaced; sessions keep the credit with which they were opened.
+    With a `device_number` the ids of sessions end with it.
     """
 
-    def __init__(self, limits: Limits, end: Callable[[Session, str], None]) -> None:
+    def __init__(self, limits: Limits, end: Callable[[Session, str], None], device_number: int | None = None) -> None:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether it reconnects to the same server
         self.sessions: dict[bytes, Session] = {}
         self.ended = EndedTotals()
         self.limits = limits
         self._end = end
+        self._id_end = b"" if device_number is None else bytes([device_number])
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer
         self._tenants: dict[str, TenantBytes] = {}  # those that have sessions
         self._grace_timers: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
@@ -63,7 +67,8 @@ class Registry:
         self._make_room(tenant)
         limits = self.limits
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
-        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
+        session_id = secrets.token_bytes(_ID_BYTES - len(self._id_end)) + self._id_end
+        session = Session(session_id, tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
         session.heard_at_ns = time.monotonic_ns()
         self.sessions[session.session_id] = session
         self._tenants.setdefault(tenant, TenantBytes(limits.tenant_host_bytes)).add(session)

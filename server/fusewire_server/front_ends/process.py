@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import replace
 
 from fusewire_protos.address import Address
@@ -18,7 +16,7 @@ from fusewire_server.front_ends.commands import (
     Begin,
     Command,
     Drain,
-    Fault,
+    Engines,
     Listening,
     Refused,
     Reload,
@@ -32,11 +30,12 @@ from fusewire_server.host.event_loop import loop_factory
 from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.timer_slack import reduce_timer_slack
+from fusewire_server.processes import child
+from fusewire_server.processes.messages import Fault
 from fusewire_server.transport.grpc_server import Serving, longest_message, start_grpc
 
 LOOK_EVERY_S = 0.1  # at the file of tokens, and at what is to be reported
 STOP_GRACE_S = 0.75  # for what is being written
-_MOST_LINE_BYTES = 1 << 20
 
 
 def main() -> int:
@@ -56,15 +55,16 @@ def main() -> int:
 
 
 async def _serve() -> None:
-    commands = _commands()
-    begin = await anext(commands, None)
-    if begin is None:
+    lines = child.command_lines()
+    line = await anext(lines, None)
+    if line is None:
         return  # the server has ended
+    begin = decode_command(line)
     assert isinstance(begin, Begin), "the first command"
     front_end = _FrontEnd(begin)
     await front_end.start()
-    async for command in commands:
-        await front_end.obey(command)
+    async for line in lines:
+        await front_end.obey(decode_command(line))
     await front_end.stop()
 
 
@@ -77,6 +77,7 @@ class _FrontEnd:
         listen = begin.config.listen
         self._authenticator = Authenticator(listen.token_file) if listen.token_file else None
         self._certificate: CertificateFiles | None = certificate_of(listen)
+        self._relay = Relay(begin.engines, longest_message(begin.config.limits.message_bytes))
         self._refused_calls = 0  # that are not reported yet
         self._looking = asyncio.create_task(self._look())
         self._serving: Serving
@@ -87,7 +88,7 @@ class _FrontEnd:
         message_bytes = config.limits.message_bytes
         self._serving = await start_grpc(
             replace(config.listen, grpc=Address(config.listen.grpc.host, begin.port)),
-            Relay(begin.name, begin.secret, longest_message(message_bytes)).methods,
+            self._relay.methods,
             Access(self._authenticator),
             self._certificate,
             message_bytes=message_bytes,
@@ -99,6 +100,8 @@ class _FrontEnd:
     async def obey(self, command: Command) -> None:
         if isinstance(command, Drain):
             await self._serving.status.enter_graceful_shutdown()
+        elif isinstance(command, Engines):
+            self._relay.engines = list(command.engines)
         elif isinstance(command, Reload):
             self._configure_logs(command)
             if self._authenticator is not None:
@@ -126,17 +129,6 @@ class _FrontEnd:
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _commands() -> AsyncIterator[Command]:
-    """Yields the commands of the server until it closes this process's standard input, or ends."""
-    reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield decode_command(line)
-
-
 def _report(report: Report) -> bool:
-    """Tells the server, and returns whether it takes this now. It may be busy, or have ended."""
-    with suppress(OSError):
-        os.write(sys.stdout.fileno(), encode_report(report))
-        return True
-    return False
+    """Tells the server, and returns whether it takes this now."""
+    return child.report(encode_report(report))

@@ -24,10 +24,10 @@ class Arrays(NamedTuple):
 class Control(Protocol):
     """Questions to the server and operations on it. Questions raise LoopBusy if the server is too busy to answer."""
 
-    def hold(self) -> None:
+    async def hold(self) -> None:
         """Stops new submissions. Submissions that have begun go on, and sessions stay open."""
 
-    def release(self) -> None:
+    async def release(self) -> None:
         """Lets the device take submissions again."""
 
     def drain(self) -> None:
@@ -39,13 +39,13 @@ class Control(Protocol):
     def log_level(self) -> str:
         """Returns the level of the log: debug, info, warning or error."""
 
-    def set_log_level(self, level: str) -> None:
+    async def set_log_level(self, level: str) -> None:
         """Sets the level of the log until the server ends."""
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
         """Returns the arrays of a session with handles above `after`; None if there is no such session."""
 
-    def pool(self) -> PoolView:
+    async def pool(self) -> PoolView:
         """Returns the memory of the device."""
 
     async def queue(self) -> QueueView:
@@ -63,10 +63,10 @@ class EngineControl:
         self._loop_thread = loop_thread
         self._drain = drain
 
-    def hold(self) -> None:
+    async def hold(self) -> None:
         self._loop_thread.tell(self._engine.hold)
 
-    def release(self) -> None:
+    async def release(self) -> None:
         self._loop_thread.tell(self._engine.unhold)
 
     def drain(self) -> None:
@@ -78,7 +78,7 @@ class EngineControl:
     def log_level(self) -> str:
         return logging.getLevelName(logging.getLogger().level).lower()
 
-    def set_log_level(self, level: str) -> None:
+    async def set_log_level(self, level: str) -> None:
         logging.getLogger().setLevel(level.upper())
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
@@ -90,7 +90,7 @@ class EngineControl:
         arrays = await self._loop_thread.ask(lambda: live_views.arrays_of(self._engine, session, page))
         return Arrays(arrays, page[-1] if len(found) > limit else None)
 
-    def pool(self) -> PoolView:
+    async def pool(self) -> PoolView:
         return live_views.pool_of(self._engine)
 
     async def queue(self) -> QueueView:

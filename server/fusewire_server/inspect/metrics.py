@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from fusewire_protos.errors import CASES
 from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
-from fusewire_server.inspect.snapshots.snapshot import Histogram, Phases, Snapshot, Stats
+from fusewire_server.inspect.snapshots.snapshot import DeviceView, Histogram, Phases, Snapshot, Stats
 from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
 from fusewire_server.scheduling.coalescer import BatchEnd
 from fusewire_server.sessions.session import SessionState
@@ -60,6 +60,7 @@ class _Families(Collector):
         yield from _tenants(self._snapshot.tenant_times)
         yield from _programs(self._snapshot)
         yield from _process(stats)
+        yield from _devices(stats.devices)
         yield _gauge("loop_lag_seconds", "Time that the event loop needed to answer this request.", self._loop_lag_s)
 
 
@@ -199,6 +200,21 @@ def _process(stats: Stats) -> Iterator[Metric]:
     yield _gauge("open_files", "Open files of the server process.", process.open_files or 0)
     yield _gauge("threads", "Threads of the server process.", process.threads or 0)
     yield _gauge("tasks", "Tasks of the event loop.", process.tasks or 0)
+
+
+def _devices(devices: Iterable[DeviceView]) -> Iterator[Metric]:
+    """Yields the figures of several devices. A server with one device has none of these series."""
+    by_number = {str(each.number): each for each in devices}
+    for name, text, field in (
+        ("ready", "1 if the device takes sessions.", "is_ready"),
+        ("sessions", "Sessions of the device.", "sessions"),
+        ("live_bytes", "Memory of the device's values.", "live_bytes"),
+        ("pool_bytes", "Memory that the device's pool keeps.", "pool_bytes"),
+    ):
+        values = {number: getattr(each, field) for number, each in by_number.items()}
+        yield _gauges(f"devices_{name}", text, "number", values)
+    busy = {number: each.busy_ns / 1e9 for number, each in by_number.items()}
+    yield _counters("devices_busy_seconds", "Time in which the device has run submissions.", "number", busy)
 
 
 def _all_of(labels: Iterable[str], values: Mapping[str, int]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from fusewire_server.inspect.snapshots.snapshot import KernelWaits, ProgramView, SessionView
+from fusewire_server.inspect.snapshots.snapshot import DeviceView, KernelWaits, ProgramView, SessionView
 
 Next = Annotated[
     str | None, Field(description="the value of `after` that gives the next page; null: this is the last page")
@@ -182,6 +182,7 @@ class Readiness(BaseModel):
     device_memory_bytes: int = Field(description="memory of the device")
     live_bytes: int = Field(description="bytes of all values now")
     pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
+    devices: tuple[DeviceView, ...] = Field(description="the devices, if there is an engine process for each")
 
 
 class Gate(BaseModel):

@@ -12,6 +12,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
+from fusewire_server.config.settings import devices_text, numbers_in
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
@@ -92,7 +93,17 @@ class FusewireService:
             session.peer = call.peer()
             return session
         self._access.check_newcomer(call.invocation_metadata())
+        if hello.HasField("device"):
+            self._check_device(hello.device)
         return self._engine.open(tenant, hello.client, call.peer())
+
+    def _check_device(self, asked: int) -> None:
+        """Raises CaseError unless a client asks for the device of this engine, to which front ends pass such calls."""
+        if asked == self._engine.device_number:
+            return
+        devices = numbers_in(self._engine.config.device.devices)
+        why = "has ended, and is started again" if asked in devices else "is not there"
+        raise CaseError("unknown_device", f"device {asked} {why}; the server's devices are {devices_text(devices)}")
 
 
 def _letting_go(method: Method) -> Method:

@@ -181,7 +181,7 @@ class RememberingControl:
     def log_level(self) -> str:
         return "info"
 
-    def set_log_level(self, level: str) -> None:
+    async def set_log_level(self, level: str) -> None:
         self.told.append(f"log {level}")
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
@@ -190,7 +190,7 @@ class RememberingControl:
             return None
         return Arrays((ARRAY,), None) if after < ARRAY.handle else Arrays((), None)
 
-    def pool(self) -> PoolView:
+    async def pool(self) -> PoolView:
         return POOL
 
     async def queue(self) -> QueueView:
@@ -205,10 +205,10 @@ class RememberingControl:
         if self._is_busy:
             raise LoopBusy("busy")
 
-    def hold(self) -> None:
+    async def hold(self) -> None:
         self.told.append("hold")
 
-    def release(self) -> None:
+    async def release(self) -> None:
         self.told.append("release")
 
     def drain(self) -> None:

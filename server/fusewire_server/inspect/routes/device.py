@@ -21,7 +21,7 @@ def device_routes(control: Control) -> APIRouter:
     @router.get("/v1/pool")
     async def pool() -> PoolView:
         """The memory of the device: values, their peak, the pool and its blocks."""
-        return control.pool()
+        return await control.pool()
 
     @router.get("/v1/queue")
     async def queue() -> QueueView:
@@ -37,13 +37,13 @@ def device_routes(control: Control) -> APIRouter:
     @router.post("/v1/device/hold")
     async def hold() -> Gate:
         """Stops new submissions until the device is released. Sessions go on filling their credit. Needs `admin`."""
-        control.hold()
+        await control.hold()
         return Gate(is_held=True)
 
     @router.post("/v1/device/release")
     async def release() -> Gate:
         """Lets the device take submissions again. Needs the scope `admin`."""
-        control.release()
+        await control.release()
         return Gate(is_held=False)
 
     return router

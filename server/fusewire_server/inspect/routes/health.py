@@ -80,4 +80,5 @@ def _readiness(stats: Stats) -> Readiness:
         device_memory_bytes=stats.backend.memory_bytes,
         live_bytes=stats.memory.live_bytes,
         pool_bytes=stats.memory.pool_bytes,
+        devices=stats.devices,
     )

@@ -50,7 +50,7 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
     async def set_log(request: Request) -> LogLevel:
         """Sets the level of the log until the server ends. Needs the scope `admin`."""
         level = await json_body(request, LogLevel)
-        control.set_log_level(level.level)
+        await control.set_log_level(level.level)
         return level
 
     @router.post("/v1/drain", status_code=HTTPStatus.ACCEPTED)

@@ -99,7 +99,7 @@ class Publisher:
     def _session_view(self, session: Session, now_ns: int, waiting: Mapping[Session, Sequence[str]]) -> SessionView:
         session.tenant_bytes.count(session)
         host_bytes = session.host_bytes + self._engine.programs.quota.session_bytes(session.session_id)
-        return _session_view(session, now_ns, waiting.get(session, ()), host_bytes)
+        return _session_view(session, now_ns, waiting.get(session, ()), host_bytes, self._engine.device_number)
 
     def _show_changed(self) -> None:
         table = self._engine.programs
@@ -214,7 +214,7 @@ def _phases(engine: Engine) -> Phases:
     )
 
 
-def _session_view(session: Session, now_ns: int, waits_for: Sequence[str], host_bytes: int) -> SessionView:
+def _session_view(session: Session, now_ns: int, waits_for: Sequence[str], host_bytes: int, device: int) -> SessionView:
     in_flight = session.in_flight
     return SessionView(
         session=shown_id(session.session_id),
@@ -239,6 +239,7 @@ def _session_view(session: Session, now_ns: int, waits_for: Sequence[str], host_
         loop_ns=session.loop_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
         waits_for=tuple(waits_for),
+        device=device,
     )
 
 

@@ -306,6 +306,30 @@ class Process(Described):
 
 
 @dataclass(frozen=True)
+class DeviceView(Described):
+    """One of several devices, which each have an engine process."""
+
+    number: int
+    """Number of the device, by which `connect` may ask for it."""
+    name: str
+    """Name of the device. Empty before it has begun."""
+    is_ready: bool
+    """Whether the device takes sessions."""
+    trouble: str
+    """Why it takes none. Empty if it does."""
+    sessions: int = 0
+    """Number of its sessions, detached ones included."""
+    memory_bytes: int = 0
+    """Memory of the device in bytes."""
+    live_bytes: int = 0
+    """Bytes of the blocks of all values now."""
+    pool_bytes: int = 0
+    """Free bytes that the device's pool keeps for later allocations."""
+    busy_ns: int = 0
+    """Time in ns in which it has run submissions."""
+
+
+@dataclass(frozen=True)
 class Stats(Described):
     """The server as a whole."""
 
@@ -355,6 +379,8 @@ class Stats(Described):
     """Rows of submissions."""
     ops_per_launch: Histogram = Histogram()
     """Ops of kernel launches."""
+    devices: tuple[DeviceView, ...] = ()
+    """The devices of a server with an engine process for each. Empty if the server runs on one by itself."""
 
 
 @dataclass(frozen=True)
@@ -405,6 +431,8 @@ class SessionView(Described):
     """Time in s since the last frame came."""
     waits_for: tuple[str, ...] = ()
     """Names of ops whose kernels its rows wait for, at most 10."""
+    device: int = 0
+    """Number of the device that it is on. 0 if the server has one."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Child processes: what they are told and report, and how they are kept running."""
