@@ -101,7 +101,7 @@ class Cancelled(FusewireError):
 
 
 class ConfigurationError(FusewireError, ValueError):
-    """A setting is unknown or has a value outside its range."""
+    """A setting, or an argument of `connect`, is unknown or has a value outside its range."""
 
 
 class ServerFault(FusewireError):

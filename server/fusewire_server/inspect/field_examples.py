@@ -18,6 +18,8 @@ _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by 
     "KernelWaitView.refusal": "No space left on device",
     "KernelWaitView.sessions": [_SESSION],
     "ProgramView.state": "loaded",
+    "DeviceView.name": "NVIDIA H200",
+    "SessionView.device": 0,
     "SessionView.state": "open",
     "SettingView.value": 64,
     "SlowSegmentView.total_s": 0.75,

@@ -13,7 +13,7 @@ from fusewire_server.front_ends.commands import (
     Begin,
     Command,
     Drain,
-    Fault,
+    Engines,
     Listening,
     Refused,
     Reload,
@@ -23,7 +23,10 @@ from fusewire_server.front_ends.commands import (
     encode_command,
     encode_report,
 )
+from fusewire_server.front_ends.placement import EngineAt, Load
+from fusewire_server.processes.messages import Fault
 
+ENGINES = (EngineAt(0, "name", bytes(range(256))), EngineAt(3, "other", b"", Load(5, 6, 7, ("aa", "bb"))))
 CHANGED = Config(
     listen=Listen(
         grpc=Address("::1", 7000),
@@ -42,14 +45,18 @@ CHANGED = Config(
 @pytest.mark.parametrize("config", [Config(), CHANGED], ids=["default", "changed"])
 @pytest.mark.parametrize("kind", [Begin, Reload])
 def test_settings_arrive_as_they_were(config: Config, kind: type[Begin | Reload]) -> None:
-    command: Command = Reload(config) if kind is Reload else Begin(config, 7001, "name", bytes(range(256)))
+    command: Command = Reload(config) if kind is Reload else Begin(config, 7001, ENGINES)
     assert decode_command(encode_command(command)) == command
 
 
 def test_settings_that_front_ends_do_not_use_are_not_told() -> None:
-    told = Begin(replace(CHANGED, planner=replace(CHANGED.planner, deadline_s=7.0)), 1, "", b"")
+    told = Begin(replace(CHANGED, planner=replace(CHANGED.planner, deadline_s=7.0)), 1, ())
     assert decode_command(encode_command(told)) == told._replace(config=CHANGED)
     assert b"deadline_s" not in encode_command(told)
+
+
+def test_changed_engines_arrive() -> None:
+    assert decode_command(encode_command(Engines(ENGINES))) == Engines(ENGINES)
 
 
 def test_a_drain_arrives() -> None:
@@ -63,6 +70,6 @@ def test_a_report_arrives_as_it_was(report: Report) -> None:
 
 def test_whatever_is_told_is_one_line() -> None:
     name = "of\ntwo lines"
-    for line in (encode_command(Begin(CHANGED, 1, name, b"\n")), encode_report(Fault(name))):
+    for line in (encode_command(Begin(CHANGED, 1, (EngineAt(0, name, b"\n"),))), encode_report(Fault(name))):
         assert line.endswith(b"\n")
         assert line.count(b"\n") == 1

@@ -24,8 +24,9 @@ from fusewire_server.access.tokens import Scope, mint
 from fusewire_server.config.config import Config, Listen, Log
 from fusewire_server.front_ends import front_ends as front_ends_module
 from fusewire_server.front_ends.front_ends import FrontEnds
+from fusewire_server.processes import children
 from tests.patience import HANGS_S
-from tests.server.front_ends.test_process import HERE, NOT_SERVING, SERVING, health, listen_here
+from tests.server.front_ends.test_process import HERE, NO_ENGINE, NOT_SERVING, SERVING, health, listen_here
 from tests.server.wire import status_of
 from tests.server.world import DEADLINE_S, run, until
 
@@ -36,12 +37,12 @@ FAILING = (sys.executable, "-c", f"raise SystemExit({STATUS_OF_A_TEST})")
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_ends_module, "_START_AGAIN_S", 0.01)
+    monkeypatch.setattr(children, "START_AGAIN_S", 0.01)
 
 
 def front_ends(config: Config | None = None, refusals: list[int] | None = None) -> FrontEnds:
     count = (refusals if refusals is not None else []).append
-    return FrontEnds(config or Config(listen=listen_here()), "no-such-engine", bytes(32), count)
+    return FrontEnds(config or Config(listen=listen_here()), NO_ENGINE, count)
 
 
 @asynccontextmanager
@@ -55,10 +56,10 @@ async def started(
             yield made, await made.start(count)
     finally:
         await made.stop(0.0)
-    assert children() == set()
+    assert running() == set()
 
 
-def children() -> set[int]:
+def running() -> set[int]:
     """The front ends that run."""
     return {child.pid for child in psutil.Process().children() if _is_front_end(child)}
 
@@ -72,8 +73,8 @@ def _is_front_end(child: psutil.Process) -> bool:
 
 async def until_there_are(count: int, but: set[int]) -> set[int]:
     """Waits until so many front ends run, none of which is one of `but`. Returns them."""
-    await until(lambda: len(children() - but) == count and not children() & but)
-    return children()
+    await until(lambda: len(running() - but) == count and not running() & but)
+    return running()
 
 
 async def until_health_is(port: int, status: int) -> None:
@@ -86,10 +87,10 @@ async def until_health_is(port: int, status: int) -> None:
 def test_all_of_them_share_one_port() -> None:
     async def test() -> None:
         async with started(3) as (_, port):
-            assert len(children()) == 3
+            assert len(running()) == 3
             for _ in range(12):
                 assert await health(port) == SERVING
-            kill(children().pop())
+            kill(running().pop())
             for _ in range(12):
                 assert await health(port) == SERVING
 
@@ -133,7 +134,7 @@ def test_a_port_that_another_process_has_is_refused_in_words(*, shared: bool) ->
             text = f"^cannot listen on listen.grpc = {HERE}:{port}: Address already in use$"
             with pytest.raises(ConfigurationError, match=text):
                 await made.start(2)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 
@@ -143,7 +144,7 @@ def test_other_front_ends_do_not_get_their_port() -> None:
         async with started(1) as (_, port):
             with pytest.raises(ConfigurationError, match="Address already in use"):
                 await front_ends(Config(listen=Listen(grpc=Address(HERE, port)))).start(1)
-            assert len(children()) == 1
+            assert len(running()) == 1
 
     run(test())
 
@@ -153,7 +154,7 @@ def test_what_one_of_them_cannot_do_is_refused_in_words_and_none_is_left(tmp_pat
         made = front_ends(Config(listen=listen_here(token_file=tmp_path / "lacking")))
         with pytest.raises(ConfigurationError, match=f"^cannot read the token file {tmp_path / 'lacking'}: "):
             await made.start(3)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 
@@ -165,7 +166,7 @@ def test_one_that_dies_before_it_listens_is_a_fault_of_the_server(monkeypatch: p
         text = f"^a front end has ended with status {STATUS_OF_A_TEST} before it listened$"
         with pytest.raises(ServerFault, match=text):
             await front_ends().start(2)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 
@@ -174,11 +175,11 @@ def test_a_start_that_is_cancelled_leaves_none() -> None:
     async def test() -> None:
         made = front_ends()
         starting = asyncio.create_task(made.start(2))
-        await until(lambda: len(children()) == 2)
+        await until(lambda: len(running()) == 2)
         starting.cancel()
         await asyncio.wait((starting,))
         await made.stop(0.0)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 
@@ -188,7 +189,7 @@ def test_one_that_is_killed_is_replaced_by_one_that_knows_what_has_changed(tmp_p
         async with started(2) as (made, port):
             made.tell_draining()
             await until_health_is(port, NOT_SERVING)
-            before = children()
+            before = running()
             for process in before:
                 kill(process)
             await until_there_are(2, before)
@@ -197,24 +198,23 @@ def test_one_that_is_killed_is_replaced_by_one_that_knows_what_has_changed(tmp_p
     run(test())
 
 
-def test_it_is_tried_again_until_one_can_be_started(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_it_is_tried_again_until_one_can_be_started(caplog: pytest.LogCaptureFixture) -> None:
     def failures() -> int:
         return sum("cannot be started, and is tried again" in record.getMessage() for record in caplog.records)
 
     async def test() -> None:
-        async with started(1) as (_, port):
-            before, command = children(), front_ends_module._COMMAND
-            monkeypatch.setattr(front_ends_module, "_COMMAND", FAILING)
-            kill(*before)
+        async with started(1) as (made, port):
+            (child,) = made._children
+            kind = child._kind
+            child._kind = kind._replace(command=FAILING)
+            kill(*running())
             await until(lambda: failures() >= 2)
-            monkeypatch.setattr(front_ends_module, "_COMMAND", ("/no/such/program",))
+            child._kind = kind._replace(command=("/no/such/program",))
             await until(lambda: "No such file" in caplog.text)
-            monkeypatch.setattr(front_ends_module, "_COMMAND", command)
+            child._kind = kind
             assert await health(port) == SERVING
 
-    with caplog.at_level(logging.ERROR, "fusewire.front_ends"):
+    with caplog.at_level(logging.ERROR, "fusewire.processes"):
         run(test())
     assert f"a front end has ended with status {-signal.SIGKILL}; another one takes its place" in caplog.text
 
@@ -269,7 +269,7 @@ async def make_certificate(cert: Path, key: Path) -> None:
 def test_what_has_changed_is_told_to_none_that_has_just_died() -> None:
     async def test() -> None:
         async with started(2) as (made, port):
-            before = children()
+            before = running()
             for process in before:
                 kill(process)
             for _ in range(20):  # some of them before it is noticed, and some while others begin
@@ -291,10 +291,10 @@ def test_they_end_when_they_are_stopped_whatever_has_happened_to_one(harm: Calla
     async def test() -> None:
         made = front_ends()
         await made.start(2)
-        harm(children().pop())
+        harm(running().pop())
         async with asyncio.timeout(DEADLINE_S):
             await made.stop(0.5)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 
@@ -303,11 +303,11 @@ def test_they_end_when_they_are_stopped_while_others_begin() -> None:
     async def test() -> None:
         made = front_ends()
         await made.start(1)
-        before = children()
+        before = running()
         kill(*before)
         await until_there_are(1, before)
         await made.stop(0.5)
-        assert children() == set()
+        assert running() == set()
 
     run(test())
 

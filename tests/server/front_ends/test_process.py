@@ -23,7 +23,6 @@ from fusewire_server.front_ends.commands import (
     Begin,
     Command,
     Drain,
-    Fault,
     Listening,
     Refused,
     Reload,
@@ -31,11 +30,14 @@ from fusewire_server.front_ends.commands import (
     decode_report,
     encode_command,
 )
+from fusewire_server.front_ends.placement import EngineAt
 from fusewire_server.front_ends.reserved_port import ReservedPort
+from fusewire_server.processes.messages import Fault
 from tests.server.wire import SERVICE, services, status_of
 from tests.server.world import DEADLINE_S, run, until
 
 HERE = "127.0.0.1"
+NO_ENGINE = (EngineAt(0, "no-such-engine", bytes(32)),)
 PIPE = asyncio.subprocess.PIPE
 COMMAND = (sys.executable, "-m", "fusewire_server.front_ends")
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
@@ -72,7 +74,7 @@ async def front_end(config: Config | None = None) -> AsyncIterator[FrontEnd]:
     try:
         async with asyncio.timeout(DEADLINE_S):
             if config is not None:
-                started.tell(Begin(config, reserved.port, "no-such-engine", bytes(32)))
+                started.tell(Begin(config, reserved.port, NO_ENGINE))
             yield started
     finally:
         if process.returncode is None:
@@ -162,7 +164,7 @@ def test_it_says_why_it_cannot_listen() -> None:
         other = await asyncio.start_server(lambda *_: None, HERE, 0)
         port: int = other.sockets[0].getsockname()[1]
         async with front_end() as started:
-            started.tell(Begin(Config(listen=listen_here()), port, "no-such-engine", b""))
+            started.tell(Begin(Config(listen=listen_here()), port, NO_ENGINE))
             report = await started.report()
             assert isinstance(report, Fault)
             assert report.text.startswith(f"cannot listen on listen.grpc = {HERE}:{port}: ")
@@ -291,7 +293,7 @@ def test_refusals_that_were_not_taken_are_reported_later(monkeypatch: pytest.Mon
         return takes[0]
 
     async def test() -> None:
-        started = process_module._FrontEnd(Begin(Config(listen=listen_here()), 0, "no-such-engine", b""))
+        started = process_module._FrontEnd(Begin(Config(listen=listen_here()), 0, NO_ENGINE))
         for _ in range(3):
             started._count_refusal()
         await until(lambda: len(reports) == 2)

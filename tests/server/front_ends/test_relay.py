@@ -18,6 +18,7 @@ from fusewire_protos.local_calls.parts import Metadata, PartKind, head_of
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.config import Listen
 from fusewire_server.front_ends import relay as relay_module
+from fusewire_server.front_ends.placement import EngineAt
 from fusewire_server.front_ends.relay import Relay
 from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.grpc_server import METHODS, longest_message, start_grpc
@@ -56,7 +57,7 @@ class Relayed:
 
 @asynccontextmanager
 async def serving(name: str, secret: bytes, local: LocalCalls | None = None) -> AsyncIterator[Relayed]:
-    relay = Relay(name, secret, LONGEST)
+    relay = Relay([EngineAt(0, name, secret)], LONGEST)
     listen = Listen(grpc=Address("127.0.0.1", 0))
     access, quiet = Access(None), lambda: None
     started = await start_grpc(listen, relay.methods, access, None, message_bytes=MESSAGE_BYTES, count_refusal=quiet)

@@ -158,7 +158,7 @@ def test_the_pool_is_that_of_the_device() -> None:
         async with world(CountingDevice()) as here:
             here.client()
             await until(lambda: len(here.device.in_use) == 2)
-            told = control_of(here).pool()
+            told = await control_of(here).pool()
             assert told.device_memory_bytes == here.engine.device.info.memory_bytes
             assert told.live_bytes == told.peak_bytes == 2 * SIZE_BYTES
             assert told.free_bytes == told.device_memory_bytes - told.live_bytes

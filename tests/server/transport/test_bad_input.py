@@ -82,6 +82,7 @@ ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
     "slow_reader": lambda peer, here: peer.send(*[Fetch(fetch, 999) for fetch in range(9)]),
     "draining": drained,
     "ended_by_operator": ended_by_operator,
+    "unknown_device": lambda peer, here: first_frame(peer, hello(device=7)),
     "too_many_sessions": lambda peer, here: first_frame(peer, hello()),
 }
 SMALL: dict[str, Any] = {
