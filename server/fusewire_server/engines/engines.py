@@ -39,7 +39,7 @@ from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.processes import children, messages
 from fusewire_server.processes.children import Child, Kind, log
 
-_COMMAND = (sys.executable, "-m", "fusewire_server.engines")
+_COMMAND = (sys.executable, "-m", "fusewire_server.engines")  # and the device, for people who look at processes
 _ENDED = "its engine has ended, and is started again"
 
 
@@ -68,7 +68,7 @@ class EngineProcess:
         self._last: Snapshot | None = None
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._asked = 0
-        kind = Kind(f"the engine of device {device}", _COMMAND, REPORTS)
+        kind = Kind(f"the engine of device {device}", (*_COMMAND, str(device)), REPORTS)
         self.child = Child(kind, greeting, self._hear, on_end=self._end, environment={**os.environ, **environment})
 
     def tell(self, command: Command) -> None:
