@@ -18,7 +18,14 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
-from fusewire_server.backends import choose_device, kernel_finder, planner_settings, urgent_workers, usual_workers
+from fusewire_server.backends import (
+    choose_device,
+    devices_of,
+    kernel_finder,
+    planner_settings,
+    urgent_workers,
+    usual_workers,
+)
 from fusewire_server.config.config import Device as DeviceConfig
 from fusewire_server.config.config import Planner
 from fusewire_server.config.settings import MIB
@@ -162,3 +169,55 @@ def test_a_quarter_of_the_processors_and_at_most_four_make_what_rows_wait_for(pr
 @pytest.mark.parametrize(("processors", "workers"), [(1, 1), (4, 1), (8, 2), (128, 2)])
 def test_where_there_are_processors_two_workers_plan_whole_programs(processors: int, workers: int) -> None:
     assert usual_workers(processors) == workers
+
+
+def gpus(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Lets there be GPUs that `CUDA_VISIBLE_DEVICES` names so."""
+    monkeypatch.setattr(backends, "visible_gpus", lambda _: names)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cpu", "null"])
+def test_a_processor_has_as_many_devices_as_are_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus(monkeypatch)
+    assert devices_of(DeviceConfig(backend=backend, devices="0,1,2")) == {0: {}, 1: {}, 2: {}}
+    assert devices_of(DeviceConfig(backend=backend, devices="1,0")) == {1: {}, 0: {}}
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_each_gpu_is_the_only_one_that_its_process_sees(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus(monkeypatch, "4", "GPU-aa", "6")
+    seen = {number: {"CUDA_VISIBLE_DEVICES": name} for number, name in enumerate(("4", "GPU-aa", "6"))}
+    assert devices_of(DeviceConfig(backend=backend, devices="all")) == seen
+    assert devices_of(DeviceConfig(backend=backend, devices="0,2")) == {0: seen[0], 2: seen[2]}
+    assert devices_of(DeviceConfig(backend=backend, devices="1")) == {1: seen[1]}
+
+
+@pytest.mark.parametrize(("devices", "names"), [(None, ("0", "1")), ("0", ("0", "1")), ("all", ("0",)), ("all", ())])
+def test_the_first_device_alone_is_served_in_this_process(
+    devices: str | None, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus(monkeypatch, *names)
+    assert devices_of(DeviceConfig(backend="auto", devices=devices)) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "devices", "reason"),
+    [
+        ("cuda", "0,2", "there is no device 2; the devices are 0,1"),
+        ("auto", "5", "there is no device 5; the devices are 0,1"),
+        ("cpu", "1", "there is no device 1; the devices are 0"),
+        ("cpu", "0,2", "there is no device 2; the devices are 0,1"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(
+    backend: str, devices: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus(monkeypatch, "0", "1")
+    with pytest.raises(ConfigurationError, match=f"^device.devices = {devices}: {reason}$"):
+        devices_of(DeviceConfig(backend=backend, devices=devices))
+
+
+def test_devices_of_cuda_need_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus(monkeypatch)
+    with pytest.raises(ConfigurationError, match="there is no CUDA device here"):
+        devices_of(DeviceConfig(backend="cuda", devices="all"))

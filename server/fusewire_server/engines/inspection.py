@@ -31,7 +31,7 @@ from fusewire_server.programs.counters import TOKEN_DOOR
 
 _T = TypeVar("_T")
 
-_SNAPSHOT_WITHIN_S = 0.1
+_SNAPSHOT_WITHIN_S = 0.5
 _ANSWER_WITHIN_S = 1.0
 
 

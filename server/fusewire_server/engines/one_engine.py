@@ -11,6 +11,7 @@ from contextlib import suppress
 from fusewire_protos.errors import CaseError
 from fusewire_server.backends import choose_device, kernel_finder, pack_of, planner_settings
 from fusewire_server.config.config import Config
+from fusewire_server.config.settings import numbers_in
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.garbage_collector import GarbageCollector
@@ -60,7 +61,7 @@ class OneEngine:
         if self._planner is not None:
             self._planner.start()
         self._tasks = [asyncio.create_task(self._keep_house(), name="housekeeping")]
-        if not device_number:  # one process of a server does
+        if (device_number or 0) == numbers_in(config.device.devices)[0]:  # one process of a server does
             self._tasks.append(asyncio.create_task(self._pack_when_idle(), name="packing"))
 
     async def stop(self) -> None:

@@ -11,7 +11,7 @@ from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.config import Config
 from fusewire_server.engines.engines import Engines
 from fusewire_server.engines.inspection import EnginesControl, EnginesSnapshots, InFront
-from fusewire_server.engines.one_engine import OneEngine, drain
+from fusewire_server.engines.one_engine import STOP_DEADLINE_S, OneEngine, drain
 from fusewire_server.front_ends.front_ends import FrontEnds
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.inspect.control import Control, EngineControl
@@ -152,7 +152,7 @@ class InFrontOfEngines:
     async def stop_listening(self, grace_s: float) -> None:
         if self._telling is not None:
             self._telling.cancel()
-        stops = [self._engines.stop(grace_s)]
+        stops = [self._engines.stop(grace_s + STOP_DEADLINE_S)]
         if self._front_ends is not None:
             stops.append(self._front_ends.stop(grace_s))
         await asyncio.gather(*stops)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._errors import ProtocolError
-from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing
+from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing, Wish
 from fusewire_protos.frames import (
     MAX_HANDLE,
     MOST_TENSORS,
@@ -41,6 +41,21 @@ def begun(*, programs: int = 0, message_bytes: int = 4 << 20) -> ClientStream:
 def read(raw: bytes | None) -> wire.ClientFrame:
     assert raw is not None
     return wire.ClientFrame.FromString(raw)
+
+
+def test_a_new_session_tells_its_wish_and_a_resumed_one_does_not() -> None:
+    stream = ClientStream("test", Wish(2, (b"first", b"second")))
+    hello = read(stream.hello()).hello
+    assert (hello.device, [*hello.programs]) == (2, [b"first", b"second"])
+    stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"session"))
+    hello = read(stream.hello()).hello
+    assert not hello.HasField("device")
+    assert not hello.programs
+
+
+def test_device_0_is_asked_for_only_if_it_is_wished() -> None:
+    assert read(ClientStream("test", Wish(0)).hello()).hello.HasField("device")
+    assert not read(ClientStream("test").hello()).hello.HasField("device")
 
 
 def test_entries_that_wait_together_share_a_frame_in_their_order() -> None:

@@ -78,3 +78,12 @@ def test_no_more_digests_are_kept_than_of_the_programs_numbered_last() -> None:
     assert len(digests) == MOST_DIGESTS
     assert {digest(names[1]).hex(), digest(names[-1]).hex()} <= {*digests}
     assert digest(names[0]).hex() not in digests
+
+
+def test_the_newest_digests_are_those_of_whole_bodies() -> None:
+    kept = programs(8, b"a", b"b", b"c")
+    kept.keep(key(b"piece", is_fragment=True), EncodedProgram(b"piece", (0,)))
+    for used in (key(b"a"), key(b"b"), key(b"c"), key(b"piece", is_fragment=True)):
+        use(kept, used)
+    assert kept.newest_digests(2) == (digest(b"b"), digest(b"c"))
+    assert len(kept.newest_digests(8)) == 3

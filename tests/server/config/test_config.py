@@ -88,6 +88,15 @@ def test_text_becomes_the_value_of_its_setting(name: str, raw: str, value: objec
         ("listen.local", "unix"),
         ("device.backend", "tpu"),
         ("device.backend", ["cpu"]),
+        ("device.devices", ""),
+        ("device.devices", "0,"),
+        ("device.devices", "0,64"),
+        ("device.devices", "-1"),
+        ("device.devices", "every"),
+        ("device.devices", []),
+        ("device.devices", [0, "all"]),
+        ("device.devices", True),
+        ("device.devices", 1.5),
         ("limits.handles", "0"),
         ("limits.handles", "-1"),
         ("limits.handles", "1.5"),
@@ -116,6 +125,20 @@ def test_a_bad_value_is_refused_with_its_name_and_origin(name: str, raw: object)
     with pytest.raises(ConfigurationError, match=rf"^{name} = .*\(flag --.*\): expected") as refused:
         load(None, {}, {name: raw})
     assert repr(raw) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [("all", "all"), ("0", "0"), ("2, 0", "2,0"), (3, "3"), ([1, 0], "1,0"), (["1", "0"], "1,0"), ("00", "0")],
+)
+def test_devices_are_all_or_numbers_in_their_order(raw: object, expected: str) -> None:
+    assert load(None, {}, {"device.devices": raw}).config.device.devices == expected
+
+
+@pytest.mark.parametrize("raw", ["0,0", [1, 0, 1], "1,01"])
+def test_a_device_that_is_named_twice_is_refused(raw: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^device\.devices = .*: a device is named twice$"):
+        load(None, {}, {"device.devices": raw})
 
 
 @pytest.mark.parametrize(
