@@ -49,7 +49,7 @@ test: $(INSTALLED_DEV)
 
 # In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m faults --fail-skipped tests/faults tests/server/inspect tests/server/front_ends tests/contract/test_front_ends.py tests/loadtests
+	$(PYTHON) -m pytest -q -m faults --fail-skipped tests/faults tests/server/inspect tests/server/front_ends tests/server/processes tests/server/engines tests/contract/test_front_ends.py tests/contract/test_several_devices.py tests/loadtests
 
 # Tests of other projects. SUITES names the folder of those that are no packages; NAMES=einops runs one.
 conformance: $(INSTALLED_SUITES)

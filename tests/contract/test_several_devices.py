@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -46,8 +48,15 @@ def until(is_so: Callable[[], object]) -> None:
 
 
 def told(http: str, path: str) -> Any:
-    with urllib.request.urlopen(f"http://{http}{path}", timeout=HANGS_S) as answer:
-        return json.load(answer)
+    """What inspection tells. A busy server is asked again."""
+    patience = Patience()
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://{http}{path}", timeout=HANGS_S) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as refused:
+            if refused.code != HTTPStatus.SERVICE_UNAVAILABLE or patience.is_exhausted():
+                raise
 
 
 def ordered(http: str, path: str, method: str = "POST") -> None:

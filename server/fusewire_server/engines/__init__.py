@@ -1,1 +1,1 @@
-"""The engine of one device in this process, or a process for each of several."""
+"""One engine here, or a process for each device."""

@@ -1,1 +1,1 @@
-"""Processes that relay calls of gRPC to the engine."""
+"""Processes that relay calls of gRPC to engines."""

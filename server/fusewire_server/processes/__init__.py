@@ -1,1 +1,1 @@
-"""Child processes: what they are told and report, and how they are kept running."""
+"""Starts, tells and hears child processes."""
