@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ import psutil
 import pytest
 
 import fusewire as fw
+from fusewire import _connect
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire_cli.main import main
+from fusewire_server.access.tokens import Scope, mint
 from tests.faults.mixed_load import Connect, Seen, do_round, mixed_load
 from tests.front_end_processes import front_ends_of, runs
 from tests.patience import HANGS_S, Patience
@@ -101,17 +104,23 @@ def test_values_are_those_of_numpy_on_both_devices(server: ServerProcess) -> Non
 
 
 @pytest.mark.parametrize("local", [False, True])
-def test_sessions_spread_and_a_client_may_ask_for_a_device(server: ServerProcess, *, local: bool) -> None:
+def test_a_client_may_ask_for_a_device(server: ServerProcess, *, local: bool) -> None:
     with ExitStack() as stack:
-        asked = [
-            (device, stack.enter_context(fw.connect(server.grpc, device=device, local=local))) for device in (1, 0, 1)
-        ]
-        sessions = [stack.enter_context(fw.connect(server.grpc, local=local)) for _ in range(9)]
-        for session in sessions:
+        asked = {
+            stack.enter_context(fw.connect(server.grpc, device=device, local=local)): device for device in (1, 0, 1)
+        }
+        for session in asked:
             assert float(session.array([2.0]).sum()) == 2.0
         found = devices(server.http)
-        assert all(found[session.id] == device for device, session in asked)
-        assert min(Counter([found[session.id] for session in sessions]).values()) >= 2
+        assert {session: found[session.id] for session in asked} == asked
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_sessions_spread_over_idle_devices(*, local: bool) -> None:
+    with serve_subprocess("null", arguments=TWO) as server, ExitStack() as stack:
+        for _ in range(12):
+            stack.enter_context(fw.connect(server.grpc, local=local))
+        assert min(Counter(devices(server.http).values()).values()) >= 3
 
 
 def test_a_device_that_is_not_there_is_refused_with_those_that_are(server: ServerProcess) -> None:
@@ -181,6 +190,52 @@ def test_the_commands_and_the_operator_reach_both_engines(
         with pytest.raises(fw.SessionClosed, match="an operator"):
             until(lambda: arrays[1].numpy(timeout=HANGS_S) is None)
         assert arrays[0].numpy(timeout=HANGS_S).tolist() == [3.0, 4.0]
+
+
+def test_a_client_comes_back_to_the_device_that_runs_its_programs() -> None:
+    with serve_subprocess("null", arguments=TWO) as server, fw.connect(server.grpc, device=1) as kept:
+        x = kept.array(np.ones(7, np.float32))
+        for _ in range(40):
+            x = x * 0.5 + 3.0
+        x.numpy(timeout=HANGS_S)
+        assert kept.stats.programs
+
+        def comes_back() -> bool:
+            """Whether a session after that one is beside it, although the other device has no session."""
+            _connect._connected_last[:] = [kept]
+            with fw.connect(server.grpc) as session:
+                return devices(server.http)[session.id] == 1
+
+        until(comes_back)  # once front ends have been told
+
+
+def test_tokens_and_limits_reach_both_engines_and_so_does_a_reload(tmp_path: Path) -> None:
+    tokens, settings = tmp_path / "tokens", tmp_path / "fusewire.toml"
+    token = mint(tokens, tenant="lab", scope=Scope.USE)
+    settings.write_text("[limits]\ntenant_sessions = 1\n")
+    arguments = (*TWO, "--token-file", str(tokens), "--config", str(settings))
+    with serve_subprocess("null", arguments=arguments) as server, ExitStack() as stack:
+
+        def connect(device: int) -> fw.Session:
+            return stack.enter_context(fw.connect(server.grpc, token=token, device=device, local=device == 1))
+
+        with pytest.raises(fw.Unauthenticated):
+            fw.connect(server.grpc, token="")
+        for device in (0, 1):
+            connect(device).array([1.0]).numpy(timeout=HANGS_S)
+            with pytest.raises(fw.QuotaExceeded, match="tenant_sessions = 1"):
+                connect(device)
+        settings.write_text("[limits]\ntenant_sessions = 2\n")
+        os.kill(server.pid, signal.SIGHUP)
+
+        def may_connect(device: int) -> bool:
+            with suppress(fw.QuotaExceeded):
+                connect(device)
+                return True
+            return False
+
+        for device in (0, 1):
+            until(partial(may_connect, device))
 
 
 # ---- when an engine ends ----

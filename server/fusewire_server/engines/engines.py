@@ -61,7 +61,7 @@ class EngineProcess:
         self.device = device
         self.at: EngineAt | None = None  # while it takes calls
         self.trouble = ""  # why it takes none
-        self.left: list[Snapshot] = []  # of those that have ended
+        self.left: Snapshot | None = None  # of those that have ended
         self.is_drained = asyncio.Event()
         self._on_change = on_change
         self._heard = Heard()
@@ -126,7 +126,7 @@ class EngineProcess:
         self.trouble = _ENDED
         self.is_drained.set()
         if self._last is not None:
-            self.left.append(left_of(self._last))
+            self.left = left_of(self._last, self.left)
         self._heard, self._last = Heard(), None
         for number in [*self._questions]:
             self._settle(number, EngineGone())

@@ -90,7 +90,7 @@ class EnginesSnapshots:
         """Takes the snapshot. Runs on the loop thread. Raises LoopBusy."""
         engines = self._engines.all
         devices = await asyncio.gather(*[each.snapshot() for each in engines])
-        left = [snapshot for each in engines for snapshot in each.left]
+        left = [each.left for each in engines if each.left is not None]
         self._newest = joined(self._front.snapshot(), devices, left)
         return self._newest
 

@@ -76,8 +76,11 @@ def joined(own: Snapshot, devices: Sequence[DeviceSnapshot], ended: Iterable[Sna
     )
 
 
-def left_of(snapshot: Snapshot) -> Snapshot:
-    """Returns what counts of an engine that has ended: its counters, so that those of the server never fall."""
+def left_of(snapshot: Snapshot, before: Snapshot | None = None) -> Snapshot:
+    """Returns what counts of an engine that has ended, with what is left of those before it on its device.
+
+    These are its counters, so that those of the server never fall.
+    """
     stats, memory = snapshot.stats, snapshot.stats.memory
     counters = Stats(
         instance=stats.instance,
@@ -92,7 +95,10 @@ def left_of(snapshot: Snapshot) -> Snapshot:
         rows_per_launch=stats.rows_per_launch,
         ops_per_launch=stats.ops_per_launch,
     )
-    return Snapshot(counters, tenant_times=snapshot.tenant_times)
+    if before is None:
+        return Snapshot(counters, tenant_times=snapshot.tenant_times)
+    times = added(before.tenant_times, snapshot.tenant_times)
+    return Snapshot(_stats_plus(before.stats, counters), tenant_times=times)
 
 
 def added(one: Any, other: Any) -> Any:

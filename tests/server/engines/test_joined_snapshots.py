@@ -96,6 +96,13 @@ def test_counters_do_not_fall_when_an_engine_ends() -> None:
     assert after.stats.memory == STATS.memory == Memory()
 
 
+def test_what_is_left_of_several_engines_of_a_device_adds_up() -> None:
+    left = left_of(SNAPSHOT, left_of(SNAPSHOT))
+    assert left.stats.totals == both(SNAPSHOT, SNAPSHOT).stats.totals
+    assert left.tenant_times == both(SNAPSHOT, SNAPSHOT).tenant_times
+    assert left.stats.sessions == 0
+
+
 def test_each_device_is_told_with_its_own_figures_or_why_it_has_none() -> None:
     busy = with_stats(sessions=4, memory=Memory(live_bytes=77, pool_bytes=5))
     told = joined(OWN, (DeviceSnapshot(0, busy), DeviceSnapshot(3, None, "it broke"))).stats.devices
