@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
+import struct
 from collections import deque
 from contextlib import suppress
 
@@ -19,15 +22,21 @@ _RECEIVED_BYTES = 64 << 10  # at once, but for
 _LONG_BYTES = 1 << 20  # of a long message
 _SOCKET_BYTES = 1 << 20  # that the system may hold of parts of at least
 _BULK_BYTES = 512 << 10
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 SILENT = "ping timeout"  # gRPC's words
 
 
-async def connect(name: str, most_bytes: int) -> LocalConnection:
-    """Connects to the abstract socket of this name. Raises OSError if nobody there takes the connection now."""
+async def connect(name: str, most_bytes: int, *, own_user: bool = False) -> LocalConnection:
+    """Connects to the abstract socket of this name. Raises OSError if nobody there takes the connection now.
+
+    With `own_user` only a process of this process's user may be there: another one may take the name of one that ended.
+    """
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connected.setblocking(False)
         connected.connect(f"\0{name}")
+        if own_user and _user_of(connected) != os.geteuid():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "another user listens there")
     except BaseException:
         connected.close()
         raise
@@ -273,6 +282,12 @@ class LocalConnection:
     def _break(self, reason: str) -> None:
         self.reason = reason
         self._end()
+
+
+def _user_of(connected: socket.socket) -> int:
+    """Returns the user of the process on the other side."""
+    _, user, _ = _CREDENTIALS.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return int(user)
 
 
 def _settle(future: asyncio.Future[None] | None) -> None:

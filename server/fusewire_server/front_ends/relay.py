@@ -99,7 +99,7 @@ class Relay:
         left = list(engines)
         while True:
             try:
-                return left[0], await connect(left[0].name, self._most_bytes)
+                return left[0], await connect(left[0].name, self._most_bytes, own_user=True)
             except BlockingIOError:
                 if loop.time() >= ends_at_s:
                     raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -675,5 +676,23 @@ def test_calls_of_an_engine_that_has_just_ended_go_to_the_other(in_each_loop: Ru
             code, details = await status_of(call)
             assert code is grpc.StatusCode.UNAVAILABLE
             assert details == "the server's engine cannot be reached: Connection refused"
+
+    in_each_loop(test())
+
+
+def test_no_call_goes_to_a_process_of_another_user(in_each_loop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may have taken the name of an engine that has ended, to get the tokens of clients."""
+
+    async def test() -> None:
+        async with two_engines() as engines:
+            own = os.geteuid()
+            monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+            call = engines.here.call()
+            await call.write(hello().SerializeToString())
+            code, details = await status_of(call)
+            assert code is grpc.StatusCode.UNAVAILABLE
+            assert details == "the server's engine cannot be reached: another user listens there"
+            monkeypatch.undo()
+            assert await engines.device_of(hello()) in {0, 1}
 
     in_each_loop(test())
