@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fusewire_protos.errors import CASES
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshots.snapshot import Bucket, Histogram, SessionTotals, Snapshot, Totals
+from fusewire_server.inspect.snapshots.snapshot import Bucket, DeviceView, Histogram, SessionTotals, Snapshot, Totals
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
 from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS, TIMES
@@ -98,4 +98,7 @@ def test_launches_are_told_by_tier() -> None:
 def test_the_guide_names_metrics_that_exist() -> None:
     named = set(re.findall(r"`(fusewire_\w+)`", GUIDE.read_text(encoding="utf-8")))
     assert named
-    assert named <= {name for name, _ in series_of(SNAPSHOT)}
+    several = dataclasses.replace(
+        SNAPSHOT, stats=dataclasses.replace(STATS, devices=(DeviceView(0, "a GPU", is_ready=True, trouble=""),))
+    )
+    assert named <= {name for name, _ in series_of(several)}
