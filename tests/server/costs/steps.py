@@ -45,6 +45,10 @@ class Steps:
         self._look(sys._getframe(1).f_code.co_name)
         return self._at_ns
 
+    def thread_time_ns(self) -> int:
+        """Is called by the server. Ends no step, because the server looks at its clock beside it."""
+        return time.thread_time_ns()
+
     def time(self) -> float:
         """Is called by the server for what it shows to people."""
         return time.time()
