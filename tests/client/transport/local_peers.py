@@ -136,6 +136,7 @@ class Played:
         try:
             if has_turn:
                 self.until(lambda: self.stream._turn.locked() and self.stream._turn_thread == waiter.ident)
+                self.until(lambda: not self.stream._is_registered)  # else the I/O thread may receive before
             else:
                 self.until(lambda: raw in self.peer.receivers)
             yield waiter
