@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.base import Device, Staged
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import frames
 from fusewire_protos.address import Address
@@ -195,6 +196,15 @@ async def status_of(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str]:
     if caught.value.details() == "Internal error from Core":
         pytest.skip("gRPC lost the status of a call that was ended while it wrote (grpc/grpc issue 36066)")
     return caught.value.code(), caught.value.details() or ""
+
+
+class Watching(NullDevice):
+    """Knows the host memory that was staged last, without keeping it."""
+
+    def stage(self, size_bytes: int) -> Staged:
+        staged = super().stage(size_bytes)
+        self.staged = weakref.ref(staged.memory)
+        return staged
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -22,7 +21,19 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import KIB, MIB
 from fusewire_server.sessions.session import SessionState
 from tests.server.parts import upload_beside
-from tests.server.wire import LARGE, LARGE_BYTES, Peer, all_of, in_order, never, pieces, server, status_of, stream
+from tests.server.wire import (
+    LARGE,
+    LARGE_BYTES,
+    Peer,
+    Watching,
+    all_of,
+    in_order,
+    never,
+    pieces,
+    server,
+    status_of,
+    stream,
+)
 from tests.server.world import DEADLINE_S, run, until
 
 
@@ -155,15 +166,6 @@ def test_chunks_of_one_upload_that_overlap_are_refused_though_every_byte_came() 
             assert await peer.failure(1) == "chunk_order"
 
     run(test())
-
-
-class Watching(NullDevice):
-    """Knows the host memory that was staged last, without keeping it."""
-
-    def stage(self, size_bytes: int) -> Staged:
-        staged = super().stage(size_bytes)
-        self.staged = weakref.ref(staged.memory)
-        return staged
 
 
 def test_the_bytes_of_a_failed_upload_are_freed_when_its_call_ends() -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import grpc
 import pytest
 
-from fusewire_kernels.devices.base import Staged
-from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.chunks import chunk_head, decode_chunk
 from fusewire_protos.frames import Fetch
 from fusewire_protos.local_calls.connection import LocalConnection, connect
@@ -22,7 +19,7 @@ from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import MIB
 from tests.server.parts import upload_beside
-from tests.server.wire import Peer, server
+from tests.server.wire import Peer, Watching, server
 from tests.server.world import DEADLINE_S, run, until
 
 MOST_BYTES = 8 * MIB
@@ -217,15 +214,6 @@ def test_bytes_that_are_no_bools_fail_their_upload() -> None:
             assert await peer.failure(1) == "upload_failed"
 
     run(test())
-
-
-class Watching(NullDevice):
-    """Knows the host memory that was staged last, without keeping it."""
-
-    def stage(self, size_bytes: int) -> Staged:
-        staged = super().stage(size_bytes)
-        self.staged = weakref.ref(staged.memory)
-        return staged
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "stalls"])
