@@ -29,8 +29,8 @@ INSTALLED_GPU := .venv/installed-$(CUDA)
 endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
-# Both installations compile the recorder.
-RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx)
+# Both installations compile the recorder and the server.
+COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
@@ -39,7 +39,7 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults conformance deploy-check check check-protos check-stubs bench recorder protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults conformance deploy-check check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
@@ -84,9 +84,12 @@ check-stubs: $(INSTALLED_DEV)
 bench: $(INSTALLED_DEV)
 	$(PYTHON) -m loadtests bench
 
-# For an interpreter named by PYTHON. It needs Cython and setuptools; installations compile the recorder by themselves.
+# For an interpreter named by PYTHON. They need setuptools, and Cython or mypy; installations compile by themselves.
 recorder:
 	$(PYTHON) build_recorder.py
+
+server: recorder
+	$(PYTHON) build_server.py
 
 protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
@@ -133,11 +136,11 @@ venv: $(INSTALLED_DEV)
 	$(BASE_PYTHON) -m venv .venv
 	@touch $@
 
-.venv/installed-demo: pyproject.toml $(RECORDER_SOURCES) | .venv/created
+.venv/installed-demo: pyproject.toml $(COMPILED_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[server,cli,demo]'
 	@touch $@
 
-.venv/installed-dev: pyproject.toml $(RECORDER_SOURCES) | .venv/created
+.venv/installed-dev: pyproject.toml $(COMPILED_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev]'
 	@touch $@ .venv/installed-demo
 
@@ -145,6 +148,6 @@ $(INSTALLED_SUITES): tests/conformance/requirements.txt $(INSTALLED_DEV)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SUITE_PACKAGES) -r $<
 	@touch $@
 
-.venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml $(RECORDER_SOURCES) | .venv/created
+.venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml $(COMPILED_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev,$*]'
 	@touch $@ .venv/installed-dev .venv/installed-demo

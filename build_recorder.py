@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 import sysconfig
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copy2, which
@@ -36,7 +37,7 @@ def bring_up_to_date(root: Path) -> None:
     outdated = [each for each in modules.items() if _is_outdated(*each)]
     try:
         if outdated:
-            check_tools()
+            check_tools({"Cython": "cython", "setuptools": "setuptools"})
         for source, module in outdated:
             _compile(source, module)
     except BaseException:
@@ -49,11 +50,15 @@ def _is_outdated(source: Path, module: Path) -> bool:
     return not module.exists() or module.stat().st_mtime < source.stat().st_mtime
 
 
-def check_tools() -> None:
-    """Raises CannotCompileError if Cython, setuptools, a C compiler or Python's headers are missing."""
-    for package in ("Cython", "setuptools"):
+def check_tools(packages: Mapping[str, str]) -> None:
+    """Raises CannotCompileError if a package, a C compiler or Python's headers are missing.
+
+    `packages` maps the name of each package to the name by which pip installs it.
+    """
+    for package in packages:
         if find_spec(package) is None:
-            raise CannotCompileError(f"{package} is missing: run `{sys.executable} -m pip install cython setuptools`")
+            installed = " ".join(packages.values())
+            raise CannotCompileError(f"{package} is missing: run `{sys.executable} -m pip install {installed}`")
     if sys.platform != "win32":  # there setuptools looks for the compiler, and Python brings its headers
         _check_compiler(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
         _check_headers(Path(sysconfig.get_path("include")))

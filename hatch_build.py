@@ -1,13 +1,14 @@
-"""Compiles the recorder of ops and the kernels of single ops when the package is installed or a wheel is built.
+"""Compiles what is compiled of Fusewire when the package is installed or a wheel is built.
 
-Without the recorder there is no package: where it cannot be compiled, because there is no C compiler or because
-Python's headers are missing, the build fails and says what to install. Without the kernels an installation succeeds,
-and a server compiles the kernel of an op when a client first uses the op. Kernels take two to three minutes of a
-processor; they are left out if FUSEWIRE_BUILD_PACK is 0.
+Without the recorder of ops there is no package: where it cannot be compiled, because there is no C compiler or because
+Python's headers are missing, the build fails and says what to install. Without the server's modules the same sources
+run as Python, slower. Without the kernels of single ops a server compiles the kernel of an op when a client first uses
+the op. Kernels take two to three minutes of a processor; they are left out if FUSEWIRE_BUILD_PACK is 0.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_SCRIPT = "build_recorder.py"
+_RECORDER = "build_recorder.py"
+_SERVER = "build_server.py"
 _PACKS = "kernels/fusewire_kernels/packs"
 _MODULES = f"client/fusewire/_recording/*{sysconfig.get_config_var('EXT_SUFFIX')}"
 
@@ -31,17 +33,29 @@ class CompilingBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Is called by hatchling before it collects the files of a wheel. `version` is "editable" or "standard"."""
         self._build_recorder(version, build_data)
+        self._build_server(version, build_data)
         if os.environ.get("FUSEWIRE_BUILD_PACK") != "0":
             self._build_pack(version, build_data)
 
     def _build_recorder(self, version: str, build_data: dict[str, Any]) -> None:
-        built = self._run([_SCRIPT], os.environ)
+        built = self._run([_RECORDER], os.environ)
         if built.returncode:
             self.app.abort(built.stderr.strip())
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version != "editable":
             modules = Path(self.root).glob(_MODULES)
             build_data["force_include"].update({str(path): f"fusewire/_recording/{path.name}" for path in modules})
+
+    def _build_server(self, version: str, build_data: dict[str, Any]) -> None:
+        built = self._run([_SERVER], os.environ)
+        if built.returncode:
+            reason = built.stderr.strip().rpartition("\n")[2]
+            self.app.display_warning(f"the server runs as Python, because it cannot be compiled: {reason}")
+        elif version != "editable":
+            sys.path.insert(0, self.root)
+            modules = importlib.import_module("build_server").modules_of(Path(self.root))
+            names = {str(path): Path(*path.relative_to(self.root).parts[1:]).as_posix() for path in modules}
+            build_data["force_include"].update(names)
 
     def _build_pack(self, version: str, build_data: dict[str, Any]) -> None:
         """Makes the pack of C kernels. One that the sources hold already is made again only if kernels are missing."""

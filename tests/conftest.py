@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import build_server
 from fusewire_kernels import build
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
@@ -23,6 +24,7 @@ pytest_plugins = ["tests.bounds", "tests.event_loops", "tests.fail_skipped"]
 
 build.after_pass = verify_pass
 
+_ROOT = Path(__file__).parent.parent
 _FAULTS = pytest.StashKey[Path]()  # of the whole run: a process that pytest-xdist has started has none
 _MOST_SHOWN = 5  # a broken pass may fail every program
 
@@ -39,6 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Planners of the servers that tests start verify too, and leave what fails in a folder of the run."""
     if not hasattr(config, "workerinput"):  # the processes of pytest-xdist inherit the variable
+        if any(module.exists() for module in build_server.modules_of(_ROOT)) and build_server.are_outdated(_ROOT):
+            raise pytest.UsageError("sources are newer than what is compiled of them: run `python build_server.py`")
         config.stash[_FAULTS] = Path(tempfile.mkdtemp(prefix="fusewire-faults-"))
         os.environ[VERIFY_VARIABLE] = str(config.stash[_FAULTS])
 

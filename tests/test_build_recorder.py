@@ -10,6 +10,9 @@ import pytest
 import build_recorder
 
 
+PACKAGES = {"Cython": "cython", "setuptools": "setuptools"}
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / build_recorder.FOLDER
@@ -28,7 +31,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         module.touch()
         sources.append(source)
 
-    monkeypatch.setattr(build_recorder, "check_tools", lambda: None)
+    monkeypatch.setattr(build_recorder, "check_tools", lambda _packages: None)
     monkeypatch.setattr(build_recorder, "_compile", compile_one)
     return sources
 
@@ -58,7 +61,7 @@ def test_a_failure_leaves_no_old_module(tmp_path: Path, source: Path, monkeypatc
     (module,) = build_recorder.modules_of(tmp_path).values()
     module.touch()
     os.utime(module, ns=(0, 0))
-    monkeypatch.setattr(build_recorder, "check_tools", lambda: None)
+    monkeypatch.setattr(build_recorder, "check_tools", lambda _packages: None)
     monkeypatch.setattr(build_recorder, "_compile", fail)
     with pytest.raises(OSError, match="no compiler"):
         build_recorder.bring_up_to_date(tmp_path)
@@ -78,7 +81,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_missing_where_all_tools_are(tools: Path) -> None:
-    build_recorder.check_tools()
+    build_recorder.check_tools(PACKAGES)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +91,10 @@ def test_nothing_is_missing_where_all_tools_are(tools: Path) -> None:
 def test_what_is_missing_is_named_with_what_to_install(tools: Path, missing: str, told: str) -> None:
     (tools / missing).unlink()
     with pytest.raises(build_recorder.CannotCompileError, match=told):
-        build_recorder.check_tools()
+        build_recorder.check_tools(PACKAGES)
 
 
 def test_a_missing_package_is_named(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_recorder, "find_spec", lambda _name: None)
     with pytest.raises(build_recorder.CannotCompileError, match=r"Cython is missing.*pip install cython setuptools"):
-        build_recorder.check_tools()
+        build_recorder.check_tools(PACKAGES)

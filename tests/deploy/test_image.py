@@ -47,7 +47,7 @@ def test_a_build_without_a_target_makes_the_server() -> None:
 
 
 def test_the_image_copies_what_the_package_is_made_of() -> None:
-    build = {"pyproject.toml", "hatch_build.py", "build_recorder.py", "README.md", "LICENSE"}
+    build = {"pyproject.toml", "hatch_build.py", "build_recorder.py", "build_server.py", "README.md", "LICENSE"}
     assert set(STAGES["build"].copied) == build | {"protos", "kernels", "server", "client"}
 
 

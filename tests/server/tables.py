@@ -23,6 +23,8 @@ NEGATE, ADD, PAIR, SCALE = 1, 2, 3, 4
 PROGRAMS: dict[int, Program] = {NEGATE: parts.chain(), ADD: addition(), PAIR: pair(), SCALE: scaling()}
 FAULT = Failure(BY_NAME["upload_failed"], "stalled", 0, 0)
 
+EFFECTS = ("declared", "failures", "reads", "refused_uploads", "released", "to_plan", "writes")
+
 
 class World:
     """An intake and its sessions; what is ready or failed is said by the test."""
@@ -48,7 +50,7 @@ class World:
         left: list[Item] = []
         while True:
             applied = self.intake.take(one, chain(left, following), Arrival(tensors, 0))
-            for name in Effects.__slots__:
+            for name in EFFECTS:
                 getattr(effects, name).extend(getattr(applied.effects, name))
             if applied.error is not None:
                 raise applied.error

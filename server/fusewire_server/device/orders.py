@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from builtins import BaseException, memoryview  # mypyc looks for the types of fields among the names of the module
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -217,8 +218,8 @@ def is_short(order: Order) -> bool:
             loaded, program = submission.loaded, submission.entry.program
             if loaded is None or len(loaded.plan.launches) > SHORT_LAUNCHES:
                 return False
-            values = len(submission.spans) * (len(program.live) + len(program.inputs))
-            return values <= SHORT_VALUES and max(map(len, submission.spans.values())) == 1
+            count = len(submission.spans) * (len(program.live) + len(program.inputs))
+            return count <= SHORT_VALUES and max(map(len, submission.spans.values())) == 1
         case Read(fetching):
             return fetching.value.size_bytes <= SHORT_BYTES
         case Write(data=data):

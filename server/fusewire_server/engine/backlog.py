@@ -16,13 +16,14 @@ owns this state.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import closing
 from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
+from fusewire_server.engine.clock import Clock
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
@@ -83,9 +84,10 @@ class Backlog:
     applied; its second argument is the name of the case.
     """
 
-    def __init__(self, apply: Apply, give_up: Callable[[Session, str], None]) -> None:
+    def __init__(self, clock: Clock, apply: Apply, give_up: Callable[[Session, str], None]) -> None:
         self.slice_ns = FRAME_SLICE_NS
         self.turn_ns = TURN_NS
+        self._clock = clock
         self._apply = apply
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
@@ -95,7 +97,7 @@ class Backlog:
         self._alone_ns: dict[Session, int] = {}  # what sessions have used since anybody has waited, not yet charged
         self._is_turn_due = False  # whether `_turn` is going to be called
         self._costly_ns = 0  # what frames have used in this turn of the event loop beyond a slice each
-        self._looked_ns = time.thread_time_ns()  # the loop thread's processor time when it was looked at last
+        self._looked_ns = clock.thread_time_ns()  # the loop thread's processor time when it was looked at last
 
     @property
     def has_time(self) -> bool:
@@ -122,13 +124,13 @@ class Backlog:
         Other threads and processes may have kept it from running, and no session is the cause of that. So the result is
         at most the processor time that the thread has used since this method was called last.
         """
-        looked_ns, self._looked_ns = self._looked_ns, time.thread_time_ns()
-        return min(time.monotonic_ns() - began_ns, self._looked_ns - looked_ns)
+        looked_ns, self._looked_ns = self._looked_ns, self._clock.thread_time_ns()
+        return min(self._clock.monotonic_ns() - began_ns, self._looked_ns - looked_ns)
 
     def end_turn(self) -> None:
         """Notes that a turn of the event loop has ended."""
         self._costly_ns = 0
-        self._looked_ns = time.thread_time_ns()
+        self._looked_ns = self._clock.thread_time_ns()
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
         """Applies a frame for one time slice, if there is time. Returns whether the whole frame is applied.
@@ -146,15 +148,13 @@ class Backlog:
         self._wait_for_turn(session)
         return False
 
-    async def applied(self, session: Session) -> None:
+    def applied(self, session: Session) -> Awaitable[None]:
         """Waits until nothing of the session's frame is left.
 
         If `apply` raised an error, raises the same error; the session has then ended.
         """
         rest = self._rests.get(session)
-        error = await asyncio.shield(rest.applied) if rest is not None else None
-        if error is not None:
-            raise error
+        return outcome_of(None if rest is None else rest.applied)
 
     def wrote(self, session: Session) -> None:
         """Notes that the device has written an upload of the session."""
@@ -195,13 +195,13 @@ class Backlog:
     def _turn(self) -> None:
         """Applies frames until one is not finished in its slice, or the time of a turn is over."""
         self._is_turn_due = False
-        ends_ns = time.monotonic_ns() + self.turn_ns
+        ends_ns = self._clock.monotonic_ns() + self.turn_ns
         while self._ready:
             with closing(self._accounts.in_order()) as sessions:
                 session = next(sessions)
             self._accounts.serve(session)
             self._go_on(session)
-            if session in self._ready or time.monotonic_ns() >= ends_ns:
+            if session in self._ready or self._clock.monotonic_ns() >= ends_ns:
                 break
         self._turn_soon()
 
@@ -209,7 +209,7 @@ class Backlog:
         """Applies a slice of the rest of a session's frame."""
         items, arrival, applied = self._rests[session]
         try:
-            self._apply_slice(session, items, arrival, time.monotonic_ns())
+            self._apply_slice(session, items, arrival, self._clock.monotonic_ns())
         except CaseError as error:
             applied.set_result(error)
             self._give_up(session, error.case.name)
@@ -235,14 +235,14 @@ class Backlog:
 
     def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
         session.heard_at_ns = began_ns  # a client whose frame is being applied is not quiet
-        left = self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
+        left = self._apply(session, _until(items, began_ns + self.slice_ns, self._clock), arrival, began_ns)
         if left is not None:
             items.put_back(left)
 
 
-def _until(items: Items, ends_ns: int) -> Iterator[Item]:
+def _until(items: Items, ends_ns: int, clock: Clock) -> Iterator[Item]:
     """Takes items until the time `ends_ns`, and takes at least one item."""
     while items:
         yield items.take()
-        if items and time.monotonic_ns() >= ends_ns:
+        if items and clock.monotonic_ns() >= ends_ns:
             return

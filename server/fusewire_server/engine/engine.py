@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from fusewire_kernels.devices.base import Device, Staged
@@ -28,6 +28,7 @@ from fusewire_server.device.unfused.one_ops import FindKernels
 from fusewire_server.engine import upload_effects
 from fusewire_server.engine.backlog import Backlog, Items
 from fusewire_server.engine.bulk_calls import BulkCalls
+from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
 from fusewire_server.engine.registry import EndedTotals, Registry
@@ -66,14 +67,17 @@ class Engine:
         planner: Planner | None,
         find_kernels: FindKernels | None = None,
         device_number: int | None = None,
+        clock: Clock = time,
     ) -> None:
         """`find_kernels` looks for compiled kernels of single ops. Without it, the planner has all of them made.
 
-        `device_number` tells the device from those of the server's other engines. None: there is no other.
+        `device_number` tells the device from those of the server's other engines. None: there is no other. `clock`
+        measures the loop thread's time.
         """
         limits = config.limits
         self.config = config
         self.device = device
+        self.clock = clock
         self.device_number = device_number or 0
         self.counters = Counters()
         self.is_draining = False
@@ -81,7 +85,7 @@ class Engine:
         self.is_broken = False
         self.on_broken: Callable[[BaseException], None] = _raise
         self._registry = Registry(limits, self.end, device_number)
-        self._backlog = Backlog(self._apply, self.end)
+        self._backlog = Backlog(clock, self._apply, self.end)
         self._bulk_calls = BulkCalls()
         self.staging = Staging(device.info.memory_bytes, lambda: self._device_thread.values_bytes)
         self._uploads = Uploads(_upload_wait_s(limits), self.upload_failed)
@@ -101,6 +105,7 @@ class Engine:
         self._ended_sessions = EndedSessions(self._orders)
         self._plans = Plans(planner, device, self._orders.add, self.counters, config.device.arena_bytes)
         self._submissions = Submissions(
+            clock,
             config.device,
             device,
             self._orders,
@@ -259,7 +264,7 @@ class Engine:
         """Ends a session and gives back everything that it holds. `reason` is one of `END_REASONS`."""
         if session.state is SessionState.CLOSED:
             return
-        began_ns = time.monotonic_ns()
+        began_ns = self.clock.monotonic_ns()
         self._registry.take_out(session)
         self.counters.sessions_ended[reason] += 1
         self._submissions.leave(session)
@@ -312,7 +317,7 @@ class Engine:
             self._orders.add_release([session], effects.released)  # the tables no longer hold these values
             self.charge(began_ns, session)
             raise error
-        self.counters.decode.add(time.monotonic_ns() - began_ns)
+        self.counters.decode.add(self.clock.monotonic_ns() - began_ns)
         self._act(session, effects)
         self.charge(began_ns, session)
         return left
@@ -323,9 +328,9 @@ class Engine:
         for session in sessions:
             self._backlog.charge(session, time_ns)
 
-    async def applied(self, session: Session) -> None:
+    def applied(self, session: Session) -> Awaitable[None]:
         """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
-        await self._backlog.applied(session)
+        return self._backlog.applied(session)
 
     def acknowledge(self, session: Session, number: int) -> None:
         """Notes that the client has seen the result frames up to `number`.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from operator import attrgetter
 
+from fusewire_server.engine.clock import Clock
 from fusewire_server.sessions.session import Row, Session, Value
 from fusewire_server.sessions.values import pack
 
@@ -20,7 +20,8 @@ MOST_PACKED_AT_ONCE = 256
 class Packing:
     """The rows whose values may be packed. The loop thread owns this state. `charge` is as in `Submissions`."""
 
-    def __init__(self, charge: Callable[..., None]) -> None:
+    def __init__(self, clock: Clock, charge: Callable[..., None]) -> None:
+        self._clock = clock
         self._charge = charge
         self._left: deque[tuple[Session, Iterator[Value]]] = deque()
 
@@ -34,7 +35,7 @@ class Packing:
         self._left.append((row.session, chain(sorted(row.outputs, key=attrgetter("handle")), row.inputs)))
 
     def _go_on(self) -> None:
-        began_ns = time.monotonic_ns()
+        began_ns = self._clock.monotonic_ns()
         session, values = self._left[0]
         many = len(session.values) > MOST_OBJECTS
         piece = [*islice(values, MOST_PACKED_AT_ONCE)] if many else []

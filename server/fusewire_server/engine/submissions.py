@@ -12,6 +12,7 @@ from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import BY_NAME
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
+from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.packing import Packing
 from fusewire_server.engine.reads import Reads
@@ -39,6 +40,7 @@ class Submissions:
 
     def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of the engine that it needs
         self,
+        clock: Clock,
         settings: DeviceSettings,
         device: Device,
         orders: DeviceOrders,
@@ -49,6 +51,7 @@ class Submissions:
         charge: Callable[..., None],
     ) -> None:
         submission_ns = int(settings.submission_s * 1e9)
+        self._clock = clock
         self._settings = settings
         self._device = device
         self._orders = orders
@@ -57,7 +60,7 @@ class Submissions:
         self._no_room = no_room
         self._plan = plan
         self._charge = charge
-        self._packing = Packing(charge)
+        self._packing = Packing(clock, charge)
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes()
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
@@ -70,7 +73,7 @@ class Submissions:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
-            began_ns = time.monotonic_ns()
+            began_ns = self._clock.monotonic_ns()
             self._counters.coalesced(len(batch.spans), batch.ready_sessions, batch.ended_by.value)
             self._submit_batch(batch)
             self._charge_if_costly(batch.spans, began_ns)
@@ -89,7 +92,7 @@ class Submissions:
 
     def finish(self, ran: Ran) -> None:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
-        began_ns = time.monotonic_ns()
+        began_ns = self._clock.monotonic_ns()
         told = self.lanes.complete(ran.number)
         batch, loaded = told.batch, told.loaded
         iterations, longest = batch.iterations
@@ -101,7 +104,7 @@ class Submissions:
         self._counters.ran(batch.entry, loaded, len(batch.spans), (iterations, longest), ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
-        now_ns = time.monotonic_ns()
+        now_ns = self._clock.monotonic_ns()
         for row, span in batch.spans.items():
             row.session.device_ns += row_ns * len(span)
             if span.stop < row.count:
@@ -120,7 +123,7 @@ class Submissions:
 
         So a usual row costs no session anything here, and a client whose rows have thousands of results pays for them.
         """
-        if time.monotonic_ns() - began_ns > COSTLY_ROW_NS * len(rows):
+        if self._clock.monotonic_ns() - began_ns > COSTLY_ROW_NS * len(rows):
             self._charge(began_ns, *[row.session for row in rows])
 
     def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
@@ -180,7 +183,7 @@ class Submissions:
 
     def _order_run(self, batch: Batch, effects: Effects) -> None:
         entry, spans, loaded = batch.entry, batch.spans, batch.entry.loaded
-        now_ns = time.monotonic_ns()
+        now_ns = self._clock.monotonic_ns()
         number = self.lanes.tell(batch, loaded, now_ns)
         for row in spans:
             self._counters.queue.add(now_ns - row.waits_since_ns)

@@ -49,7 +49,7 @@ class BatchEnd(Enum):
     TIME = "time"  # device.submission_s
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Batch:
     """Rows of one program, taken from their queues. Each iteration of a row was charged `row_ns` in advance.
 

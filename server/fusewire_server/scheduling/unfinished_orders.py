@@ -38,12 +38,12 @@ from typing import Generic, TypeVar
 Order = TypeVar("Order")
 
 
-@dataclass(eq=False, slots=True)
 class _Place(Generic[Order]):
     """An order in the queue of each of its parties. `behind` counts the queues in which the order is not the first."""
 
-    order: Order
-    behind: int = 0
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.behind = 0
 
 
 class UnfinishedOrders(Generic[Order]):

@@ -70,10 +70,14 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
 def fail_row(row: Row, failure: Failure, most: int | None = None) -> bool:
     """Fails the results of a row that have not failed yet, at most `most` of them. Returns whether all have failed."""
     program = row.entry.program
-    left = (value for value in row.outputs if value.state is not ValueState.FAILED)
+    left = filter(_has_not_failed, row.outputs)
     for value in islice(left, most):
         fail_value(row.session, value, failure.of_result(program, row.base, value.op_index))
     return next(left, None) is None
+
+
+def _has_not_failed(value: Value) -> bool:
+    return value.state is not ValueState.FAILED
 
 
 def fail_dependent(row: Row, failure: Failure, ops: Sequence[int]) -> None:

@@ -90,7 +90,7 @@ class SessionStream:
             async for raw in self._frames:
                 if not self._is_current or self._goodbye is not None:
                     return
-                began_ns = time.monotonic_ns()
+                began_ns = self._engine.clock.monotonic_ns()
                 frame = parse_frame(raw, self._engine.config.limits.message_bytes)
                 if not await _with_case_errors(self._apply(frame, len(raw), began_ns)):
                     return

@@ -15,6 +15,7 @@ from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.config import Config
+from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.sessions.session import Session, SessionState
@@ -66,7 +67,8 @@ class Line:
 class LoopThread:
     """The server's loop thread. Other threads call the methods."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._streams: set[asyncio.Task[None]] = set()
@@ -99,7 +101,7 @@ class LoopThread:
 
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-        self.engine = Engine(Config(), NullDevice(), None)
+        self.engine = Engine(Config(), NullDevice(), None, clock=self._clock)
         self._service = FusewireService(self.engine, Access(None))
         self.engine.start()
         with GarbageCollector():
@@ -189,8 +191,8 @@ class Client:
 
 
 @contextmanager
-def loop_thread() -> Iterator[LoopThread]:
-    server = LoopThread()
+def loop_thread(clock: Clock = time) -> Iterator[LoopThread]:
+    server = LoopThread(clock)
     server.start()
     try:
         yield server

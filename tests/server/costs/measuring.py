@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from fusewire_server.engine.clock import Clock
 from tests.server.costs.kinds import Kind
 from tests.server.costs.loopback import Client, LoopThread, loop_thread
 from tests.server.costs.steps import Step, noted
@@ -47,7 +49,7 @@ class Memory(NamedTuple):
 
 def cost_of(kind: Kind, size: int) -> Cost:
     """Measures a round of a kind on a server of its own."""
-    with noted() as steps, _begun(kind, size) as (_, client, raws):
+    with noted() as steps, _begun(kind, size, steps) as (_, client, raws):
         charged_ns = client.session.loop_ns
         steps.reset()
         _send(kind, client, raws)
@@ -82,9 +84,9 @@ def functions_of(kind: Kind, size: int, most: int = 3) -> list[str]:
 
 
 @contextmanager
-def _begun(kind: Kind, size: int) -> Iterator[tuple[LoopThread, Client, list[bytes]]]:
+def _begun(kind: Kind, size: int, clock: Clock = time) -> Iterator[tuple[LoopThread, Client, list[bytes]]]:
     """A new server, a client that is ready for a round, and the bytes of the frames of that round."""
-    with loop_thread() as server:
+    with loop_thread(clock) as server:
         client = Client(server)
         if before := kind.before(size):
             client.send(client.bytes_of(before))

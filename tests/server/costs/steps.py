@@ -14,11 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from fusewire_server.engine import backlog, engine, submissions
-from fusewire_server.transport import session_stream
-
-_MODULES = (backlog, engine, submissions, session_stream)  # those that charge time
-
 _CLIENT = "Client."  # begins the names of the callbacks that are not of the server
 
 
@@ -31,7 +26,7 @@ class Step(NamedTuple):
 
 
 class Steps:
-    """A clock in place of the module `time`, which notes the steps. The thread of the event loop owns it."""
+    """A clock of the server, which notes the steps. The thread of the event loop owns it."""
 
     def __init__(self) -> None:
         self.total_ns = 0
@@ -48,10 +43,6 @@ class Steps:
     def thread_time_ns(self) -> int:
         """Is called by the server. Ends no step, because the server looks at its clock beside it."""
         return time.thread_time_ns()
-
-    def time(self) -> float:
-        """Is called by the server for what it shows to people."""
-        return time.time()
 
     def begin(self, handle: asyncio.Handle) -> None:
         self._last, self._at_ns = name_of(handle), time.thread_time_ns()
@@ -86,7 +77,7 @@ def name_of(handle: asyncio.Handle) -> str:
 
 @contextmanager
 def noted() -> Iterator[Steps]:
-    """Notes the steps of the one event loop that runs meanwhile. The server's slices are of processor time then."""
+    """Notes the steps of the one event loop that runs meanwhile. A server that has it as its clock slices processor time."""
     steps, run = Steps(), asyncio.Handle._run
 
     def run_noted(handle: asyncio.Handle) -> None:
@@ -98,13 +89,9 @@ def noted() -> Iterator[Steps]:
         steps.end(handle)
 
     asyncio.Handle._run = run_noted  # type: ignore[assignment, method-assign]
-    for module in _MODULES:
-        module.time = steps  # type: ignore[attr-defined]
     gc.callbacks.append(steps.note_collection)
     try:
         yield steps
     finally:
         gc.callbacks.remove(steps.note_collection)
         asyncio.Handle._run = run  # type: ignore[method-assign]
-        for module in _MODULES:
-            module.time = time  # type: ignore[attr-defined]

@@ -65,7 +65,7 @@ def test_op_by_op_and_large_reads_go_in_slices(order: Order, expected: bool) -> 
 def run_of(rows: int, *, iterations: int = 1, is_planned: bool = True, launches: int = 1) -> Run:
     """A run of so many rows of a program with one input and one result."""
     spans = {Row(ONE, ENTRY, 1, [VALUE], [], (), (), 0): range(iterations) for _ in range(rows)}
-    loaded = SimpleNamespace(plan=SimpleNamespace(launches=[None] * launches)) if is_planned else None
+    loaded = SimpleNamespace(plan=SimpleNamespace(launches=(None,) * launches)) if is_planned else None
     return Run(1, Submission(ENTRY, cast("LoadedPlan | None", loaded), spans, (), ()))
 
 

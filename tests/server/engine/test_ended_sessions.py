@@ -43,7 +43,7 @@ def test_a_session_that_ends_is_gone_with_all_it_held(entries: list[Entry]) -> N
     async def test() -> None:
         async with world(planner=InstantPlanner(), unread_bytes=LARGE.size_bytes) as here:
             stays, goes = here.client("stays"), here.client("goes")
-            session = ref(goes.session)
+            queue = ref(goes.session.queue)  # which only the session holds
             here.engine.hold()
             goes.send(*entries, tensors=[bytes(LARGE.size_bytes)])
             here.engine.end(goes.session)
@@ -51,7 +51,7 @@ def test_a_session_that_ends_is_gone_with_all_it_held(entries: list[Entry]) -> N
             del goes
             stays.send(segment(NEGATE, 100, 10), Fetch(1, 100))
             await stays.fetched(1)
-            await until(lambda: session() is None)
+            await until(lambda: queue() is None)
 
     run(test())
 

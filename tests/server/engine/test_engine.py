@@ -139,13 +139,11 @@ def test_a_report_that_cannot_be_taken_in_is_told_and_the_others_are_taken_in(mo
             client = here.client()
             await client.idle()
             fault = RuntimeError("no such table")
-            finish = here.engine._finish
 
-            def fail_once(report: object) -> None:
-                monkeypatch.setattr(here.engine, "_finish", finish)
+            def fail(report: object) -> None:
                 raise fault
 
-            monkeypatch.setattr(here.engine, "_finish", fail_once)
+            monkeypatch.setattr(here.engine._plans, "take", fail)
             fetching = Fetching(client.session, 1, client.session.values[10])
             here.engine._reports += [
                 Unloadable(client.session.programs[NEGATE], "refused"),
@@ -177,12 +175,10 @@ def test_a_device_that_never_finishes_its_work_is_broken(monkeypatch: pytest.Mon
     async def test() -> None:
         async with world() as here:
             most_ns = int(here.engine.config.device.stall_s * 1e9)
-            for waited_ns in (0, most_ns, most_ns + 1, most_ns + 2):
-                monkeypatch.setattr(
-                    here.engine._device_thread, "waited_ns", lambda now_ns, waited_ns=waited_ns: waited_ns
-                )
-                here.engine.break_if_device_stalls(0)
-                assert bool(here.broken) == (waited_ns > most_ns)
+            monkeypatch.setattr(here.engine._device_thread._completion, "_waiting_since_ns", 0)
+            for now_ns in (0, most_ns, most_ns + 1, most_ns + 2):
+                here.engine.break_if_device_stalls(now_ns)
+                assert bool(here.broken) == (now_ns > most_ns)
             assert len(here.broken) == 1
             assert "device.stall_s = 120.0" in str(here.broken[0])
 

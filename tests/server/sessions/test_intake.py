@@ -248,7 +248,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     one.reads.update(one.fetches)
     one.answers.begin_read(3, INLINE_BYTES + 1)
     one.answer(3, memoryview(bytes(INLINE_BYTES + 1)))
-    held = weakref.ref(one)  # each of its rows and fetches holds it
+    held = weakref.ref(one.queue)  # by it alone; each of its rows and fetches holds the session
     gc.disable()
     try:
         values = world.intake.close(one)

@@ -105,10 +105,13 @@ class PackedValues:
         return (number, position) if position < len(handles) and handles[position] == handle else None
 
 
+_COLUMNS = ("addresses", "handles", "made_at_ns", "op_indices", "owners", "sizes_bytes", "specs")
+
+
 class _Chunk:
     """Some packed values, in ascending order of handles. Each list has an item for each value."""
 
-    __slots__ = ("addresses", "handles", "made_at_ns", "op_indices", "owners", "sizes_bytes", "specs")
+    __slots__ = _COLUMNS
 
     def __init__(self) -> None:
         self.handles = array("q")
@@ -141,7 +144,7 @@ class _Chunk:
         """Moves the upper half to a new chunk, or nothing if `handle` is the highest: then the new chunk begins it."""
         upper = _Chunk()
         middle = len(self.handles) if handle > self.handles[-1] else len(self.handles) // 2
-        for name in self.__slots__:
+        for name in _COLUMNS:
             moved = getattr(self, name)
             setattr(upper, name, moved[middle:])
             setattr(self, name, moved[:middle])

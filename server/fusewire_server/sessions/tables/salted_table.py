@@ -66,7 +66,7 @@ class SaltedTable(MutableMapping[int, T]):
         return isinstance(number, int) and number ^ _SECRET in self._items
 
     def __iter__(self) -> Iterator[int]:
-        return (key ^ _SECRET for key in self._items)
+        return map(_SECRET.__xor__, self._items)
 
     def __len__(self) -> int:
         return len(self._items)
