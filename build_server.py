@@ -23,7 +23,7 @@ from build_recorder import CannotCompileError, check_tools
 
 # By folder. Not among them are modules with coroutines and generators of asyncio, which spend their time elsewhere.
 MODULES = {
-    "protos/fusewire_protos": ("credit", "frames", "unpacking", "local_calls/parts"),
+    "protos/fusewire_protos": ("credit", "frames", "unpacking", "local_calls/part_socket", "local_calls/parts"),
     "server/fusewire_server/device": (
         "device_thread",
         "device_time",
@@ -68,7 +68,7 @@ MODULES = {
         "tables/salted_table",
         "values",
     ),
-    "server/fusewire_server/transport": ("frame_parsing",),
+    "server/fusewire_server/transport": ("frame_parsing", "session_frames"),
 }
 # The folders of sources, and the one that every part of Fusewire has, where the code of all modules lies.
 _ROOTS = ("protos", "kernels", "server")
@@ -154,7 +154,8 @@ if __name__ == "__main__":
         if sys.argv[1:] == ["remove"]:
             remove(here)
         elif sys.argv[1:] == ["sources"]:
-            print("build_server.py", *[source.relative_to(here) for source in sources_of(here)])
+            names = [str(source.relative_to(here)) for source in sources_of(here)]
+            sys.stdout.write(" ".join(["build_server.py", *names]))
         else:
             bring_up_to_date(here)
     except CannotCompileError as reason:

@@ -9,7 +9,6 @@ import pytest
 
 import build_recorder
 
-
 PACKAGES = {"Cython": "cython", "setuptools": "setuptools"}
 
 

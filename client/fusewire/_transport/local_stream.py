@@ -34,7 +34,8 @@ from fusewire._errors import ProtocolError
 from fusewire._transport.interface import Peer, Receiver
 from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.errors import CaseError
-from fusewire_protos.local_calls.connection import MOST_SILENT_LOOKS, PING_EVERY_S, SILENT
+from fusewire_protos.local_calls.connection import PING_EVERY_S
+from fusewire_protos.local_calls.part_socket import MOST_SILENT_LOOKS, SILENT
 from fusewire_protos.local_calls.parts import (
     Opening,
     Part,

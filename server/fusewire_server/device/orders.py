@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builtins import BaseException, memoryview  # mypyc looks for the types of fields among the names of the module
+from builtins import BaseException, memoryview  # noqa: A004 - mypyc looks for types of fields in the module
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

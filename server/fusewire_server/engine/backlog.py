@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import closing
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.clock import Clock
@@ -148,7 +148,7 @@ class Backlog:
         self._wait_for_turn(session)
         return False
 
-    def applied(self, session: Session) -> Awaitable[None]:
+    def applied(self, session: Session) -> Coroutine[Any, Any, None]:
         """Waits until nothing of the session's frame is left.
 
         If `apply` raised an error, raises the same error; the session has then ended.

@@ -10,8 +10,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_kernels.plan.plan import KernelSource
@@ -328,7 +329,7 @@ class Engine:
         for session in sessions:
             self._backlog.charge(session, time_ns)
 
-    def applied(self, session: Session) -> Awaitable[None]:
+    def applied(self, session: Session) -> Coroutine[Any, Any, None]:
         """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
         return self._backlog.applied(session)
 

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 

@@ -20,6 +20,7 @@ import grpc
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.local_calls.connection import LocalConnection
+from fusewire_protos.local_calls.part_socket import Take
 from fusewire_protos.local_calls.parts import (
     NAME_PREFIX,
     Metadata,
@@ -169,9 +170,17 @@ class LocalCall:
             return _END
         return part.raw if part.placed is None else part.placed
 
+    async def deliver(self, take: Take) -> bool:
+        """Gives messages to `take` as they come, until it returns False. Returns False once no more come."""
+        return await self._connection.deliver(take)
+
     async def write(self, *pieces: bytes | memoryview) -> None:
         """Sends a message, whose bytes are those of all pieces."""
         await self._connection.send(PartKind.MESSAGE, *pieces)
+
+    def write_now(self, message: bytes) -> bool:
+        """Sends a short message if that needs no waiting. Returns whether it did."""
+        return self._connection.send_now(PartKind.MESSAGE, message)
 
     @contextmanager
     def placing(self, place: Place) -> Iterator[None]:

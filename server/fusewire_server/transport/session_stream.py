@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TypeVar
 
-from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, Unauthenticated
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
@@ -19,47 +16,47 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.session import Session
-from fusewire_server.sessions.tables.answers import Answer
 from fusewire_server.transport.call import Call, Messages
-from fusewire_server.transport.frame_parsing import parse_frame
-from fusewire_server.transport.local_calls import LocalCalls
+from fusewire_server.transport.local_calls import LocalCall, LocalCalls
 from fusewire_server.transport.refusal import end_with
+from fusewire_server.transport.session_frames import SessionFrames
 from fusewire_server.transport.write_deadline import WriteDeadline
 
 log = logging.getLogger("fusewire.rpc")
-T = TypeVar("T")
 
-# An acknowledgement travels in a frame that carries other news. If there is no other news, the server sends a frame
-# once this many of the client's frames are unacknowledged. A frame for each acknowledgement would delay the answer that
-# comes next.
-MOST_UNACKNOWLEDGED = 16
 PARTING_S = 0.5  # the longest time that the server waits after its goodbye for the client to end the stream
 TOKEN_CHECK_S = 5.0  # how often the token of an open session is checked again
 
 
 class SessionStream:
-    """One connection of a session: a reader, a writer and a token check. When any of these ends, all of them end."""
+    """One connection of a session: a reader, a writer and a token check. When any of these ends, all of them end.
+
+    By a local call the messages are applied where they come, and answers written where they are ready, as long as
+    nothing has to wait; reader and writer do the rest.
+    """
 
     def __init__(
         self,
         engine: Engine,
         access: Access,
         session: Session,
-        frames: Messages,
+        messages: Messages,
         call: Call,
         local: LocalCalls | None = None,
     ) -> None:
         self._engine = engine
         self._access = access
         self._session = session
-        self._frames = frames
+        self._messages = messages
         self._call = call
         self._local = local
-        self._epoch = session.epoch
+        self._local_call = call if isinstance(call, LocalCall) else None
+        self._frames = SessionFrames(engine, session)
         self._owed = asyncio.Event()
+        self._is_writer_idle = False
+        self._is_writing_due = False  # whether `_write_now` is about to run
+        self._not_written: bytes | None = None  # the next frame, which has to wait
         self._write_deadline = WriteDeadline(engine.config.limits.unread_s)
-        self._sent_completed = Amount()
-        self._sent_acknowledged = 0
         self._goodbye: pb.Goodbye | None = None
         self._has_told_draining = False
 
@@ -77,27 +74,39 @@ class SessionStream:
             elif writer.done():
                 await self._give_up(writer)
         finally:
-            self._engine.detach(self._session, self._epoch)
+            self._engine.detach(self._session, self._frames.epoch)
             self._write_deadline.end()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    # ---- reading ----
+
     async def _read(self) -> None:
+        frames = self._frames
         try:
-            # Applies the rest of the last frame of the stream before.
-            await _with_case_errors(self._engine.applied(self._session))
-            async for raw in self._frames:
-                if not self._is_current or self._goodbye is not None:
-                    return
-                began_ns = self._engine.clock.monotonic_ns()
-                frame = parse_frame(raw, self._engine.config.limits.message_bytes)
-                if not await _with_case_errors(self._apply(frame, len(raw), began_ns)):
-                    return
-                if self._owed.is_set():
-                    await asyncio.sleep(0)  # lets the writer send an answer before the next frame is read
+            await self._engine.applied(self._session)  # the rest of the last frame of the stream before
+            while frames.goes_on and await self._deliver():
+                await self._engine.applied(self._session)
+            if frames.has_parted and frames.is_current:
+                self._engine.end(self._session, GOODBYE)
         except CaseError as error:
             self._end(error)
+        except Exception as error:
+            # The session cannot go on, because the client cannot send a frame again that was applied in part.
+            log.exception("a frame could not be applied")
+            self._end(CaseError("server_fault", f"applying a frame failed: {type(error).__name__}"))
+
+    async def _deliver(self) -> bool:
+        """Has messages applied until one has to wait. Returns False if no more come."""
+        if self._local_call is not None:
+            return await self._local_call.deliver(self._frames.take)
+        async for raw in self._messages:
+            if not self._frames.take(raw):
+                return True
+            if self._owed.is_set():
+                await asyncio.sleep(0)  # lets the writer send an answer before the next frame is read
+        return False
 
     async def _watch(self) -> None:
         """Ends the session when its token is no longer valid."""
@@ -111,79 +120,63 @@ class SessionStream:
 
     def _end(self, error: CaseError) -> None:
         """Ends the session with an error, unless another connection has taken it over."""
-        if not self._is_current:
+        if not self._frames.is_current:
             return
         log.info("a session ends: %s", error, extra={"session": shown_id(self._session.session_id)})
-        self._goodbye = goodbye_of(error)
+        self._goodbye, self._frames.is_ending = goodbye_of(error), True
         self._engine.end(self._session, error.case.name)
         self._owed.set()
 
-    @property
-    def _is_current(self) -> bool:
-        """Tells whether no other connection has taken the session over."""
-        return self._session.epoch == self._epoch
-
-    async def _apply(self, frame: pb.ClientFrame, size_bytes: int, began_ns: int) -> bool:
-        """Applies a frame of the client, which the server began to parse at `began_ns`.
-
-        Returns False if the frame was the client's last. Raises CaseError.
-        """
-        session, engine = self._session, self._engine
-        if frame.HasField("hello"):
-            raise CaseError("out_of_turn", "a second hello came in one stream")
-        session.bytes_in += size_bytes
-        engine.acknowledge(session, frame.acknowledged)
-        if frame.number:
-            if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors, began_ns):
-                await engine.applied(session)
-        elif frame.programs or frame.bindings or frame.tensors:
-            raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
-        else:
-            engine.charge(began_ns, session)
-        if frame.HasField("goodbye"):
-            engine.end(session, GOODBYE)
-            return False
-        return True
+    # ---- writing ----
 
     def _wake(self) -> None:
-        """Wakes the writer only if it may have something to write. A turn of the writer delays the device thread."""
-        is_ending = self._engine.is_draining or self._session.dismissal is not None
-        if is_ending or self._owes_news or not self._is_current:
+        """Has news written, if there are any. A turn of the writer delays the device thread."""
+        if self._engine.is_draining or self._session.dismissal is not None or not self._frames.is_current:
             self._owed.set()
+        elif self._frames.owes_news:
+            if self._local_call is None or not self._is_writer_idle:
+                self._owed.set()
+            elif not self._is_writing_due:
+                self._is_writing_due = True
+                asyncio.get_running_loop().call_soon(self._write_now, self._local_call)
 
-    @property
-    def _owes_news(self) -> bool:
-        session = self._session
-        return (
-            session.answers.are_owed
-            or session.owes_credit(self._sent_completed)
-            or session.applied_frame - self._sent_acknowledged >= MOST_UNACKNOWLEDGED
-        )
+    def _write_now(self, call: LocalCall) -> None:
+        """Writes news as long as nothing has to wait, and leaves the rest to the writer."""
+        self._is_writing_due = False
+        while self._is_writer_idle and (raw := self._frames.next()) is not None:
+            if not call.write_now(raw):
+                self._not_written = raw
+                self._is_writer_idle = False
+                self._owed.set()
+                return
+            self._session.bytes_out += len(raw)
 
     async def _write(self) -> None:
-        """Writes all frames of the stream: the welcome, the news, and the goodbye if the server ends the session.
-
-        News are answers, acknowledgements and returned credit. No other task writes to the stream.
-        """
-        await self._send(self._welcome())
+        """Writes the welcome, the news, and the goodbye if the server ends the session."""
+        await self._send(self._welcome().SerializeToString())
         self._owed.set()  # a resumed session may have answers to send
         while self._goodbye is None:
+            self._is_writer_idle = not self._owed.is_set()
             await self._owed.wait()
+            self._is_writer_idle = False
             self._owed.clear()
-            while self._is_current and (frame := self._next_frame()) is not None:
-                await self._send(frame)
-            if not self._is_current:
+            while (raw := self._next()) is not None:
+                await self._send(raw)
+            if not self._frames.is_current:
                 return
             if self._session.dismissal is not None and self._goodbye is None:
                 self._end(self._session.dismissal)
             elif self._engine.is_draining and not self._has_told_draining:
                 self._has_told_draining = True
-                await self._send(self._notice())
-        await self._send(pb.ServerFrame(goodbye=self._goodbye))
+                await self._send(self._notice().SerializeToString())
+        await self._send(pb.ServerFrame(goodbye=self._goodbye).SerializeToString())
 
-    async def _send(self, frame: pb.ServerFrame) -> None:
+    def _next(self) -> bytes | None:
+        raw, self._not_written = self._not_written, None
+        return raw if raw is not None else self._frames.next()
+
+    async def _send(self, raw: bytes) -> None:
         """Writes a frame. Raises CaseError if the client does not read it in time."""
-        raw = frame.SerializeToString()
         try:
             with self._write_deadline:
                 await self._call.write(raw)
@@ -203,7 +196,7 @@ class SessionStream:
         with suppress(TimeoutError):
             async with asyncio.timeout(PARTING_S):
                 await asyncio.wait((reader,))
-                async for _ in self._frames:
+                async for _ in self._messages:
                     pass
 
     async def _give_up(self, writer: asyncio.Task[None]) -> None:
@@ -214,26 +207,9 @@ class SessionStream:
         try:
             await writer
         except CaseError as error:
-            if self._is_current:
+            if self._frames.is_current:
                 self._engine.end(self._session, error.case.name)
             end_with(self._call, error.case.name, error.text)
-
-    def _next_frame(self) -> pb.ServerFrame | None:
-        if not self._owes_news:
-            return None
-        session = self._session
-        number, answers = session.answers.take(self._engine.config.limits.message_bytes // 2)
-        has_completed = session.completed != self._sent_completed
-        self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
-        frame = pb.ServerFrame()  # setting fields takes a quarter of the time of keyword arguments
-        frame.number = number
-        frame.acknowledged = session.applied_frame
-        if has_completed:
-            completed = frame.completed
-            completed.ops, completed.bytes, completed.segments = session.completed
-        for answer in answers:
-            _tell(answer, frame.results.add())
-        return frame
 
     def _notice(self) -> pb.ServerFrame:
         left_ns = self._engine.drain_ends_at_ns - time.monotonic_ns()
@@ -272,29 +248,3 @@ class SessionStream:
 def goodbye_of(error: CaseError) -> pb.Goodbye:
     """Returns the goodbye that ends a session with this error."""
     return pb.Goodbye(code=error.case.code, text=error.text)
-
-
-async def _with_case_errors(applying: Awaitable[T]) -> T:
-    """Turns any exception into a CaseError, which ends the session.
-
-    The session cannot go on, because the client cannot send a frame again that was applied in part.
-    """
-    try:
-        return await applying
-    except CaseError:
-        raise
-    except Exception as error:
-        log.exception("a frame could not be applied")
-        raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
-
-
-def _tell(answer: Answer, result: pb.Result) -> None:
-    """Writes an answer into a result of a frame."""
-    result.fetch = answer.fetch
-    if answer.failure is not None:
-        case, text, base, op_index = answer.failure
-        result.failure.CopyFrom(pb.Failure(code=case.code, text=text, base=base, op_index=op_index))
-    elif answer.data is None:
-        result.beside_bytes = answer.beside_bytes
-    else:
-        result.inline = bytes(answer.data)

@@ -21,7 +21,7 @@ from fusewire._errors import ProtocolError
 from fusewire._stream.receivers import BlockedReader
 from fusewire._transport import local_stream
 from fusewire._transport.local_stream import drives_here
-from fusewire_protos.local_calls.connection import SILENT
+from fusewire_protos.local_calls.part_socket import SILENT
 from fusewire_protos.local_calls.parts import PartKind, Status, decode_opening, encode_status, head_of
 from tests.client.transport.local_peers import MOST_BYTES, VALUE, Played, Waiter, playing
 from tests.patience import HANGS_S

@@ -77,7 +77,7 @@ def name_of(handle: asyncio.Handle) -> str:
 
 @contextmanager
 def noted() -> Iterator[Steps]:
-    """Notes the steps of the one event loop that runs meanwhile. A server that has it as its clock slices processor time."""
+    """Notes the steps of the one event loop that runs meanwhile. A server with this clock slices processor time."""
     steps, run = Steps(), asyncio.Handle._run
 
     def run_noted(handle: asyncio.Handle) -> None:

@@ -227,7 +227,7 @@ def test_the_memory_of_an_upload_that_ends_within_a_chunk_is_freed(*, leaves: bo
                 await until(lambda: here.engine.staging.staged_bytes == VALUE.size_bytes)
                 head = chunk_head(0, CHUNK_BYTES)
                 length = len(head) + CHUNK_BYTES
-                connection._socket.sendall(head_of(PartKind.MESSAGE, length) + head + bytes(CHUNK_BYTES // 2))
+                connection._socket._socket.sendall(head_of(PartKind.MESSAGE, length) + head + bytes(CHUNK_BYTES // 2))
                 if leaves:
                     connection.abort()
                 else:

@@ -366,7 +366,7 @@ def test_strangers_fill_little_memory_whatever_they_send(
         async with listening() as calls, stranger(calls) as one, stranger(calls) as two:
             assert max(await push(one), await push(two)) < 2 << 20
             for connection in made:
-                assert connection._reader.held_bytes + connection._unread_bytes < 1 << 20
+                assert connection._socket._reader.held_bytes + connection._socket._unread_bytes < 1 << 20
 
     in_each_loop(test())
 
@@ -379,7 +379,7 @@ def test_a_caller_that_is_refused_and_goes_on_sending_is_cut_off(
     async def test() -> None:
         async with listening() as calls:
             call = await opened(calls, "Echo", secret=b"wrong")
-            while not call._is_over.is_set():
+            while not call._socket.is_over.is_set():
                 await call.send(PartKind.MESSAGE, bytes(1 << 16))
                 await asyncio.sleep(0)
             await until(lambda: not calls._tasks)
@@ -456,7 +456,7 @@ def test_the_status_reaches_a_caller_that_reads_late(in_each_loop: Run) -> None:
     async def test() -> None:
         async with listening(Pour=pour) as calls:
             call = await opened(calls, "Pour")
-            await until(lambda: call._is_reading_paused)
+            await until(lambda: call._socket._is_reading_paused)
             told = await answers(call)
             assert [part.raw[:1] for part in told[:-1]] == [bytes([number]) for number in range(64)]
             assert decode_status(told[-1].raw) == Status(OK, "")
@@ -497,7 +497,7 @@ def test_a_write_that_is_given_up_keeps_nothing_from_ending_the_call(
     async def test() -> None:
         async with listening(GiveUp=give_up) as calls:
             reader = await opened(calls, "GiveUp")
-            await until(lambda: reader._is_reading_paused)
+            await until(lambda: reader._socket._is_reading_paused)
             told = await status(reader)
             assert told == Status(grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "slow_reader: nobody reads")
             async with stranger(calls) as bare:

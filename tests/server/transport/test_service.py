@@ -20,10 +20,12 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
+from fusewire_server.engine.engine import Engine
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.session import SessionState
-from fusewire_server.transport import service, session_stream
+from fusewire_server.sessions.session import Session, SessionState
+from fusewire_server.transport import service, session_frames, session_stream
 from fusewire_server.transport.frame_parsing import parse_frame
+from fusewire_server.transport.session_frames import SessionFrames
 from tests.server.parts import chain, new, segment, upload
 from tests.server.wire import Peer, Server, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
@@ -52,6 +54,19 @@ def test_the_last_message_of_a_stream_is_freed_when_the_stream_ends(
         read[:] = [raw]
         return parse_frame(raw, message_bytes)
 
+    class Reading:
+        """The frames of a stream, which are noted."""
+
+        def __init__(self, engine: Engine, session: Session) -> None:
+            self._frames = SessionFrames(engine, session)
+
+        def take(self, raw: bytes) -> bool:
+            read[:] = [raw]
+            return self._frames.take(raw)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._frames, name)
+
     async def test() -> None:
         async with server() as here:
             peer = Peer(here.channel)
@@ -66,7 +81,7 @@ def test_the_last_message_of_a_stream_is_freed_when_the_stream_ends(
             await until(lambda: sys.getrefcount(read[0]) == sys.getrefcount(free[0]))
 
     monkeypatch.setattr(service, "parse_frame", reading)
-    monkeypatch.setattr(session_stream, "parse_frame", reading)
+    monkeypatch.setattr(session_stream, "SessionFrames", Reading)
     gc.disable()
     try:
         run(test())
@@ -254,7 +269,7 @@ def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
             peer = await here.peer()
             await peer.works(100)
             first = peer.number + 1
-            for _ in range(2 * session_stream.MOST_UNACKNOWLEDGED):
+            for _ in range(2 * session_frames.MOST_UNACKNOWLEDGED):
                 await peer.send(Free(()))
             while (await peer.next()).acknowledged < first:
                 pass

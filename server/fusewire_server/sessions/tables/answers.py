@@ -10,7 +10,7 @@ come to the host.
 
 from __future__ import annotations
 
-from builtins import memoryview  # mypyc looks for the types of fields among the names of the module
+from builtins import memoryview  # noqa: A004 - mypyc looks for types of fields in the module
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
