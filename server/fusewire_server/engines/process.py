@@ -143,7 +143,9 @@ class _EngineProcess:
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-        await self._local.stop(STOP_GRACE_S)
+        # Without a drain, as when the server was killed, sessions are open. Their streams would go on for that time and
+        # calls for large values be refused, which a client takes for the loss of these values alone.
+        await self._local.stop(STOP_GRACE_S if self._engine.is_draining else 0.0)
         await self._one.stop()
 
     def _break(self, error: BaseException) -> None:
