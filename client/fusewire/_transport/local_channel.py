@@ -77,6 +77,12 @@ class LocalChannel:
         return await connect(self._offer.name, self._offer.most_bytes)
 
 
+def _look_at(opened: asyncio.Future[None]) -> None:
+    """Takes note of a failure, which the status of the call tells: asyncio would log one that nobody looks at."""
+    if not opened.cancelled():
+        opened.exception()
+
+
 class LocalCall:
     """One call. Awaiting it waits for its end, and returns its last message; raises AioRpcError as gRPC's calls do.
 
@@ -87,6 +93,7 @@ class LocalCall:
         self, connect: Callable[[], Any], opening: Opening, on_end: Callable[[LocalCall], object] = lambda _call: None
     ) -> None:
         self._opened = asyncio.ensure_future(self._open(connect, opening))
+        self._opened.add_done_callback(_look_at)
         self._on_end = on_end
         self._connection: LocalConnection
         self._only: bytes | None = None  # the message to be sent with the opening
