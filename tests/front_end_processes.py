@@ -32,3 +32,17 @@ def are_replaced(server: int, killed: Sequence[psutil.Process], count: int) -> b
     """Returns whether a server has `count` front ends again, without these."""
     found = front_ends_of(server)
     return len(found) == count and not {*found} & {*killed}
+
+
+def clients_of(front_end: psutil.Process) -> set[int]:
+    """Returns the ports of the clients that are connected to a front end; none if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        connections = front_end.net_connections("tcp")
+        return {each.raddr.port for each in connections if each.status == psutil.CONN_ESTABLISHED}
+    return set()
+
+
+def are_connected(client: int, front_end: int) -> bool:
+    """Returns whether a process has a connection to a front end, by their ids."""
+    connections = psutil.Process(client).net_connections("tcp")
+    return not clients_of(psutil.Process(front_end)).isdisjoint({each.laddr.port for each in connections})

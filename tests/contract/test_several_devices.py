@@ -27,6 +27,7 @@ from fusewire import _connect
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire_cli.main import main
 from fusewire_server.access.tokens import Scope, mint
+from tests.engine_processes import engine_of, engines_of
 from tests.faults.mixed_load import Connect, Seen, do_round, mixed_load
 from tests.front_end_processes import front_ends_of, runs
 from tests.patience import HANGS_S, Patience
@@ -70,22 +71,6 @@ def ordered(http: str, path: str, method: str = "POST") -> None:
 def devices(http: str) -> dict[str, int]:
     """The device of each session."""
     return {each["session"]: each["device"] for each in told(http, "/v1/sessions")["sessions"]}
-
-
-def engines_of(server: int) -> list[psutil.Process]:
-    """The engine processes that run."""
-    return [child for child in psutil.Process(server).children() if runs(child) and _is_engine(child)]
-
-
-def _is_engine(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return "fusewire_server.engines" in process.cmdline()
-    return False
-
-
-def engine_of(server: ServerProcess, device: int) -> psutil.Process:
-    """The engine process of a device, whose number ends its command."""
-    return next(each for each in engines_of(server.pid) if each.cmdline()[-1] == str(device))
 
 
 def until_all_work(seen: Seen) -> None:
@@ -249,7 +234,7 @@ def test_an_engine_that_is_killed_hurts_no_session_of_the_other(server: ServerPr
         with mixed_load(*loads, seed=SEED) as seen, fw.connect(server.grpc, device=1, local=False) as lost:
             gone = lost.array([5.0])
             gone.numpy(timeout=HANGS_S)
-            killed = engine_of(server, 1)
+            killed = engine_of(server.pid, 1)
             killed.kill()
             with pytest.raises(fw.SessionLost):
                 until(lambda: (gone + 1).numpy(timeout=HANGS_S) is None)
@@ -257,6 +242,7 @@ def test_an_engine_that_is_killed_hurts_no_session_of_the_other(server: ServerPr
                 assert (value * 3).numpy(timeout=HANGS_S).tolist() == [3.0, 6.0]
                 do_round(session, np.random.default_rng(SEED))
             until_all_work(seen)
+            until(lambda: len(engines_of(server.pid)) == 2)  # clients may see the end before the server does
             until(lambda: all(each["is_ready"] for each in told(server.http, "/readyz?verbose")["devices"]))
             with fw.connect(server.grpc, device=1) as again:
                 do_round(again, np.random.default_rng(SEED))
@@ -266,7 +252,7 @@ def test_an_engine_that_is_killed_hurts_no_session_of_the_other(server: ServerPr
 
 
 def test_a_device_whose_engine_has_ended_is_told_of_and_refused(server: ServerProcess) -> None:
-    engine_of(server, 1).kill()
+    engine_of(server.pid, 1).kill()
     until(lambda: not told(server.http, "/readyz?verbose")["devices"][1]["is_ready"])
     ready = told(server.http, "/readyz?verbose")
     assert ready["is_ready"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fusewire as fw
+from tests.faults.server import until
 from tests.patience import HANGS_S
 
 _READ_WITHIN_S = 120.0  # bounds a wait that takes much less on a quiet machine
@@ -24,6 +25,7 @@ _LOOP, _RECORDED = 20, 50  # iterations
 _OPS_OF_NEW = 8
 OFTEN = 4  # uses of a new program; it is compiled when it has been used three times
 _AGAIN_S = 0.05
+_RESTARTS = "has ended, and is started again"  # which a server says of a device
 
 Random = np.random.Generator
 
@@ -124,6 +126,14 @@ class Seen:
     def rounds(self) -> int:
         return sum(self.rounds_of.values())
 
+    def wait_until_work(self, within_s: float, numbers: Collection[int] | None = None) -> float:
+        """Waits until each of these clients, or all, has done one more round. Returns the seconds that this took."""
+        before = {number: self.rounds_of[number] for number in (numbers or self.rounds_of)}
+        return until(
+            lambda: bool(self.failures) or all(self.rounds_of[each] > rounds for each, rounds in before.items()),
+            within_s,
+        )
+
 
 class Connect(NamedTuple):
     """How each session is opened, and whether it may be lost; then another is opened."""
@@ -134,9 +144,18 @@ class Connect(NamedTuple):
     may_be_lost: bool = False
     rounds: int = 0  # after which a session is closed, and another one opened; 0 for never
     local: bool = True  # whether it may go on over local calls
+    device: int | None = None  # which the session is to be on
+    pause_s: float = 0.0  # between rounds
 
     def session(self) -> fw.Session:
-        return fw.connect(self.target, token=self.token, tls_ca=self.tls_ca, timeout=_READ_WITHIN_S, local=self.local)
+        return fw.connect(
+            self.target,
+            token=self.token,
+            tls_ca=self.tls_ca,
+            timeout=_READ_WITHIN_S,
+            local=self.local,
+            device=self.device,
+        )
 
 
 @contextmanager
@@ -182,10 +201,10 @@ class _Client:
     def _work_until_lost(self) -> None:
         try:
             session = self._connect.session()
-        except fw.SessionLost:
-            if not self._connect.may_be_lost:
+        except (fw.SessionLost, fw.ConfigurationError) as refusal:
+            if not self._connect.may_be_lost or not (isinstance(refusal, fw.SessionLost) or _RESTARTS in str(refusal)):
                 raise
-            self._stop.wait(_AGAIN_S)  # there is no server now
+            self._stop.wait(_AGAIN_S)  # there is no server now, or no engine of the device
             return
         try:
             with session:
@@ -204,3 +223,4 @@ class _Client:
             self._seen.rounds_of[self._number] += 1
             self._seen.worst_round_s = max(self._seen.worst_round_s, time.monotonic() - began_s)
             self.has_begun.set()
+            self._stop.wait(self._connect.pause_s)

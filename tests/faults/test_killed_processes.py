@@ -18,8 +18,10 @@ from tests.bounds import Bounded
 from tests.faults import attackers
 from tests.faults.bystander import join, running, watching
 from tests.faults.kernel_folders import COMPILER_NAME, Folders
+from tests.faults.left_over import LeftOver
 from tests.faults.mixed_load import OFTEN, Connect, do_round, mixed_load
 from tests.faults.server import DEADLINE_S, Inspector, pause, serving, until, until_gone
+from tests.front_end_processes import is_front_end
 
 pytestmark = pytest.mark.faults
 
@@ -67,7 +69,7 @@ def test_compilers_end_with_a_killed_server(token: str, attacking: str, token_fi
         _wait_until_compiling(server)
         process = psutil.Process(server.pid)
         # A worker has a guardian once it has begun; before that it would end when it reads the end of its input.
-        until(lambda: all(worker.children() for worker in process.children()))
+        until(lambda: all(worker.children() for worker in _workers(server)))
         started = process.children(recursive=True)
         process.kill()
         until_gone(started, GONE_WITHIN_S)
@@ -78,7 +80,7 @@ def test_compilers_end_with_a_killed_server(token: str, attacking: str, token_fi
 
 
 def _workers(server: ServerProcess) -> list[psutil.Process]:
-    return psutil.Process(server.pid).children()
+    return [each for each in psutil.Process(server.pid).children() if not is_front_end(each)]
 
 
 def _compilers(server: ServerProcess) -> list[psutil.Process]:
@@ -104,10 +106,15 @@ def test_sessions_notice_nothing_of_what_is_killed_while_it_plans(
     bounded: Bounded,
 ) -> None:
     """Kills one at a drawn time, 50 times, while sessions have new programs compiled."""
-    drawn, worst_end_s = random.Random(_SEED), 0.0
+    drawn, left_over, worst_end_s = random.Random(_SEED), LeftOver(), 0.0
     victims, most_pause_s = _VICTIMS[fault]
-    with serving(token_file, environment=folders.environment) as server:
+    with serving(token_file, environment={**folders.environment, **left_over.environment}) as server:
         inspector, connect = Inspector(server, inspecting), Connect(server.grpc, token)
+        with mixed_load(*[connect] * _SESSIONS, seed=_SEED):
+            pass
+        until(lambda: inspector.held()[0] == 0)
+        until(lambda: all(worker.children() for worker in _workers(server)))
+        before = left_over.held()
         with connect.session() as session:
             with mixed_load(*[connect] * _SESSIONS, seed=_SEED) as seen:
                 for kill in range(_KILLS):
@@ -118,11 +125,14 @@ def test_sessions_notice_nothing_of_what_is_killed_while_it_plans(
         with suppress(AssertionError):  # what others had asked for is being compiled still
             until(lambda: not folders.unfinished(), _TIDY_WITHIN_S)
         left = folders.unfinished()
+        until(lambda: inspector.held() == (0, 0))
+        left_over.assert_within(before, _TIDY_WITHIN_S)
     bounded("time until what it has started has ended", worst_end_s, GONE_WITHIN_S, "s")
     assert seen.failures == []
     assert left == []
     assert folders.damaged() == []
     until(lambda: not folders.of_workers(), GONE_WITHIN_S)
+    left_over.assert_nothing(GONE_WITHIN_S)
 
 
 def _kill_one(find: Callable[[], Sequence[psutil.Process]], drawn: random.Random) -> float:

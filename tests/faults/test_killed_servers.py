@@ -6,6 +6,7 @@ import random
 import socket
 import time
 from bisect import bisect
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,48 +19,60 @@ import fusewire as fw
 from fusewire.testing import ServerProcess
 from tests.bounds import Bounded
 from tests.faults.kernel_folders import Folders
+from tests.faults.left_over import LeftOver
 from tests.faults.mixed_load import OFTEN, Connect, Seen, do_round, mixed_load
 from tests.faults.server import Inspector, pause, serving, until, until_gone
 from tests.patience import HANGS_S
 
 pytestmark = pytest.mark.faults
 
-_KILLS, _PARTS = 50, 5
+_KILLS = 50
+# In a process, with front ends, and with engine processes: the arguments of the servers of each part of the kills.
+_PARTS: Sequence[tuple[str, ...]] = (
+    ("--front-ends", "0"),
+    ("--front-ends", "0"),
+    ("--front-ends", "2"),
+    ("--front-ends", "2"),
+    ("--front-ends", "2", "--devices", "0,1"),
+)
 _MOST_S = 1.5  # how long a server lives after all sessions work again
-_SESSIONS = 2
 GONE_WITHIN_S = 60.0  # a worker that has just been started notices it when it has imported what it needs
 LOST_WITHIN_S = 40.0  # reconnect_s, and the last attempt
 GOES_ON_WITHIN_S = 30.0  # a client connects again every two seconds; then it has programs compiled
 _TOLD = "all values of the session are gone: connect again"
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
+@pytest.mark.parametrize("part", range(len(_PARTS)))
 def test_clients_of_killed_servers_are_told_and_the_next_server_has_the_cache(
     part: int, token: str, inspecting: str, token_file: Path, tmp_path: Path, bounded: Bounded
 ) -> None:
     drawn, folders, kills = random.Random(part), Folders(tmp_path), list[float]()
+    left_over = LeftOver()
+    environment = {**folders.environment, **left_over.environment}
     with socket.create_server(("127.0.0.1", 0)) as bound:
         target = f"127.0.0.1:{bound.getsockname()[1]}"
-    connect = Connect(target, token, may_be_lost=True)
+    more = ("--grpc", target, *_PARTS[part])
+    local, remote = [Connect(target, token, may_be_lost=True, local=local) for local in (True, False)]
     worst_end_s = worst_start_s = 0.0
     with ExitStack() as load:
         seen = Seen()
-        for _ in range(_KILLS // _PARTS):
-            with serving(token_file, environment=folders.environment, more=("--grpc", target)) as server:
+        for _ in range(_KILLS // len(_PARTS)):
+            with serving(token_file, environment=environment, more=more) as server:
                 if not kills:
-                    seen = load.enter_context(mixed_load(*[connect] * _SESSIONS, seed=part))
-                worst_start_s = max(worst_start_s, _wait_until_all_work(seen))
+                    seen = load.enter_context(mixed_load(local, remote, seed=part))
+                worst_start_s = max(worst_start_s, seen.wait_until_work(GOES_ON_WITHIN_S))
                 pause(drawn.uniform(0.0, _MOST_S))
                 kills.append(time.monotonic())
                 worst_end_s = max(worst_end_s, _kill(server))
             until(folders.are_tidy, GONE_WITHIN_S)
+            left_over.assert_nothing(GONE_WITHIN_S)
             assert folders.damaged() == []
-        with serving(token_file, environment=folders.environment, more=("--grpc", target)) as server:
-            _wait_until_all_work(seen)
+        with serving(token_file, environment=environment, more=more) as server:
+            seen.wait_until_work(GOES_ON_WITHIN_S)
             load.close()
             _plan(server, token, inspecting)
             _kill(server)
-    with serving(token_file, environment=folders.environment, more=("--grpc", target)) as server:
+    with serving(token_file, environment=environment, more=more) as server:
         _plan(server, token, inspecting)
         compiled = Inspector(server, inspecting).kernels_compiled()
     losses_s = [loss.at_s - kills[bisect(kills, loss.at_s) - 1] for loss in seen.losses if loss.at_s > kills[0]]
@@ -78,7 +91,7 @@ def test_the_next_server_removes_what_is_left_when_all_processes_are_killed_at_o
     """As when a container ends: nobody is left who could tidy up."""
     assert token
     folders = Folders(tmp_path)
-    with serving(token_file, environment=folders.environment) as server:
+    with serving(token_file, environment=folders.environment, more=("--front-ends", "0")) as server:
         process = psutil.Process(server.pid)
         until(lambda: bool(folders.of_workers()) and all(worker.children() for worker in process.children()))
         left, all_processes = folders.of_workers(), [*reversed(process.children(recursive=True)), process]
@@ -88,14 +101,6 @@ def test_the_next_server_removes_what_is_left_when_all_processes_are_killed_at_o
     assert left <= folders.of_workers()
     with serving(token_file, environment=folders.environment):
         until(lambda: not left & folders.of_workers())
-
-
-def _wait_until_all_work(seen: Seen) -> float:
-    """Waits until every session has done a round with this server. Returns the seconds that this took."""
-    before = dict(seen.rounds_of)
-    return until(
-        lambda: bool(seen.failures) or all(seen.rounds_of[each] > before[each] for each in before), GOES_ON_WITHIN_S
-    )
 
 
 def _kill(server: ServerProcess) -> float:
