@@ -147,6 +147,9 @@ def test_the_limits_of_promises_are_those_of_their_tests() -> None:
         "test_a_quiet_client_waits_little_longer_than_beside_honest_clients": "; ".join(
             f"{ratio:g} ×" for ratio in costly_frames.MOST_RATIO.values()
         ),
+        "test_a_quiet_client_on_another_front_end_waits_little_longer": "; ".join(
+            f"{ratio:g} ×" for ratio in costly_frames.MOST_RATIO_OVER_FRONT_ENDS.values()
+        ),
         "test_a_busy_machine_makes_plans_late_and_fails_no_program": f"none; {servers.PLANNED_WITHIN_S:g} s in which "
         "the processors are free",
         "test_a_first_read_beside_busy_processes_takes_at_most_two_seconds": "three later reads and 5 ms; "

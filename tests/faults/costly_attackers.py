@@ -22,6 +22,7 @@ import grpc
 import grpc.aio
 
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from tests.front_end_processes import are_connected
 from tests.patience import HANGS_S
 from tests.server.costs.choosing import Round
 from tests.server.costs.draft import Draft, bytes_of
@@ -47,12 +48,16 @@ class Script(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What an attacker does: whose token it has, the names of the scripts that it repeats, and how fast it sends."""
+    """What an attacker does: whose token it has, the names of the scripts that it repeats, and how fast it sends.
+
+    `front_end` is the process that is to serve its connection; 0 for any.
+    """
 
     target: str
     token: str
     scripts: tuple[str, ...]
     most_bytes_a_s: float
+    front_end: int = 0
 
 
 # Calls that the server refuses, or that end at once.
@@ -160,7 +165,7 @@ class _Attacker:
         self.sent_bytes = 0
 
     async def attack(self) -> None:
-        async with grpc.aio.insecure_channel(self._order.target, options=_OPTIONS) as channel:
+        async with await self._connected() as channel:
             for script in cycle(self._scripts):
                 if script.method:
                     for raw, _ in script.messages:
@@ -169,6 +174,17 @@ class _Attacker:
                 else:
                     with suppress(grpc.RpcError, asyncio.InvalidStateError):
                         await self._play(_Stream(self._call(channel, "Session")), script)
+
+    async def _connected(self) -> grpc.aio.Channel:
+        """Returns a channel to the wanted front end. The system chooses one for each connection, so many are tried."""
+        while True:
+            channel = grpc.aio.insecure_channel(self._order.target, options=_OPTIONS)
+            if not self._order.front_end:
+                return channel
+            await channel.channel_ready()
+            if are_connected(os.getpid(), self._order.front_end):
+                return channel
+            await channel.close()
 
     def _call(self, channel: grpc.aio.Channel, name: str) -> Any:
         method: Any = channel.stream_stream(SERVICE + name)

@@ -32,8 +32,9 @@ class Steps(NamedTuple):
 class QuietClient:
     """A client that keeps its session, unless a step fails."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, process: int) -> None:
         self._pipe = pipe
+        self.process = process  # its id
 
     def work(self, for_s: float) -> Steps:
         """Works for so long, or until a step fails."""
@@ -44,13 +45,15 @@ class QuietClient:
 
 
 @contextmanager
-def quiet_client(target: str, token: str) -> Iterator[QuietClient]:
+def quiet_client(target: str, token: str, *, local: bool = True) -> Iterator[QuietClient]:
+    """Starts a quiet client. `local` says whether it may go on over local calls."""
     context = get_context("spawn")
     own, other = context.Pipe()
-    process = context.Process(target=_serve, args=(other, target, token), daemon=True)
+    process = context.Process(target=_serve, args=(other, target, token, local), daemon=True)
     process.start()
+    assert process.pid is not None
     try:
-        client = QuietClient(own)
+        client = QuietClient(own, process.pid)
         assert client.work(_WARMING_S).failure == ""
         yield client
     finally:
@@ -58,16 +61,16 @@ def quiet_client(target: str, token: str) -> Iterator[QuietClient]:
         process.join(_DEADLINE_S)
 
 
-def _serve(pipe: Connection, target: str, token: str) -> None:
+def _serve(pipe: Connection, target: str, token: str, local: bool) -> None:
     with suppress(EOFError):  # the test has ended
         while True:
-            _serve_session(pipe, target, token)
+            _serve_session(pipe, target, token, local=local)
 
 
-def _serve_session(pipe: Connection, target: str, token: str) -> None:
+def _serve_session(pipe: Connection, target: str, token: str, *, local: bool) -> None:
     """Works in one session until a step fails."""
     for_s = pipe.recv()
-    with fw.connect(target, token=token) as session:
+    with fw.connect(target, token=token, local=local) as session:
         array = session.array(np.arange(4, dtype=np.float32))
         while not (steps := _work(array, for_s)).failure:
             pipe.send(steps)
