@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fusewire_cli.doctor import machine_findings as machine
 from fusewire_cli.doctor.finding import State
 from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
 
@@ -13,7 +14,7 @@ from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
 def test_the_machine_is_described_and_nothing_is_a_fault() -> None:
     findings = list(machine_findings())
     names = [finding.name for finding in findings]
-    assert names == ["python", "packages", "compiler", "packs", "gpu", "cupy", "nvrtc"]
+    assert names == ["python", "packages", "server", "compiler", "packs", "gpu", "cupy", "nvrtc"]
     assert {finding.state for finding in findings} == {State.OK}
     assert all(finding.text for finding in findings)
     assert "numpy " in findings[1].text
@@ -24,6 +25,17 @@ def test_the_compiler_that_cc_names_is_first(tmp_path: Path, monkeypatch: pytest
     own.touch(mode=0o755)
     monkeypatch.setenv("CC", str(own))
     assert next(each.text for each in machine_findings() if each.name == "compiler") == str(own)
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [((), "none"), (("fusewire_server",), "not compiled"), (("fusewire_server", "fusewire__mypyc"), "compiled")],
+)
+def test_it_is_told_whether_the_server_is_compiled(
+    there: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "find_spec", lambda name: object() if name in there else None)
+    assert machine._server().startswith(told)
 
 
 def test_without_a_compiler_the_consequence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
