@@ -57,6 +57,7 @@ class LocalCalls:
         self._key = secrets.token_bytes(_SECRET_BYTES)
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepting: asyncio.Task[None] | None = None  # while it listens
+        self._spare: socket.socket | None = None  # holds a descriptor for a caller that comes when there are no others
         self.name = NAME_PREFIX + secrets.token_hex(_NAME_BYTES)
         self.front_end_secret = secrets.token_bytes(_SECRET_BYTES)
 
@@ -78,6 +79,7 @@ class LocalCalls:
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.wait((self._accepting,))
+            self._use_spare()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for _ in range(2):  # a call that is cancelled tells its status, but waits no second time
@@ -89,14 +91,31 @@ class LocalCalls:
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         with listening:
+            self._keep_spare()
             while True:
                 try:
                     accepted, _ = await loop.sock_accept(listening)
                 except OSError as error:  # as when there are no descriptors left
+                    if self._use_spare():
+                        continue
                     log.warning("no local call could be accepted: %s", error)
                     await asyncio.sleep(_ACCEPT_AGAIN_S)
                 else:
                     self._begin(LocalConnection(accepted, self._most_bytes, is_admitted=False))
+                    self._keep_spare()
+
+    def _keep_spare(self) -> None:
+        """Takes a descriptor in advance: a client that moves here leaves one of gRPC's, but only afterwards."""
+        if self._spare is None:
+            with suppress(OSError):
+                self._spare = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def _use_spare(self) -> bool:
+        """Gives the spare descriptor up. Returns whether there was one."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.close()
+        return spare is not None
 
     def _begin(self, connection: LocalConnection) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(connection))

@@ -6,10 +6,11 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import socket
 import weakref
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import grpc
@@ -406,6 +407,31 @@ def test_descriptors_come_back_from_strangers_and_from_callers(
             await until(lambda: len(os.listdir("/proc/self/fd")) <= before)  # noqa: PTH208 - counts
 
     in_each_loop(test())
+
+
+def test_a_caller_is_served_although_no_descriptor_is_left(in_each_loop: Run) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def test() -> None:
+        async with listening() as calls, stranger(calls) as one:
+            await until(lambda: bool(calls._tasks))
+            with socket.socket(socket.AF_UNIX) as two:  # has its descriptor before there are none
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))), hard))  # noqa: PTH208
+                with suppress(OSError):  # too many open files
+                    while True:
+                        held.append(os.open(os.devnull, os.O_RDONLY))
+                two.setblocking(False)
+                two.connect(f"\0{calls.name}")
+                await until(lambda: len(calls._tasks) == 2)
+            one.close()
+
+    held: list[int] = []
+    try:
+        in_each_loop(test())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
 
 
 # ---- callers that are gone, or do not read ----
