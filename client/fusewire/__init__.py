@@ -23,6 +23,7 @@ from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
 from fusewire._api.functions.namespace_info import __array_namespace_info__
+from fusewire._api.gradients.gradients import grad, value_and_grad, vjp
 from fusewire._api.missing_names import missing as _missing
 from fusewire._api.names_of_numpy import of_numpy as _of_numpy
 from fusewire._api.protocols.numpy_ufuncs import give_methods as _give_methods
@@ -112,6 +113,7 @@ __all__ = [
     "float64",
     "fori_loop",
     "function",
+    "grad",
     "inf",
     "int8",
     "int16",
@@ -125,6 +127,8 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "value_and_grad",
+    "vjp",
 ]
 __all__ += _catalogued.__all__
 __all__ += _functions.__all__  # type: ignore[attr-defined]  # a type checker follows imports

@@ -49,7 +49,7 @@ def _apply_any(op: Op, operands: Sequence[Any], attributes: Attributes, starts: 
     kinds = tuple([operand._spec if isinstance(operand, Recorded) else type(operand) for operand in operands])
     known_ops[op, attributes, kinds] = LearntOp(signature.number, signature.result, canonicals)
     try:
-        return record(type(lead), recorder, signature, handles, [*values, *starts])
+        return record(type(lead), recorder, signature, handles, [*values, *starts], tuple(operands))
     finally:
         if pins:
             # The last op of the tape is the op just recorded, or a later op, which is not sent earlier.

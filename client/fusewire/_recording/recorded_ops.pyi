@@ -1,6 +1,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from fusewire._recording.notes import Notes
 from fusewire._recording.op_rules import Checked
 from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.recorder import Recorder
@@ -13,6 +14,7 @@ class ThreadTape:
     checkpoint: int
     foreign: ForeignHandles
     is_in_body: bool
+    notes: Notes | None
 
     def __init__(self, thread: int, first: int, checkpoint: int) -> None: ...
     @property
@@ -44,7 +46,12 @@ def light(kind: type[_R]) -> type[_R]: ...
 def adopt(kind: type[_R], recorder: Recorder, handle: int, spec: ArraySpec) -> _R: ...
 def adopt_without_handle(kind: type[_R], recorder: Recorder, spec: ArraySpec) -> _R: ...
 def record(
-    kind: type[_R], recorder: Recorder, signature: Signature, handles: Sequence[int], values: Sequence[Scalar]
+    kind: type[_R],
+    recorder: Recorder,
+    signature: Signature,
+    handles: Sequence[int],
+    values: Sequence[Scalar],
+    operands: tuple[Recorded, ...] = (),
 ) -> _R: ...
 def record_known(op: Op, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int] = ()) -> Any: ...
 def name_of_key(key: Any) -> tuple[Any, ...] | None: ...

@@ -226,6 +226,7 @@ cdef class ThreadTape:
     cdef list values
     cdef int64_t origin  # the number of the first op of all
     cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
+    cdef public object notes  # what `note` adds to while a gradient is wanted, else None
     cdef dict known_calls  # by their words, see `known_call`
     cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
     cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
@@ -557,12 +558,16 @@ def adopt_without_handle(type kind, ThreadTape recorder not None, spec):
     return result
 
 
-cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integers, object spec):
-    """Ends the record, and completes its result."""
+cdef inline Recorded finish(
+    Recorded result, ThreadTape tape, Py_ssize_t integers, object spec, object left, object right
+):
+    """Ends the record, and completes its result. `left` and `right` are the operands, or tuples of operands."""
     cdef int64_t number = tape.end_record(integers)
     result._handle = number
     result._spec = spec
     result._recorder = tape
+    if tape.notes is not None:
+        note(tape, number, result, left, right)
     tape.put_place(number, NO_PLACE)  # not that of an older op, if what follows raises
     tape.put_place(number, place_here())
     if number >= tape.checkpoint:
@@ -570,8 +575,29 @@ cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integer
     return result
 
 
-def record(type kind, ThreadTape recorder not None, signature, handles, values):
-    """Records an op, and returns an object of class `kind` for its result. Called in the recorder's own thread."""
+cdef int note(ThreadTape tape, int64_t number, Recorded result, object left, object right) except -1:
+    """Notes an op (see `Notes`). Its operands and its result live as long as the note.
+
+    An allocation may run a finaliser that records, which may move the tape: so each integer is found anew.
+    """
+    cdef Py_ssize_t cell, count = tape.place_of(number + 1) - tape.place_of(number)
+    cdef int64_t item, signature = tape.integers.items[tape.place_of(number)]
+    cdef list handles = [], values = []
+    for cell in range(1, count):
+        item = tape.integers.items[tape.place_of(number) + cell]
+        if item < 0:
+            values.append(tape.values[-1 - item - tape.first_value])
+        else:
+            handles.append(item)
+    tape.notes.add(number, signature, tuple(handles), tuple(values), (result, left, right))
+    return 0
+
+
+def record(type kind, ThreadTape recorder not None, signature, handles, values, operands=()):
+    """Records an op, and returns an object of class `kind` for its result. Called in the recorder's own thread.
+
+    `operands` are the arrays of the handles.
+    """
     cdef Recorded result = adopt_without_handle(kind, recorder, signature.result)
     cdef int64_t number = signature.number, operand
     cdef Py_ssize_t place, count = 1 + len(handles) + len(values)
@@ -585,7 +611,7 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values):
         items[1 + place] = operand
     for place in range(len(listed_values)):
         items[1 + len(listed) + place] = recorder.keep_value(listed_values[place])
-    return finish(result, recorder, count, signature.result)
+    return finish(result, recorder, count, signature.result, operands, None)
 
 
 cdef dict KNOWN_OPS = known_ops
@@ -639,7 +665,7 @@ def record_known(op, operands, attributes, starts=()):
     for value in listed_starts:
         items[0] = tape.keep_value(value)
         items += 1
-    return finish(result, tape, 1 + len(given) + len(listed_starts), found[1])
+    return finish(result, tape, 1 + len(given) + len(listed_starts), found[1], given, None)
 
 
 cdef inline object named_part(object part):
@@ -785,7 +811,7 @@ cdef object record_binary(BinaryOp op, Recorded x, object other):
     items[0] = known.signature
     items[1] = x._handle
     items[2] = (<Recorded>other)._handle
-    return finish(result, tape, 3, <object>known.spec)
+    return finish(result, tape, 3, <object>known.spec, x, other)
 
 
 cdef ThreadTape tape_of_either(Recorded x, Recorded other):
@@ -826,7 +852,7 @@ cdef object record_beside(BinaryOp op, Recorded x, object other):
     items[0] = known.signature
     items[1] = x._handle
     items[2] = tape.keep_value(value)
-    return finish(result, tape, 3, <object>known.spec)
+    return finish(result, tape, 3, <object>known.spec, x, None)
 
 
 cdef object record_unary(UnaryOp op, Recorded x):
@@ -848,7 +874,7 @@ cdef object record_unary(UnaryOp op, Recorded x):
     items = tape.integers.items + tape.integers.count
     items[0] = known.signature
     items[1] = x._handle
-    return finish(result, tape, 2, <object>known.spec)
+    return finish(result, tape, 2, <object>known.spec, x, None)
 
 
 # ---- operators ----
@@ -1223,7 +1249,8 @@ cdef Recorded record_again(KnownRecord known, ThreadTape tape, Call* call):
     items += known.operand_count
     for place in range(len(known.values)):
         items[place] = tape.keep_value(known.values[place])
-    return finish(result, tape, count, known.spec)
+    operands = None if tape.notes is None else tuple([<object>call.arrays[place] for place in range(call.array_count)])
+    return finish(result, tape, count, known.spec, operands, None)
 
 
 cdef int learn_call(
@@ -1337,6 +1364,9 @@ def exchange(Recorded x not None, Recorded other not None):
     """Gives `x` the value of another object of the same spec, which then has the value of `x`."""
     cdef int64_t handle = x._handle
     cdef ThreadTape recorder = x._recorder
+    cdef ThreadTape own = other._recorder
+    if own is not None and own.notes is not None:
+        own.notes.keep(x)
     x._handle, x._recorder = other._handle, other._recorder
     other._handle, other._recorder = handle, recorder
 

@@ -7,6 +7,7 @@ Which thread may use which field:
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
     foreign                       the owning thread adds and finds; the holder of the lock replaces
+    notes                         the owning thread writes and reads
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
     all others                    the holder of the lock, which is taken once a segment, never for an op
 

@@ -11,6 +11,7 @@ from fusewire._api.ops.operands import asarray
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.body import BodyRecording, recording_body
+from fusewire._recording.notes import NotedLoop, Notes
 from fusewire._recording.record_op import admit, create
 from fusewire._recording.recorder import Recorder
 from fusewire_protos.frames import MAX_ITERATIONS
@@ -41,9 +42,11 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if count <= 0:
         return unflatten(form, [array.copy() for array in arrays])
     recorder = arrays[0]._recorder.owner.recorder()
+    notes = recorder.notes
     checks = recorder.owner.index_checks
     if checks is not None:
         arrays.append(checks.nothing(Array, recorder))
+    before = (0, 0) if notes is None else notes.place
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
         recording.count_by(index, count)
@@ -56,6 +59,10 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         if checks is not None:
             returned.append(checks.end_body(recorder))
         carried = _carried(recording, returned, returned_form, initial, form)
+        if notes is not None:
+            _note(
+                notes, before, recording, NotedLoop(count, number, *_handles_of(initial, carried), ()), initial, carried
+            )
         del index, parameters, returned
         is_carried = any(each._handle == number for each in carried.values())
         index_steps = is_carried or not recording.drop_unused_first(number)
@@ -101,6 +108,25 @@ def _carried(
         for parameter, array in zip(initial, arrays, strict=True)
         if array._handle != parameter
     }
+
+
+def _note(
+    notes: Notes,
+    before: tuple[int, int],
+    recording: BodyRecording,
+    loop: NotedLoop,
+    initial: Mapping[int, Array],
+    carried: Mapping[int, Array],
+) -> None:
+    """Notes a loop in place of the ops of its body, which have been noted since the place `before`."""
+    body, arrays = notes.cut(before)
+    outside = [each for each in arrays if not recording.computes(each) and each._handle not in initial]
+    noted = loop._replace(body=[op for op in body if op.result != loop.counter])
+    notes.add_loop(noted, [*outside, *initial.values(), *carried.values()])
+
+
+def _handles_of(*groups: Mapping[int, Array]) -> list[dict[int, int]]:
+    return [{parameter: array._handle for parameter, array in group.items()} for group in groups]
 
 
 def _send_loop(

@@ -72,7 +72,8 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
 
     What the function does beside ops happens only when it is recorded. An array that it takes from its surroundings is
     the one of that time. It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold a
-    `fori_loop`. Within the body of a loop or of another such function, the function is called as it is.
+    `fori_loop`. Within the body of a loop or of another such function, and while `grad` and the like note the ops of
+    their function, the function is called as it is.
     """
     recordings: WeakKeyDictionary[Owner, OrderedDict[Hashable, _Recording]] = WeakKeyDictionary()
 
@@ -81,7 +82,7 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
         leaves, form = flatten((args, kwargs))
         owner = _owner_of(leaves)
         recorder = owner.recorder()
-        if recorder.is_in_body:
+        if recorder.is_in_body or recorder.notes is not None:
             return call(*args, **kwargs)
         leaves = [owner.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         of_session = recordings.setdefault(owner, OrderedDict())
