@@ -28,12 +28,13 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., An
     copies. Arrays that it takes from its surroundings are constants.
 
     The gradient consists of ordinary ops: it may stand in the body of `function` or `fori_loop`, and may itself be
-    differentiated. Put it in a `fusewire.function` if it is computed often: then the client records it once. The gradient
-    of a `fori_loop` takes the memory of its carry times the number of iterations, and runs the loop once more.
+    differentiated. Put it in a `fusewire.function` if it is computed often: then the client records it once. All values
+    that it takes are kept until it is computed. Of a `fori_loop` these are the carries of all iterations, each in one
+    array with an axis of iterations, but for what no derivative takes; and the loop runs once more to store them.
 
-    Where a function has a kink, the gradient is that of one side, or between: `abs` and `relu` have 0 at 0, and elements
-    that are equally the greatest or the least share it. Of ops that are constant between jumps, as comparisons and
-    rounding, it is 0. What other threads record is not seen.
+    Where a function has a kink, the gradient is that of one side, or between: `abs` and `relu` have 0 at 0, and
+    elements that are equally the greatest or the least share it. Of ops that are constant between jumps, as comparisons
+    and rounding, it is 0. What other threads record is not seen.
 
     Raises DtypeError for arguments and results that are no floats, ShapeError for a result of another rank, and
     ArgumentError for arrays of different sessions, and for decompositions whose gradient is not defined.
@@ -60,11 +61,9 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
         leaves, form = flatten([args[number] for number in numbers])
         sources = _sources(leaves, (args, kwargs))
         run = Run(sources)
-        given = list(args)
-        for number, argument in zip(numbers, unflatten(form, run.copies), strict=True):
-            given[number] = argument
-        returned = run.call(sources[0]._recorder.owner.recorder(), lambda: function(*given, **kwargs))
-        del given
+        copied = dict(zip(numbers, unflatten(form, run.copies), strict=True))
+        given = [copied.get(number, argument) for number, argument in enumerate(args)]
+        returned = run.call(lambda: function(*given, **kwargs))
         value = _first_of(returned) if has_aux else returned
         _check_value(value, sources[0].session)
         run.end([value])
@@ -81,12 +80,13 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     The arguments and the result are arrays of floats, or nested tuples, lists and dicts of these. The second function
     takes cotangents of the form of the result: how much a number, of which a gradient is wanted, changes with each
     element of the result. It returns a tuple of those of the arguments, and may be called several times. It keeps the
-    values that it takes. Arrays may be assigned to meanwhile, unless it takes their values: then it raises RequestError.
+    values that it takes. Arrays may be assigned to meanwhile, but those whose values it takes: then it raises
+    RequestError.
     """
     leaves, form = flatten(args)
     sources = _sources(leaves, args)
     run = Run(sources)
-    returned = run.call(sources[0]._recorder.owner.recorder(), lambda: function(*unflatten(form, run.copies)))
+    returned = run.call(lambda: function(*unflatten(form, run.copies)))
     results, returned_form = flatten(returned)
     for result in results:
         _check_result(result, sources[0].session)

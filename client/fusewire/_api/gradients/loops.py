@@ -7,19 +7,25 @@ again, so that the user's function is not called again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import NamedTuple
 
 from fusewire._api.array import Array
+from fusewire._api.gradients.loop_body import LoopBody, as_noted, from_the_end, with_starts
 from fusewire._api.gradients.rules.parts import full_beside
 from fusewire._api.gradients.steps import Arrays, Cotangents, OpStep, add, relevant
 from fusewire._api.recorded_once.loops import fori_loop
-from fusewire._recording.notes import NotedLoop, NotedOp
-from fusewire._recording.record_op import admit
-from fusewire._recording.recorded_ops import record
-from fusewire._recording.recorder import Recorder
-from fusewire._recording.signature import signature_of
-from fusewire._recording.stepped_integer import SteppedInteger
+from fusewire._recording.notes import NotedLoop
+
+_Lists = tuple[list[Array], list[Array]]
+
+
+class _Values(NamedTuple):
+    """What the loop computes with, by handles of the body."""
+
+    initial: Arrays  # of the parameters
+    constant: Arrays  # those that are the same in each iteration
+    stored: Arrays  # of parameters that change, with an axis of iterations
 
 
 class LoopStep:
@@ -27,167 +33,122 @@ class LoopStep:
 
     def __init__(self, noted: NotedLoop) -> None:
         self._noted = noted
+        self._body = LoopBody(noted)
         self._inside: set[int] = set()  # the active values of the body
         self._steps: list[OpStep] = []  # of the body, which are gone back
-        self._remade: set[int] = set()  # the values of the body that going back takes
+        self._remade: set[int] = set()  # the values of the body that going back takes, and of which they are computed
+        self._stored: list[int] = []  # the parameters among them whose values are stored
+        self._run: set[int] = set()  # the values of the body of which those are computed
 
     @property
     def results(self) -> tuple[int, ...]:
         return tuple(self._noted.carried.values())
 
     def activate(self, active: set[int]) -> None:
-        noted = self._noted
+        noted, results = self._noted, {*self.results}
         steps = [OpStep(op) for op in noted.body]
         sources = active | {parameter for parameter, handle in noted.initial.items() if handle in active}
         while True:  # what becomes active in an iteration is so in the next
-            results = set(noted.carried.values())
             self._steps, self._inside = relevant(steps, sources, results)
             more = {parameter for parameter, result in noted.carried.items() if result in self._inside} - sources
             if not more:
                 break
             sources |= more
         active.update(results & self._inside)
-        self._remade = self._needed({handle for step in self._steps for handle in step.taken()})
+        self._choose_values()
+
+    def _choose_values(self) -> None:
+        """Finds out which values going back takes, and which of them are stored."""
+        carried = self._noted.carried
+        taken = {handle for step in self._steps for handle in step.taken(self._inside)}
+        self._remade = self._body.needed(taken)
+        self._stored = [parameter for parameter in carried if parameter in self._remade]
+        self._run = self._body.needed({*self._stored})
+        while more := {result for each, result in carried.items() if each in self._run} - self._run:
+            self._run = self._body.needed(self._run | more)
 
     def sources(self, active: set[int]) -> tuple[int, ...]:
-        initial = [handle for handle in self._noted.initial.values() if handle in active]
-        return (*initial, *[handle for handle in self._captured() if handle in active])
+        handles = [*self._noted.initial.values(), *self._body.captured]
+        return tuple([handle for handle in handles if handle in active])
 
-    def taken(self) -> tuple[int, ...]:
-        return (*self._noted.initial.values(), *[handle for handle in self._outer(self._remade)])
+    def taken(self, active: set[int]) -> set[int]:
+        return {*self._noted.initial.values(), *self._body.outside(self._remade | self._run)}
 
     def go_back(self, cotangents: Cotangents, active: set[int], arrays: Arrays) -> None:
-        noted, count = self._noted, self._noted.iterations
-        given = {result: cotangents.pop(result, None) for result in self.results}
-        lead = next((each for each in given.values() if each is not None), None)
-        if lead is None:
+        given = {result: cotangents.pop(result) for result in {*self.results} if result in cotangents}
+        if not given:
             return
-        initial = {parameter: arrays[handle] for parameter, handle in noted.initial.items()}
-        constant = {handle: arrays[handle] for handle in self._outer(self._remade)}
-        constant |= {parameter: array for parameter, array in initial.items() if parameter not in noted.carried}
-        stored = self._stored(initial, constant)
-        chained = [parameter for parameter in noted.carried if parameter in self._inside]
-        gathered = [parameter for parameter in initial if parameter in self._inside and parameter not in noted.carried]
-        gathered += [handle for handle in self._captured() if handle in self._inside]
-
-        def start(parameter: int) -> Array:
-            known, spec = given.pop(noted.carried[parameter], None), initial[parameter]
-            return full_beside(spec, spec.shape, 0.0) if known is None else known
-
-        def total(handle: int) -> Array:
-            known = cotangents.pop(noted.initial.get(handle, handle), None)
-            spec = self._spec_of(handle)
-            return full_beside(lead, spec.shape, 0.0, spec.dtype) if known is None else known
-
-        def body(number: Array, carry: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
-            index = (count - 1) - number
-            values: dict[int, Array] = {**constant, noted.counter: index}
-            values |= {parameter: stack[index] for parameter, stack in stored.items()}
-            self._record_again(values, self._remade, _from_the_end)
-            inner: Cotangents = {}
-            for parameter, cotangent in zip(chained, carry[0], strict=True):
-                add(inner, noted.carried[parameter], cotangent)
-            for handle, cotangent in zip(gathered, carry[1], strict=True):
-                add(inner, handle, cotangent)
-            for step in reversed(self._steps):
-                _at(step, _from_the_end).go_back(inner, self._inside, values)
-            before = [self._or_zeros(inner, parameter, initial[parameter]) for parameter in chained]
-            return before, [inner[handle] for handle in gathered]
-
-        first = [start(parameter) for parameter in chained], [total(handle) for handle in gathered]
-        ended, totals = fori_loop(count, body, first)
-        for parameter, cotangent in zip(chained, ended, strict=True):
+        noted, lead = self._noted, next(iter(given.values()))
+        values = self._values(arrays)
+        starts = [given.pop(noted.carried[each], None) for each in self._chained]
+        totals = [cotangents.pop(noted.initial.get(each, each), None) for each in self._gathered]
+        first = (
+            [_or_zeros(known, values.initial[each]) for known, each in zip(starts, self._chained, strict=True)],
+            [self._or_zeros(known, each, lead) for known, each in zip(totals, self._gathered, strict=True)],
+        )
+        ended, gathered = fori_loop(noted.iterations, partial(self._one_back, values), first)
+        for parameter, cotangent in zip(self._chained, ended, strict=True):
             if noted.initial[parameter] in active:
                 add(cotangents, noted.initial[parameter], cotangent)
-        for handle, cotangent in zip(gathered, totals, strict=True):
+        for handle, cotangent in zip(self._gathered, gathered, strict=True):
             add(cotangents, noted.initial.get(handle, handle), cotangent)
 
-    def _stored(self, initial: Arrays, constant: Arrays) -> dict[int, Array]:
-        """Runs the loop once more. Returns the values of the parameters that going back takes, of all iterations."""
+    @property
+    def _chained(self) -> list[int]:
+        """Returns the active parameters that change; the cotangents of one iteration follow from those of the next."""
+        return [parameter for parameter in self._noted.carried if parameter in self._inside]
+
+    @property
+    def _gathered(self) -> list[int]:
+        """Returns the active values that are the same in each iteration, whose cotangents all iterations add to."""
+        initial = [each for each in self._noted.initial if each not in self._noted.carried]
+        return [each for each in (*initial, *self._body.captured) if each in self._inside]
+
+    def _one_back(self, values: _Values, number: Array, carry: _Lists) -> _Lists:
+        """Is the body of the loop that goes back. The carry is the cotangents of what is chained, and of the rest."""
         noted = self._noted
-        kept = [parameter for parameter in noted.carried if parameter in self._remade]
-        if not kept:
-            return {}
-        run = self._needed({noted.carried[parameter] for parameter in kept} | set(kept))
-        while more := {noted.carried[each] for each in noted.carried if each in run} - run:
-            run = self._needed(run | more)
-        carried = [parameter for parameter in noted.carried if parameter in run]
-        outside = {handle: array for handle, array in constant.items()}
+        index = (noted.iterations - 1) - number
+        known = {**values.constant, noted.counter: index}
+        known |= {parameter: stack[index] for parameter, stack in values.stored.items()}
+        self._body.record_again(known, self._remade, from_the_end)
+        inner: Cotangents = dict(zip(self._gathered, carry[1], strict=True))
+        for parameter, cotangent in zip(self._chained, carry[0], strict=True):
+            add(inner, noted.carried[parameter], cotangent)
+        for step in reversed(self._steps):
+            OpStep(with_starts(step.noted, from_the_end)).go_back(inner, self._inside, known)
+        before = [_or_zeros(inner.get(each), values.initial[each]) for each in self._chained]
+        return before, [inner[each] for each in self._gathered]
 
-        def body(index: Array, carry: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
-            values = {**outside, noted.counter: index, **dict(zip(carried, carry[0], strict=True))}
-            stacks = [stack.at[index].set(values[each]) for stack, each in zip(carry[1], kept, strict=True)]
-            self._record_again(values, run, lambda value: value)
-            return [values[noted.carried[parameter]] for parameter in carried], stacks
+    def _values(self, arrays: Arrays) -> _Values:
+        noted = self._noted
+        initial = {parameter: arrays[handle] for parameter, handle in noted.initial.items()}
+        constant = {handle: arrays[handle] for handle in self._body.outside(self._remade | self._run)}
+        constant |= {parameter: array for parameter, array in initial.items() if parameter not in noted.carried}
+        values = _Values(initial, constant, {})
+        return values._replace(stored=self._run_again(values)) if self._stored else values
 
-        stacks = [
-            full_beside(array, (noted.iterations, *array.shape), 0, array.dtype)
-            for array in (initial[each] for each in kept)
-        ]
-        _, stored = fori_loop(noted.iterations, body, ([initial[each] for each in carried], stacks))
-        return dict(zip(kept, stored, strict=True))
+    def _run_again(self, values: _Values) -> dict[int, Array]:
+        """Runs the loop once more. Returns the values that are stored, of all iterations."""
+        noted = self._noted
+        carried = [parameter for parameter in noted.carried if parameter in self._run]
 
-    def _needed(self, values: set[int]) -> set[int]:
-        """Returns values of the body, and all of which they are computed."""
-        found = set(values)
-        for op in reversed(self._noted.body):
-            if op.result in found:
-                found.update(op.handles)
-        return found
+        def body(index: Array, carry: _Lists) -> _Lists:
+            known = {**values.constant, noted.counter: index, **dict(zip(carried, carry[0], strict=True))}
+            stacks = [stack.at[index].set(known[each]) for stack, each in zip(carry[1], self._stored, strict=True)]
+            self._body.record_again(known, self._run, as_noted)
+            return [known[noted.carried[parameter]] for parameter in carried], stacks
 
-    def _captured(self) -> list[int]:
-        """Returns the handles of the arrays that the body takes from outside."""
-        return self._outer({handle for op in self._noted.body for handle in op.handles})
+        initial = [values.initial[each] for each in self._stored]
+        stacks = [full_beside(each, (noted.iterations, *each.shape), 0) for each in initial]
+        _, stored = fori_loop(noted.iterations, body, ([values.initial[each] for each in carried], stacks))
+        return dict(zip(self._stored, stored, strict=True))
 
-    def _outer(self, values: set[int]) -> list[int]:
-        inside = {op.result for op in self._noted.body} | {*self._noted.initial, self._noted.counter}
-        return sorted(values - inside)
-
-    def _record_again(self, values: dict[int, Array], needed: set[int], start: Callable[[Any], Any]) -> None:
-        """Records the ops of the body whose results are needed, and adds these to the values."""
-        recorder = next(iter(values.values()))._recorder.owner.recorder()
-        for op in self._noted.body:
-            if op.result in needed:
-                values[op.result] = _recorded(recorder, _with_starts(op, start), values)
-
-    def _spec_of(self, handle: int) -> Any:
-        """Returns the spec of a parameter, or of an array from outside."""
-        for op in self._noted.body:
-            signature = signature_of(op.signature)
-            for place, cell in enumerate(signature.cells):
-                if cell < len(op.handles) and op.handles[cell] == handle:
-                    return signature.specs[place]
-        raise AssertionError(f"no op of the body takes {handle}")
-
-    @staticmethod
-    def _or_zeros(cotangents: Cotangents, handle: int, like: Array) -> Array:
-        found = cotangents.get(handle)
-        return full_beside(like, like.shape, 0.0) if found is None else found
+    def _or_zeros(self, cotangent: Array | None, handle: int, lead: Array) -> Array:
+        if cotangent is not None:
+            return cotangent
+        spec = self._body.spec_of(handle)
+        return full_beside(lead, spec.shape, 0.0, spec.dtype)
 
 
-def _recorded(recorder: Recorder, op: NotedOp, values: Arrays) -> Array:
-    """Records an op with other values in place of its operands."""
-    pins: list[Any] = []
-    operands = tuple([values[handle] for handle in op.handles])
-    handles = [admit(each, recorder, pins) for each in operands]
-    made = record(Array, recorder, signature_of(op.signature), handles, op.values, operands)
-    if pins:
-        recorder.keep(pins, recorder.next_number - 1)
-    return made
-
-
-def _at(step: OpStep, start: Callable[[Any], Any]) -> OpStep:
-    return OpStep(_with_starts(step.noted, start))
-
-
-def _with_starts(op: NotedOp, start: Callable[[Any], Any]) -> NotedOp:
-    values: Sequence[Any] = op.values
-    if not any(isinstance(value, SteppedInteger) for value in values):
-        return op
-    return op._replace(values=tuple([start(value) if isinstance(value, SteppedInteger) else value for value in values]))
-
-
-def _from_the_end(start: SteppedInteger) -> SteppedInteger:
-    """Returns the start of a slice in a loop that goes from the last iteration to the first."""
-    last = start + start.step * (start.iterations - 1)
-    return SteppedInteger(last, -start.step, start.iterations)
+def _or_zeros(cotangent: Array | None, like: Array) -> Array:
+    return full_beside(like, like.shape, 0.0) if cotangent is None else cotangent

@@ -1,4 +1,4 @@
-"""Runs a function while its ops are noted, and goes back from the cotangents of its results to those of its arguments."""
+"""Runs a function while its ops are noted, and pulls the cotangents of its results back to its arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fusewire._api.gradients.loops import LoopStep
 from fusewire._api.gradients.steps import Cotangents, OpStep, add, relevant, values_of
 from fusewire._api.ops.filled import filled
 from fusewire._recording.notes import NotedOp, Notes
-from fusewire._recording.recorder import Recorder
 
 
 class Run:
@@ -26,8 +25,9 @@ class Run:
         self._steps: list[Any] = []
         self._arrays: dict[int, Any] = {}
 
-    def call(self, recorder: Recorder, function: Callable[[], Any]) -> Any:
+    def call(self, function: Callable[[], Any]) -> Any:
         """Calls the function, which takes the copies, and notes what it records."""
+        recorder = self.copies[0]._recorder
         notes = recorder.notes
         is_outermost = notes is None
         if notes is None:
@@ -47,9 +47,10 @@ class Run:
 
     def end(self, results: Sequence[Array]) -> None:
         """Drops all that does not lead from the arguments to these results, and the values that going back does not
-        take."""
+        take.
+        """
         self._steps, self._active = relevant(self._steps, {*self._handles}, {each._handle for each in results})
-        taken = {handle for step in self._steps for handle in step.taken()}
+        taken = {handle for step in self._steps for handle in step.taken(self._active)}
         self._arrays = {handle: self._arrays[handle] for handle in taken}
         self._taken, self._results = taken, [each._handle for each in results]
         self.copies = []

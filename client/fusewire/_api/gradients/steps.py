@@ -36,7 +36,7 @@ class Step(Protocol):
     def sources(self, active: set[int]) -> tuple[int, ...]:
         """Returns the handles of the active operands."""
 
-    def taken(self) -> tuple[int, ...]:
+    def taken(self, active: set[int]) -> set[int]:
         """Returns the handles of the values that going back takes. Called after `activate`."""
 
     def go_back(self, cotangents: Cotangents, active: set[int], arrays: Arrays) -> None:
@@ -64,10 +64,13 @@ class OpStep:
     def sources(self, active: set[int]) -> tuple[int, ...]:
         return tuple([handle for _, handle in self._active_operands(active)])
 
-    def taken(self) -> tuple[int, ...]:
-        if self.rule is None:
-            return ()
-        return (self.noted.handles if self.rule.operands else ()) + (self.results if self.rule.result else ())
+    def taken(self, active: set[int]) -> set[int]:
+        places = [place for place, _ in self._active_operands(active)]
+        if self.rule is None or not places:
+            return set()
+        cells, handles = self.signature.cells, self.noted.handles
+        taken = {cells[each] for place in places for each in self.rule.values(place, len(cells))}
+        return {handles[cell] for cell in taken if cell < len(handles)} | {*(self.results if self.rule.result else ())}
 
     def go_back(self, cotangents: Cotangents, active: set[int], arrays: Arrays) -> None:
         cotangent = cotangents.pop(self.noted.result, None)

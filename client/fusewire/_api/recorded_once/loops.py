@@ -46,7 +46,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     checks = recorder.owner.index_checks
     if checks is not None:
         arrays.append(checks.nothing(Array, recorder))
-    before = (0, 0) if notes is None else notes.place
+    before = _place_in(notes)
     with recording_body(recorder) as recording:
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
         recording.count_by(index, count)
@@ -59,10 +59,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         if checks is not None:
             returned.append(checks.end_body(recorder))
         carried = _carried(recording, returned, returned_form, initial, form)
-        if notes is not None:
-            _note(
-                notes, before, recording, NotedLoop(count, number, *_handles_of(initial, carried), ()), initial, carried
-            )
+        _note(notes, before, recording, (count, number), initial, carried)
         del index, parameters, returned
         is_carried = any(each._handle == number for each in carried.values())
         index_steps = is_carried or not recording.drop_unused_first(number)
@@ -110,23 +107,29 @@ def _carried(
     }
 
 
+def _place_in(notes: Notes | None) -> tuple[int, int]:
+    return (0, 0) if notes is None else notes.place
+
+
 def _note(
-    notes: Notes,
+    notes: Notes | None,
     before: tuple[int, int],
     recording: BodyRecording,
-    loop: NotedLoop,
+    counted: tuple[int, int],
     initial: Mapping[int, Array],
     carried: Mapping[int, Array],
 ) -> None:
-    """Notes a loop in place of the ops of its body, which have been noted since the place `before`."""
+    """Notes a loop, if a gradient is wanted, in place of the ops of its body, noted since the place `before`.
+
+    `counted` are the number of iterations and the handle of the counter.
+    """
+    if notes is None:
+        return
     body, arrays = notes.cut(before)
     outside = [each for each in arrays if not recording.computes(each) and each._handle not in initial]
-    noted = loop._replace(body=[op for op in body if op.result != loop.counter])
-    notes.add_loop(noted, [*outside, *initial.values(), *carried.values()])
-
-
-def _handles_of(*groups: Mapping[int, Array]) -> list[dict[int, int]]:
-    return [{parameter: array._handle for parameter, array in group.items()} for group in groups]
+    first, following = ({each: array._handle for each, array in group.items()} for group in (initial, carried))
+    ops = [op for op in body if op.result != counted[1]]
+    notes.add_loop(NotedLoop(*counted, first, following, ops), [*outside, *initial.values(), *carried.values()])
 
 
 def _send_loop(

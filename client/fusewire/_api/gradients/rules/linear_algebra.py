@@ -5,9 +5,9 @@ Differentiation of the Cholesky decomposition (2016); Seeger, Hetzel, Dai and La
 algebra (2017), and Roberts and Roberts, QR and LQ decomposition matrix backpropagation (2020), for qr; Townsend,
 Differentiating the singular value decomposition (2016).
 
-The cotangent of a symmetric matrix is symmetric, also where the op reads one triangle. Equal eigenvalues or singular
-values have no derivatives of their vectors; as if these did not depend on each other, the terms that would divide by the
-difference are 0. `det` and `slogdet` divide by the matrix, so that their derivatives at a singular one are NaN.
+The cotangent of a symmetric matrix is symmetric, also where the op reads one triangle. The vectors of equal eigenvalues
+or singular values have no derivatives; the terms that would divide by the difference are 0, as if the vectors did not
+depend on each other. `det` and `slogdet` divide by the matrix, so that their derivatives at a singular one are NaN.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _inverse(differences: Any) -> Any:
 
 LINEAR_ALGEBRA = {
     "cholesky": Rule((_of_cholesky,), result=True),
-    "solve": Rule((_of_equations, _of_right_sides), operands=True, result=True),
+    "solve": Rule((_of_equations, _of_right_sides), ((0,), (0,)), result=True),
     "inv": Rule((_of_inv,), result=True),
     "det": Rule((_of_det,), operands=True, result=True),
     "slogdet": Rule((_of_slogdet,), operands=True),

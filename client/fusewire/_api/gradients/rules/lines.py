@@ -116,7 +116,7 @@ LINES = {
     "cumulative_prod": Rule((_of_products,), operands=True, result=True),
     "cumulative_max": Rule((_of_extremes,), result=True),
     "cumulative_min": Rule((_of_extremes,), result=True),
-    "segment_sum": Rule((_at_places, None), operands=True),
+    "segment_sum": Rule((_at_places, None), ((1,),)),
     "segment_prod": Rule((_of_segment_prod, None), operands=True),
     "segment_min": Rule((_of_segment_extreme, None), operands=True, result=True),
     "segment_max": Rule((_of_segment_extreme, None), operands=True, result=True),

@@ -82,7 +82,8 @@ def _added_taken(g: Any, use: Use, total: Array) -> Array:
     (axis,) = use.attributes
     if 0 in g.shape:
         return total
-    return total.at[along(axis, _limited(use.operand(1), total.shape[axis]))].add(g)
+    added: Array = total.at[along(axis, _limited(use.operand(1), total.shape[axis]))].add(g)
+    return added
 
 
 def _added_taken_along(g: Any, use: Use, total: Array) -> Array:
@@ -111,6 +112,6 @@ MOVES = {
             lambda g, use: _part(g, use, "strided"),
         )
     ),
-    "take": Rule(operands=True, adding=_added_taken),
-    "take_along_axis": Rule(operands=True, adding=_added_taken_along),
+    "take": Rule(operands=((1,),), adding=_added_taken),
+    "take_along_axis": Rule(operands=((1,),), adding=_added_taken_along),
 }

@@ -11,11 +11,11 @@ from math import e, log2, log10, nan, pi
 from math import log as log_of_number
 from typing import Any
 
+from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as fw
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.gradients.rules.rule import Rule
 from fusewire._api.gradients.use import Use
-from fusewire._recording.record_op import Recorded
 
 _LOG_2 = log_of_number(2)
 
@@ -30,7 +30,7 @@ def _of_quotient(g: Any, use: Use) -> Any:
 
 def _of_base(g: Any, use: Use) -> Any:
     base, exponent = use.operand(0), use.operand(1)
-    if not isinstance(exponent, Recorded):
+    if not isinstance(exponent, Array):
         return g * (exponent * base ** (exponent - 1)) if exponent else g * 0.0
     lower = where(exponent == 0, 0.0, exponent - 1.0)  # no infinity, which the factor of 0 would make a NaN
     return g * (exponent * base**lower)
@@ -38,7 +38,7 @@ def _of_base(g: Any, use: Use) -> Any:
 
 def _of_exponent(g: Any, use: Use) -> Any:
     base = use.operand(0)
-    if not isinstance(base, Recorded):
+    if not isinstance(base, Array):
         return g * use.result * (log_of_number(base) if base > 0 else 0.0 if base == 0 else nan)
     return g * use.result * fw.log(where(base == 0, 1.0, base))
 
@@ -107,9 +107,11 @@ def _by_result(derivative: Any) -> Rule:
 POINTWISE = {
     "add": Rule((_through, _through)),
     "subtract": Rule((_through, lambda g, use: -g)),
-    "multiply": Rule((lambda g, use: g * use.operand(1), lambda g, use: g * use.operand(0)), operands=True),
-    "divide": Rule((lambda g, use: g / use.operand(1), _of_quotient), operands=True, result=True),
-    "remainder": Rule((_through, lambda g, use: -g * fw.floor_divide(use.operand(0), use.operand(1))), operands=True),
+    "multiply": Rule((lambda g, use: g * use.operand(1), lambda g, use: g * use.operand(0)), ((1,), (0,))),
+    "divide": Rule((lambda g, use: g / use.operand(1), _of_quotient), ((1,), (1,)), result=True),
+    "remainder": Rule(
+        (_through, lambda g, use: -g * fw.floor_divide(use.operand(0), use.operand(1))), operands=((), (0, 1))
+    ),
     "power": Rule((_of_base, _of_exponent), operands=True, result=True),
     "minimum": Rule((_of_minimum(0), _of_minimum(1)), operands=True),
     "maximum": Rule((_of_maximum(0), _of_maximum(1)), operands=True),
@@ -127,7 +129,7 @@ POINTWISE = {
             lambda g, use: where(use.operand(0), g, 0.0),
             lambda g, use: where(use.operand(0), 0.0, g),
         ),
-        operands=True,
+        operands=((), (0,), (0,)),
     ),
     "negative": Rule((lambda g, use: -g,)),
     "abs": _by_operand(fw.sign),

@@ -42,4 +42,4 @@ def _of_right(g: Any, use: Use) -> Any:
     return operations.reshape(found, found.shape[:-1]) if len(use.spec(1).shape) == 1 else found
 
 
-PRODUCTS = {"matmul": Rule((_of_left, _of_right), operands=True)}
+PRODUCTS = {"matmul": Rule((_of_left, _of_right), ((1,), (0,)))}

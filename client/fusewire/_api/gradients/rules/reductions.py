@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import nan, prod
 from typing import Any
 
+from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as fw
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.gradients.rules.parts import flipped, full_beside, joined, kept_dims, scanned
 from fusewire._api.gradients.rules.rule import Rule
 from fusewire._api.gradients.use import Use
 from fusewire._api.ops import operations
-from fusewire._recording.record_op import Recorded
 
 
 def _kept(reduced: Any, use: Use) -> Any:
@@ -66,7 +66,7 @@ def _before(lines: Any) -> Any:
 def _degrees(use: Use) -> Any:
     """Returns the number by which var and std divide; NaN if it is not positive."""
     correction = use.operand(1)
-    if isinstance(correction, Recorded):
+    if isinstance(correction, Array):
         return _count(use) - correction
     degrees = _count(use) - correction
     return degrees if degrees > 0 else nan

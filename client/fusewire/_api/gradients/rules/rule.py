@@ -20,7 +20,8 @@ class Rule:
     as an epsilon. The function takes the cotangent of the result, and returns one of the shape of the operand, or of a
     shape to which the operand broadcasts: then the elements that come from one are added up.
 
-    `operands` and `result` say of which arrays a function takes the values. Others are not kept.
+    `operands` and `result` say of which arrays the functions take the values. Others are not kept. `operands` are all,
+    or for each operand the places of those that its function takes.
 
     `adding` is there in place of `pulls` if an op takes out elements of its first operand. It adds to the cotangent
     that this operand has from other uses, so that many small parts of a large array cost no large sums. `pull_each` is
@@ -28,7 +29,7 @@ class Rule:
     """
 
     pulls: tuple[Pull | None, ...] = ()
-    operands: bool = False
+    operands: bool | tuple[tuple[int, ...], ...] = False
     result: bool = False
     adding: Callable[[Any, Use, Array], Array] | None = None
     pull_each: Callable[[Any, Use, int], Any] | None = None
@@ -38,6 +39,12 @@ class Rule:
         if self.adding is not None:
             return place == 0
         return self.pull_each is not None or self.pulls[place] is not None
+
+    def values(self, place: int, count: int) -> tuple[int, ...]:
+        """Returns which of `count` operands the function for the one at a place takes the values of."""
+        if isinstance(self.operands, tuple):
+            return self.operands[place]
+        return tuple(range(count)) if self.operands else ()
 
     def pull(self, cotangent: Array, use: Use, place: int) -> Any:
         """Returns the cotangent of the operand at a place."""

@@ -1,0 +1,100 @@
+"""The derivatives of linear algebra are those of central differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.client.api.gradients.differences import Case, check, check_twice, drawn, matrix
+
+A, BATCH = matrix(3, 3), matrix(2, 3, 3, seed=1)
+TALL, WIDE = matrix(2, 4, 3), matrix(2, 3, 4)
+
+
+def _positive(x: Any) -> Any:
+    return x @ x.mT + 0.1 * x.session.array(np.eye(3))
+
+
+def _symmetric(x: Any) -> Any:
+    return x + x.mT
+
+
+def _of_vectors(values: Any, vectors: Any) -> Any:
+    """What does not depend on the signs of eigenvectors."""
+    return values, vectors * vectors, vectors @ (fw.exp(values)[..., None] * vectors.mT)
+
+
+def _svd(x: Any) -> Any:
+    u, s, vh = fw.linalg.svd(x, full_matrices=False)
+    return u * u, s, vh * vh, (u * fw.exp(s)[..., None, :]) @ vh
+
+
+def _qr(x: Any, mode: Any = "reduced") -> Any:
+    q, r = fw.linalg.qr(x, mode)
+    return q * q, r * r, q[..., :, :1] * r[..., :1, :]
+
+
+CASES: dict[str, list[Case]] = {
+    "cholesky": [
+        Case(lambda x: fw.linalg.cholesky(_positive(x)), (A,)),
+        Case(lambda x: fw.linalg.cholesky(_positive(x), upper=True), (BATCH,)),
+    ],
+    "solve": [
+        Case(fw.linalg.solve, (A, drawn(3, 2))),
+        Case(fw.linalg.solve, (A, drawn(3))),
+        Case(fw.linalg.solve, (BATCH, drawn(3, 2))),
+    ],
+    "inv": [Case(fw.linalg.inv, (BATCH,))],
+    "det": [Case(fw.linalg.det, (A,)), Case(fw.linalg.det, (BATCH,))],
+    "slogdet": [Case(lambda x: fw.linalg.slogdet(x)[1], (A,)), Case(lambda x: fw.linalg.slogdet(x)[1], (BATCH,))],
+    "qr": [
+        Case(_qr, (A,)),
+        Case(_qr, (TALL,)),
+        Case(_qr, (WIDE,)),
+        Case(lambda x: _qr(x, "complete"), (WIDE,)),
+        Case(lambda x: fw.linalg.qr(x, "r") ** 2, (TALL,)),
+    ],
+    "eigh": [
+        Case(lambda x: _of_vectors(*fw.linalg.eigh(_symmetric(x))), (A,)),
+        Case(lambda x: _of_vectors(*fw.linalg.eigh(_symmetric(x), "U")), (BATCH,)),
+    ],
+    "eigvalsh": [
+        Case(lambda x: fw.linalg.eigvalsh(_symmetric(x)), (A,)),
+        Case(lambda x: fw.linalg.eigvalsh(_symmetric(x), "U"), (BATCH,)),
+    ],
+    "svd": [Case(_svd, (A,)), Case(_svd, (TALL,)), Case(_svd, (WIDE,))],
+    "svdvals": [Case(fw.linalg.svdvals, (TALL,)), Case(fw.linalg.svdvals, (WIDE,))],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_gradient_is_that_of_differences(session: fw.Session, name: str) -> None:
+    for case in CASES[name]:
+        check(session, case.function, *case.values)
+
+
+@pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "det", "eigvalsh", "svdvals"])
+def test_a_second_derivative_is_that_of_differences(session: fw.Session, name: str) -> None:
+    check_twice(session, CASES[name][0].function, *[matrix(3, 3)] * len(CASES[name][0].values))
+
+
+def test_what_is_made_of_decompositions_is_differentiated(session: fw.Session) -> None:
+    check(session, fw.linalg.pinv, TALL)
+    check(session, fw.linalg.norm, A)
+    check(session, lambda x: fw.linalg.matrix_power(x, 3), A)
+
+
+def test_vectors_that_may_be_any_have_no_gradient(session: fw.Session) -> None:
+    tall = session.array(TALL)
+    with pytest.raises(fw.ArgumentError, match="reduced"):
+        fw.grad(lambda x: fw.linalg.qr(x, "complete").R.sum())(tall)
+    with pytest.raises(fw.ArgumentError, match="full_matrices=False"):
+        fw.grad(lambda x: fw.linalg.svd(x).S.sum())(tall)
+
+
+def test_equal_eigenvalues_have_finite_gradients(session: fw.Session) -> None:
+    gradient = fw.grad(lambda x: fw.linalg.eigh(x).eigenvectors.sum())(session.array(np.eye(3)))
+    assert np.isfinite(gradient.numpy()).all()
