@@ -49,6 +49,7 @@ _PAGE_OF_CATEGORY = {
 }
 _SESSIONS = ("connect", "default_session", "replay", "SessionStats", "Replayed", "Trigger")
 _LOOPS = ("fori_loop", "function")
+_GRADIENTS = ("grad", "value_and_grad", "vjp")
 # A session has more members, by which arrays and recorders call it.
 _SESSION_MEMBERS = ("array", "cancel", "close", "id", "is_open", "line_of", "ready", "stats")
 
@@ -60,6 +61,7 @@ def pages() -> tuple[Page, ...]:
         _arrays(),
         _sessions(),
         _loops(),
+        _gradients(),
         _linalg(),
         _random(),
         _strides(),
@@ -99,6 +101,10 @@ def _sessions() -> Page:
 
 def _loops() -> Page:
     return _page("recorded_once", "Loops and functions that are recorded once.", _named(_LOOPS, fw))
+
+
+def _gradients() -> Page:
+    return _page("gradients", "Gradients of functions of arrays.", _named(_GRADIENTS, fw))
 
 
 def _linalg() -> Page:

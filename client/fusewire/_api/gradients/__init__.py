@@ -1,1 +1,1 @@
-"""Gradients of users' functions."""
+"""Gradients."""

@@ -1,1 +1,1 @@
-"""The derivative of each op."""
+"""Derivatives of ops."""

@@ -70,7 +70,8 @@ def _added_overlapping(g: Any, use: Use, total: Array, part: Strided) -> Array:
     region = ((0,), spanned.shape, (1,), ())
     flat = operations.reshape(total, (prod(total.shape),))
     sums = apply(BY_NAME["slice"], (flat,), region, (first,)) + spanned
-    return operations.reshape(apply(BY_NAME["assign_slice"], (flat, sums), region, (first,)), total.shape)
+    added: Array = operations.reshape(apply(BY_NAME["assign_slice"], (flat, sums), region, (first,)), total.shape)
+    return added
 
 
 def _limited(places: Any, length: int) -> Any:
