@@ -10,6 +10,7 @@ from fusewire._api.gradients.loops import LoopStep
 from fusewire._api.gradients.steps import Cotangents, OpStep, add, relevant, values_of
 from fusewire._api.ops.filled import filled
 from fusewire._recording.notes import NotedOp, Notes
+from fusewire._recording.signature import ArraySpec
 
 
 class Run:
@@ -72,7 +73,15 @@ class Run:
             if is_last:
                 for result in step.results:
                     arrays.pop(result, None)
+        owned = {id(cotangent) for cotangent in cotangents}  # by whoever gave them
         return [
-            filled(self._session, spec.shape, 0.0, spec.dtype) if handle not in known else known[handle]
-            for handle, spec in zip(self._handles, self._specs, strict=True)
+            self._own(known.get(handle), spec, owned) for handle, spec in zip(self._handles, self._specs, strict=True)
         ]
+
+    def _own(self, cotangent: Array | None, spec: ArraySpec, owned: set[int]) -> Array:
+        """Returns a cotangent as an array that no other name has: one may be assigned to."""
+        if cotangent is None:
+            return filled(self._session, spec.shape, 0.0, spec.dtype)
+        found = cotangent.copy() if id(cotangent) in owned else cotangent
+        owned.add(id(found))
+        return found

@@ -91,6 +91,17 @@ def test_a_wrapped_function_keeps_its_name() -> None:
     assert fw.grad(_network).__name__ == fw.value_and_grad(_network).__name__ == "_network"
 
 
+def test_gradients_are_values_of_their_own(session: fw.Session) -> None:
+    by_x, by_y = fw.grad(lambda x, y: (x + y).sum(), (0, 1))(session.array(X), session.array(X))
+    by_x[0] = 5.0
+    assert by_y.tolist() == np.ones_like(X).tolist()
+    given = session.array(np.ones(2))
+    _, pull_back = fw.vjp(lambda x, y: x + y, session.array(np.ones(2)), session.array(np.ones(2)))
+    for pulled in pull_back(given):
+        pulled[0] = 7.0
+    assert given.tolist() == [1, 1]
+
+
 # ---- what is constant, and what changes ----
 
 
