@@ -7,16 +7,18 @@ step that made the value has been gone back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, NamedTuple, Protocol
 
 from fusewire._api.array import Array
 from fusewire._api.gradients.rules.parts import full_beside
+from fusewire._api.gradients.rules.rule import Rule
 from fusewire._api.gradients.rules.table import RULES
 from fusewire._api.gradients.use import Use
 from fusewire._api.ops import operations
 from fusewire._errors import RequestError
 from fusewire._recording.notes import NotedOp
-from fusewire._recording.signature import signature_of
+from fusewire._recording.signature import Signature, signature_of
 from fusewire_protos.ops.shapes import Spec
 
 Cotangents = dict[int, Array]
@@ -43,56 +45,76 @@ class Step(Protocol):
         """Removes the cotangents of the results, and adds those of the active operands."""
 
 
+class _Known(NamedTuple):
+    """What all uses of a signature share."""
+
+    signature: Signature
+    rule: Rule | None
+    places: tuple[tuple[int, int], ...]  # of the operands that are differentiated if they are arrays, and their cells
+
+
+@cache
+def _known(number: int) -> _Known:
+    """Signatures are never freed, so that this holds no more than they do."""
+    signature = signature_of(number)
+    rule = RULES.get(signature.op.name)
+    if rule is None or not signature.result.dtype.is_floating:
+        return _Known(signature, None, ())
+    arrays = len(signature.cells) - len(signature.scalars)
+    cells = [(place, cell) for place, cell in enumerate(signature.cells) if cell < arrays and rule.takes(place)]
+    return _Known(signature, rule, tuple(cells))
+
+
 class OpStep:
     """An op as a step."""
 
-    __slots__ = ("noted", "rule", "signature")
+    __slots__ = ("_known", "noted")
 
     def __init__(self, noted: NotedOp) -> None:
         self.noted = noted
-        self.signature = signature_of(noted.signature)
-        self.rule = RULES.get(self.signature.op.name)
+        self._known = _known(noted.signature)
 
     @property
     def results(self) -> tuple[int, ...]:
         return (self.noted.result,)
 
     def activate(self, active: set[int]) -> None:
-        if self.signature.result.dtype.is_floating and self.sources(active):
-            active.add(self.noted.result)
+        handles = self.noted.handles
+        for _, cell in self._known.places:
+            if handles[cell] in active:
+                active.add(self.noted.result)
+                return
 
     def sources(self, active: set[int]) -> tuple[int, ...]:
         return tuple([handle for _, handle in self._active_operands(active)])
 
     def taken(self, active: set[int]) -> set[int]:
+        rule, cells, handles = self._known.rule, self._known.signature.cells, self.noted.handles
         places = [place for place, _ in self._active_operands(active)]
-        if self.rule is None or not places:
+        if rule is None or not places:
             return set()
-        cells, handles = self.signature.cells, self.noted.handles
-        taken = {cells[each] for place in places for each in self.rule.values(place, len(cells))}
-        return {handles[cell] for cell in taken if cell < len(handles)} | {*(self.results if self.rule.result else ())}
+        taken = {cells[each] for place in places for each in rule.values(place, len(cells))}
+        return {handles[cell] for cell in taken if cell < len(handles)} | {*(self.results if rule.result else ())}
 
     def go_back(self, cotangents: Cotangents, active: set[int], arrays: Arrays) -> None:
+        signature, rule = self._known.signature, self._known.rule
         cotangent = cotangents.pop(self.noted.result, None)
-        if cotangent is None or self.rule is None:
+        if cotangent is None or rule is None:
             return
-        use = Use(self.noted, self.signature, arrays)
+        use = Use(self.noted, signature, arrays)
         for place, handle in self._active_operands(active):
-            spec, total = use.spec(place), cotangents.get(handle)
-            if self.rule.adding is not None:
+            spec, total = signature.specs[place], cotangents.get(handle)
+            if rule.adding is not None:
                 if total is None:
                     total = full_beside(cotangent, spec.shape, 0.0, spec.dtype)
-                cotangents[handle] = self.rule.adding(cotangent, use, total)
+                cotangents[handle] = rule.adding(cotangent, use, total)
             else:
-                add(cotangents, handle, fitted(self.rule.pull(cotangent, use, place), spec))
+                add(cotangents, handle, fitted(rule.pull(cotangent, use, place), spec))
 
     def _active_operands(self, active: set[int]) -> list[tuple[int, int]]:
         """Returns the places and the handles of the active operands."""
-        if self.rule is None:
-            return []
         handles = self.noted.handles
-        arrays = [(place, cell) for place, cell in enumerate(self.signature.cells) if cell < len(handles)]
-        return [(place, handles[cell]) for place, cell in arrays if handles[cell] in active and self.rule.takes(place)]
+        return [(place, handles[cell]) for place, cell in self._known.places if handles[cell] in active]
 
 
 def add(cotangents: Cotangents, handle: int, cotangent: Array) -> None:
