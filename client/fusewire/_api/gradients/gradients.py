@@ -27,10 +27,10 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., An
     shapes. `function` runs as it is: it may branch, read values, and assign to elements of its arguments, which are
     copies. Arrays that it takes from its surroundings are constants.
 
-    The gradient consists of ordinary ops: it may stand in the body of `function` or `fori_loop`, and may itself be
-    differentiated. Put it in a `fusewire.function` if it is computed often: then the client records it once. All values
-    that it takes are kept until it is computed. Of a `fori_loop` these are the carries of all iterations, each in one
-    array with an axis of iterations, but for what no derivative takes; and the loop runs once more to store them.
+    The gradient consists of ordinary ops: it may stand in the body of `fori_loop` or `function`, where the client
+    records it once, and may itself be differentiated. All values that it takes are kept until it is computed. Of
+    a `fori_loop` these are the carries of all iterations, each in one array with an axis of iterations, but for what no
+    derivative takes; and the loop runs once more to store them.
 
     Where a function has a kink, the gradient is that of one side, or between: `abs` and `relu` have 0 at 0, and
     elements that are equally the greatest or the least share it. Of ops that are constant between jumps, as comparisons
