@@ -39,6 +39,9 @@ cdef extern from *:
     #endif
     """
 
+cdef extern from *:
+    bint unlikely(bint condition)  # Cython's own, for a branch that stands beside the hot path
+
 cdef extern from "Python.h":
     ctypedef struct PyNumberMethods:
         void* nb_add
@@ -217,6 +220,7 @@ cdef class ThreadTape:
 
     cdef readonly unsigned long thread
     cdef public int64_t checkpoint
+    cdef public object notes  # what `note` adds to while a gradient is wanted, else None
     cdef public object foreign
     cdef int64_t first  # the number of the first record
     cdef int64_t first_value  # the index of the first value
@@ -226,7 +230,6 @@ cdef class ThreadTape:
     cdef list values
     cdef int64_t origin  # the number of the first op of all
     cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
-    cdef public object notes  # what `note` adds to while a gradient is wanted, else None
     cdef dict known_calls  # by their words, see `known_call`
     cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
     cdef int32_t* op_places  # of the last KEPT_PLACES ops, by the distance of their number from `origin` modulo these
@@ -566,7 +569,7 @@ cdef inline Recorded finish(
     result._handle = number
     result._spec = spec
     result._recorder = tape
-    if tape.notes is not None:
+    if unlikely(tape.notes is not None):
         note(tape, number, result, left, right)
     tape.put_place(number, NO_PLACE)  # not that of an older op, if what follows raises
     tape.put_place(number, place_here())

@@ -37,7 +37,7 @@ CASES: dict[str, list[Case]] = {
     "atan2": [Case(fw.atan2, (X, ROW)), Case(lambda x: fw.atan2(x, 1.5), (X,))],
     "clip": [
         Case(lambda x: fw.clip(x, -0.5, 0.4), (X,)),
-        Case(fw.clip, (X, COLUMN - 0.4, ROW - 0.3)),
+        Case(fw.clip, (X, COLUMN - 0.4, ROW - 0.9)),
     ],
     "where": [
         Case(lambda x, y: fw.where(x > 0, x * 2, y), (X, ROW)),
