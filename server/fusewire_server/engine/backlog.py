@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.clock import Clock
-from fusewire_server.engine.outcome import outcome_of
+from fusewire_server.engine.outcome import Unapplied, outcome_of
 from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
@@ -73,7 +73,7 @@ class _Rest(NamedTuple):
 
     items: Items
     arrival: Arrival
-    applied: asyncio.Future[CaseError | None]
+    applied: Unapplied
 
 
 class Backlog:
@@ -153,8 +153,12 @@ class Backlog:
 
         If `apply` raised an error, raises the same error; the session has then ended.
         """
+        return outcome_of(self.unapplied(session))
+
+    def unapplied(self, session: Session) -> Unapplied | None:
+        """Returns what `outcome_of` waits for, if something of the session's frame is left."""
         rest = self._rests.get(session)
-        return outcome_of(None if rest is None else rest.applied)
+        return None if rest is None else rest.applied
 
     def wrote(self, session: Session) -> None:
         """Notes that the device has written an upload of the session."""

@@ -32,6 +32,7 @@ from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
+from fusewire_server.engine.outcome import Unapplied
 from fusewire_server.engine.registry import EndedTotals, Registry
 from fusewire_server.engine.staging import Staging
 from fusewire_server.engine.submissions import Submissions
@@ -332,6 +333,10 @@ class Engine:
     def applied(self, session: Session) -> Coroutine[Any, Any, None]:
         """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
         return self._backlog.applied(session)
+
+    def unapplied(self, session: Session) -> Unapplied | None:
+        """Returns what `outcome_of` waits for, if something of the frames received so far is left to apply."""
+        return self._backlog.unapplied(session)
 
     def acknowledge(self, session: Session, number: int) -> None:
         """Notes that the client has seen the result frames up to `number`.

@@ -6,6 +6,7 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.outcome import Unapplied
 from fusewire_server.sessions.session import Session
 from fusewire_server.sessions.tables.answers import Answer
 from fusewire_server.transport.frame_parsing import parse_frame
@@ -25,6 +26,7 @@ class SessionFrames:
         self.epoch = session.epoch
         self._sent_completed = Amount()
         self._sent_acknowledged = 0
+        self.unapplied: Unapplied | None = None  # of the last frame, if it could not be applied at once
         self.has_parted = False  # whether the client has said goodbye
         self.is_ending = False  # whether the server has, or is about to
 
@@ -59,6 +61,8 @@ class SessionFrames:
             raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
         else:
             engine.charge(began_ns, session)
+        if not is_applied:
+            self.unapplied = engine.unapplied(session)  # now, because a later turn may apply it, or end the session
         self.has_parted = frame.HasField("goodbye")
         return is_applied and not self.has_parted
 

@@ -13,6 +13,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.session import Session
@@ -87,7 +88,7 @@ class SessionStream:
         try:
             await self._engine.applied(self._session)  # the rest of the last frame of the stream before
             while frames.goes_on and await self._deliver():
-                await self._engine.applied(self._session)
+                await outcome_of(frames.unapplied)
             if frames.has_parted and frames.is_current:
                 self._engine.end(self._session, GOODBYE)
         except CaseError as error:
