@@ -26,6 +26,7 @@ from fusewire._api.array import Array
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.ops.operations import astype, dtype_of
 from fusewire._api.ops.stacking import array_among, stacked
+from fusewire._api.read_values import ReadValues
 from fusewire._errors import (
     ArgumentError,
     FusewireError,
@@ -114,6 +115,7 @@ class Session:
         self._resumption = Resumption(reconnect_s)
         self._local_offer: LocalOffer | None = None  # of the last welcome
         self.index_checks = IndexChecks() if debug else None
+        self.read_values = ReadValues()
         self.backend = ""
         self.server = ""  # name and version
         self.is_draining = False  # whether the server has said that it shuts down, and soon ends this session
@@ -157,10 +159,13 @@ class Session:
         self._check_own(array)
         note_read()
         numbers = self._fetch_index_checks()
+        handle = array._handle
         value = self._fetches.read(array, timeout)
         error = None if self.index_checks is None else self.index_checks.error_of(numbers, timeout)
         if error is not None:
             raise error
+        if array._handle == handle:  # not if another thread has assigned to the array meanwhile
+            self.read_values.keep(handle, value)
         return value
 
     def cancel(self) -> None:

@@ -32,7 +32,7 @@ from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operations import Axis
 from fusewire._api.ops.strided import with_view
 from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
-from fusewire._api.text import text_of
+from fusewire._api.text import known_text, text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
 from fusewire._recording.default_session import default_session
@@ -265,16 +265,19 @@ class Array(Recorded):
         return self._spec.shape[0]
 
     def __repr__(self) -> str:
-        """Returns dtype and shape, and waits for nothing: debuggers and error messages ask for it."""
-        return f"<fusewire.Array {self._spec!r}>"
+        """Returns the elements if they were read last, else dtype and shape.
+
+        Waits for nothing: debuggers and error messages ask for it.
+        """
+        return known_text(self) or f"<fusewire.Array {self._spec!r}>"
 
     def __str__(self) -> str:
         """Waits for the elements that NumPy would print, and returns them as text."""
         return text_of(self)
 
     def _repr_pretty_(self, printer: Any, _is_cycle: object) -> None:
-        """Shows the elements in a notebook."""
-        printer.text(f"{self!s}  # {self._spec!r}")
+        """Shows the array in a notebook. Waits for nothing, and says how to read what is not known."""
+        printer.text(known_text(self) or f"<fusewire.Array {self._spec!r}: print(...) reads it>")
 
     def __format__(self, specification: str) -> str:
         """Returns the text of `str`. With a specification, waits for the value and formats it as a Python scalar."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from fusewire._recording.recorded_ops import Recorded
 
+_PREFIX = "fusewire.Array("
+
 
 def text_of(array: Recorded) -> str:
     """Waits for the elements, and returns them as `np.set_printoptions` says. Of many, it reads only what is shown.
@@ -23,6 +25,19 @@ def text_of(array: Recorded) -> str:
     for axis in range(x.ndim):
         x = _edges(x, axis, options["edgeitems"])
     return np.array2string(x.numpy(), threshold=0)
+
+
+def known_text(array: Recorded) -> str:
+    """Returns the elements as NumPy's `repr` shows them if they were read last, else an empty text. Waits for nothing.
+
+    The elements of large arrays are not kept (see `ReadValues`). An empty array has no elements to show.
+    """
+    owner: Any = array._recorder.owner
+    value = owner.read_values.get(array._handle)
+    if value is None or not value.size:
+        return ""
+    text = np.array2string(value, separator=", ", prefix=_PREFIX)
+    return f"{_PREFIX}{text}, dtype={array._spec.dtype})"
 
 
 def _edges(x: Any, axis: int, count: int) -> Any:

@@ -76,14 +76,47 @@ def test_in_a_body_that_is_recorded_once_dtype_and_shape_are_printed(session: fw
     assert printed == ["<fusewire.Array float32[2, 3]> <fusewire.Array float32[2, 3]>"]
 
 
-def test_a_notebook_shows_elements_and_what_they_are(session: fw.Session) -> None:
+def test_a_notebook_says_how_an_array_is_read_and_then_shows_its_elements(session: fw.Session) -> None:
     shown: list[str] = []
 
     class Printer:
         text = staticmethod(shown.append)
 
-    session.array([1, 2])._repr_pretty_(Printer, False)
-    assert shown == ["[1 2]  # int64[2]"]
+    x = session.array([1, 2])
+    x._repr_pretty_(Printer, False)
+    str(x)
+    x._repr_pretty_(Printer, False)
+    assert shown == ["<fusewire.Array int64[2]: print(...) reads it>", "fusewire.Array([1, 2], dtype=int64)"]
+
+
+def test_repr_sends_nothing(session: fw.Session) -> None:
+    segments = session.stats.segments
+    x = session.array(A) + 1
+    repr(x)
+    assert session.stats.segments == segments
+
+
+def test_after_a_read_repr_shows_the_elements_as_numpy_does(session: fw.Session) -> None:
+    x = session.array(A) * 2
+    x.numpy()
+    lines = np.array_repr(A * 2).replace("array(", "fusewire.Array(").splitlines()
+    assert [line.strip() for line in repr(x).splitlines()] == [line.strip() for line in lines]
+    y = x.sum()
+    assert float(y) == 2 * A.sum()
+    assert repr(y) == f"fusewire.Array({2 * A.sum()!s}, dtype=float32)"
+
+
+def test_repr_shows_no_elements_of_an_array_that_has_changed_since(session: fw.Session) -> None:
+    x = session.array(A)
+    x.numpy()
+    x[0] = 1
+    assert repr(x) == "<fusewire.Array float32[2, 3]>"
+
+
+def test_repr_of_an_empty_array_shows_its_shape(session: fw.Session) -> None:
+    x = session.array(np.zeros((0, 3), np.float32))
+    x.numpy()
+    assert repr(x) == "<fusewire.Array float32[0, 3]>"
 
 
 def test_what_failed_is_not_printed_but_raised(session: fw.Session) -> None:
