@@ -125,7 +125,8 @@ class Limits:
         "part of the device's memory that is kept for tenants that hold little; unset: 1/8 with tokens, else none",
     ] = None
     unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
-    unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 10.0
+    # Longer than it takes to notice that a connection is broken: who is cut off is no slow reader.
+    unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 20.0
     upload_stall_s: Annotated[Seconds, "longest time that an upload may bring no bytes"] = 10.0
     drain_s: Annotated[Seconds, "longest time that sessions may finish their work after the server is told to end"] = (
         10.0

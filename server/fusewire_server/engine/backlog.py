@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.clock import Clock
-from fusewire_server.engine.outcome import Unapplied, outcome_of
+from fusewire_server.engine.outcome import Unapplied
 from fusewire_server.scheduling.accounts import TenantAccounts
 from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
@@ -148,15 +148,11 @@ class Backlog:
         self._wait_for_turn(session)
         return False
 
-    def applied(self, session: Session) -> Coroutine[Any, Any, None]:
-        """Waits until nothing of the session's frame is left.
-
-        If `apply` raised an error, raises the same error; the session has then ended.
-        """
-        return outcome_of(self.unapplied(session))
-
     def unapplied(self, session: Session) -> Unapplied | None:
-        """Returns what `outcome_of` waits for, if something of the session's frame is left."""
+        """Returns what `outcome_of` waits for, if something of the session's frame is left.
+
+        `outcome_of` raises the error that a later turn finds in the frame; the session has then ended.
+        """
         rest = self._rests.get(session)
         return None if rest is None else rest.applied
 

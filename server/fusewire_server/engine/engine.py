@@ -10,9 +10,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_kernels.plan.plan import KernelSource
@@ -329,10 +328,6 @@ class Engine:
         time_ns = self._backlog.used_ns(began_ns) // len(sessions)
         for session in sessions:
             self._backlog.charge(session, time_ns)
-
-    def applied(self, session: Session) -> Coroutine[Any, Any, None]:
-        """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
-        return self._backlog.applied(session)
 
     def unapplied(self, session: Session) -> Unapplied | None:
         """Returns what `outcome_of` waits for, if something of the frames received so far is left to apply."""

@@ -99,7 +99,7 @@ def channel_options(listen: Listen, message_bytes: int, *, shares_port: bool = F
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
         ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
         # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
-        ("grpc.keepalive_time_ms", 9_000),
+        ("grpc.keepalive_time_ms", 8_000),
         ("grpc.keepalive_timeout_ms", 5_000),
         ("grpc.http2.ping_timeout_ms", 6_000),
         ("grpc.http2.max_pings_without_data", 0),

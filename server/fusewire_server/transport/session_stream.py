@@ -86,7 +86,7 @@ class SessionStream:
     async def _read(self) -> None:
         frames = self._frames
         try:
-            await self._engine.applied(self._session)  # the rest of the last frame of the stream before
+            await outcome_of(self._engine.unapplied(self._session))  # the rest of the last frame of the stream before
             while frames.goes_on and await self._deliver():
                 await outcome_of(frames.unapplied)
             if frames.has_parted and frames.is_current:

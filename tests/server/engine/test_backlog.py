@@ -17,6 +17,7 @@ from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import build
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.sessions import intake, session
 from fusewire_server.sessions.entries import failed_results
 from fusewire_server.sessions.session import SessionState
@@ -45,7 +46,7 @@ def failing(count: int) -> list[Segment]:
 
 async def turns_until_applied(here: World, client: Client) -> int:
     """How many turns of the loop another task has while the frame is applied."""
-    applied, turns = asyncio.create_task(here.engine._backlog.applied(client.session)), 0
+    applied, turns = asyncio.create_task(outcome_of(here.engine.unapplied(client.session))), 0
     while not applied.done():
         await asyncio.sleep(0)
         turns += 1
@@ -94,7 +95,7 @@ def test_who_has_used_the_least_time_goes_first_whatever_waits_before() -> None:
             here.engine._backlog.charge(busy[0].session, 10**13)
             assert not begin(quiet, segment(NEGATE, 100, 10), Fetch(1, 100))
             applied = sum([client.session.failed.count for client in busy])
-            await here.engine._backlog.applied(quiet.session)
+            await outcome_of(here.engine.unapplied(quiet.session))
             turns_until_this_task_goes_on = 2
             assert sum([client.session.failed.count for client in busy]) - applied <= turns_until_this_task_goes_on
 
@@ -110,7 +111,7 @@ def test_who_has_used_time_while_nobody_waited_does_not_wait_for_it_later() -> N
             hurry(here)
             for client in (newcomer, former):
                 begin(client, *failing(200))
-            await here.engine._backlog.applied(newcomer.session)
+            await outcome_of(here.engine.unapplied(newcomer.session))
             assert former.session.knows(1000)
 
     run(test())
@@ -125,7 +126,7 @@ def test_a_turn_that_has_taken_long_enough_leaves_frames_to_the_next_one() -> No
             here.engine._backlog.charge(client.session, here.engine._backlog.turn_ns + here.engine._backlog.slice_ns)
             assert not begin(client, segment(NEGATE, 100, 10))
             assert 100 not in client.session.values
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert 100 in client.session.values
 
     run(test())
@@ -165,7 +166,7 @@ def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.Monkey
             hurry(here)
             assert not begin(client, Free((999, 10, 998, 997, 11)), Fetch(1, 11))
             assert [*client.session.values] == [11]
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert not client.session.values
             assert await client.failure(1) == "unknown_handle"
 
@@ -203,7 +204,7 @@ def test_results_that_are_still_to_fail_hold_no_session_that_has_ended(monkeypat
             client.send(programs=frames.encode_programs([new(WIDE, OF_TWO)]))
             assert not begin(client, segment(WIDE, 100, 998, 999))
             here.engine.end(client.session)
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert not client.session.values
 
     run(test())
@@ -222,7 +223,7 @@ def test_what_is_malformed_behind_many_good_entries_ends_the_session_when_it_is_
             assert not here.engine.receive(client.session, 2, b"", raw, (), time.monotonic_ns())
             assert [*client.session.values] == [11]
             with pytest.raises(CaseError, match=case):
-                await here.engine._backlog.applied(client.session)
+                await outcome_of(here.engine.unapplied(client.session))
             assert client.session.state is SessionState.CLOSED
             other.send(Fetch(1, 10))
             assert await other.value(1) == [0.0, 1.0, 2.0, 3.0]
@@ -249,7 +250,7 @@ def test_what_is_left_is_applied_in_its_order() -> None:
             bases = range(100, 108)
             chained = [segment(NEGATE, base, base - 1, dying=(0,)) for base in bases[1:]]
             assert not begin(client, segment(NEGATE, 100, 10), *chained, Fetch(1, bases[-1]), Free((bases[-1],)))
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
             assert set(client.session.values) == {10, 11}
 
@@ -263,7 +264,7 @@ def test_a_frame_is_applied_to_its_end_though_its_stream_breaks() -> None:
             hurry(here)
             assert not begin(client, *failing(9))
             here.engine._registry.detach(client.session, client.session.epoch)
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert client.session.knows(1008)
             assert client.session.state is SessionState.DETACHED
 
@@ -277,7 +278,7 @@ def test_nothing_more_is_applied_once_the_session_has_ended() -> None:
             hurry(here)
             assert not begin(client, *failing(9))
             here.engine.end(client.session)
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert not client.session.values
 
     run(test())
@@ -292,7 +293,7 @@ def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> Non
                 assert not begin(client, *failing(9), Forget(99))
             here.engine._registry.detach(alone.session, alone.session.epoch)
             with pytest.raises(CaseError, match="unknown_program"):
-                await here.engine._backlog.applied(told.session)
+                await outcome_of(here.engine.unapplied(told.session))
             await until(lambda: alone.session.state is SessionState.CLOSED)
             assert told.session.state is SessionState.CLOSED
 
@@ -339,7 +340,7 @@ def test_uploads_of_no_bytes_wait_while_the_device_has_many_to_write() -> None:
             await some_turns()
             assert client.session.writes == 8
             device.may_write.set()
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert 1019 in client.session.values
             await until(lambda: client.session.writes == 0)
 
@@ -357,7 +358,7 @@ def test_so_do_those_of_frames_of_few_entries() -> None:
             await some_turns()
             assert 1006 not in client.session.values
             device.may_write.set()
-            await here.engine._backlog.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             assert 1006 in client.session.values
 
     run(test())
@@ -372,7 +373,7 @@ def test_a_session_that_ends_waits_for_no_upload() -> None:
             assert not begin(client, Fetch(1, 10))
             await some_turns()
             here.engine.end(client.session)
-            await asyncio.wait_for(here.engine._backlog.applied(client.session), DEADLINE_S)
+            await asyncio.wait_for(outcome_of(here.engine.unapplied(client.session)), DEADLINE_S)
             device.may_write.set()
 
     run(test())

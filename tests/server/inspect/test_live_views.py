@@ -6,6 +6,7 @@ import asyncio
 
 from fusewire_kernels.devices.base import BlockCount
 from fusewire_protos.frames import Free
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
@@ -128,7 +129,7 @@ def test_waiting_rows_are_counted_by_tenant_and_program() -> None:
             await client.idle()
             here.engine.hold()
             client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 10))
-            await here.engine.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             told = live_views.queue_of(here.engine)
             assert (told.rows, told.is_held) == (2, True)
             assert [(one.tenant, one.rows) for one in told.tenants] == [("lab", 2)]
@@ -187,7 +188,7 @@ def test_a_segment_that_waits_long_is_in_the_slow_log() -> None:
             await client.idle()
             here.engine.hold()
             client.send(segment(NEGATE, 100, 10))
-            await here.engine.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             (row,) = client.session.queue
             row.queued_at_ns -= SLOW_NS
             here.engine.unhold()
@@ -209,7 +210,7 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
             await load(here, client)
             here.engine.hold()
             client.send(loop_of(segment(NEGATE, 100, 10), 5, 1, (1,)))
-            await here.engine.applied(client.session)
+            await outcome_of(here.engine.unapplied(client.session))
             (row,) = client.session.queue
             row.queued_at_ns -= SLOW_NS
             here.engine.unhold()

@@ -21,6 +21,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport import service, session_frames, session_stream
@@ -139,7 +140,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
             peer = await here.peer()
             session = here.engine.sessions[peer.session_id]
             await until(lambda: session.applied_frame == peer.number)
-            await here.engine._backlog.applied(session)
+            await outcome_of(here.engine.unapplied(session))
             here.engine._backlog.slice_ns, here.engine._backlog.turn_ns = 0, 1
             peer.number += 1
             entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
