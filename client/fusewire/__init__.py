@@ -21,6 +21,7 @@ from fusewire._api.array import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
 from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
+from fusewire._api.complex import rules as _rules  # noqa: F401  # lets ops take complex numbers
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
 from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.gradients.gradients import grad, value_and_grad, vjp
@@ -57,6 +58,8 @@ from fusewire_protos.ops.dtypes import (
     DType,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -105,6 +108,8 @@ __all__ = [
     "bfloat16",
     "bool",
     "bool_",
+    "complex64",
+    "complex128",
     "connect",
     "default_session",
     "e",

@@ -23,12 +23,14 @@ from weakref import WeakSet
 from google.protobuf.message import DecodeError
 
 from fusewire._api.array import Array
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.ops.operations import astype, dtype_of
 from fusewire._api.ops.stacking import array_among, stacked
 from fusewire._api.read_values import ReadValues
 from fusewire._errors import (
     ArgumentError,
+    DtypeError,
     FusewireError,
     ProtocolError,
     QuotaExceeded,
@@ -59,6 +61,8 @@ from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
 from fusewire_protos.local_calls.parts import NAME_PREFIX
+from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _log = logging.getLogger("fusewire")
@@ -136,6 +140,8 @@ class Session:
             return self._own(stacked(self, data), dtype)
         wanted = None if dtype is None else dtype_of(dtype)
         given = tensor_bytes.host_of(data, wanted)
+        if given.dtype.kind == "c" or (wanted is not None and wanted.is_complex):
+            return self._complex_array(given, wanted)
         spec = tensor_bytes.spec_of(given, wanted)
         self.check_open()
         limit_bytes = self._state.limits.array_bytes
@@ -146,8 +152,18 @@ class Session:
         self._upload_sender.send(array, host)
         return array
 
+    def _complex_array(self, given: Any, dtype: DType | None) -> Array:
+        """Uploads complex numbers as their two parts. Raises DtypeError for a real `dtype`."""
+        wanted = dtype_of(given.dtype) if dtype is None else dtype
+        if not wanted.is_complex:
+            raise DtypeError(f"{given.dtype.name} is not cast to {wanted.name}; upload its real part")
+        part = dtypes.part_of(wanted)
+        return ComplexArray(self.array(given.real, part), self.array(given.imag, part))
+
     def fetch(self, array: Recorded) -> Future[Value]:
         """Returns a future of the value. May wait for credit."""
+        if isinstance(array, ComplexArray):
+            return array.future()
         self._check_own(array)
         note_read()
         numbers = self._fetch_index_checks()
@@ -156,6 +172,8 @@ class Session:
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
         """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
+        if isinstance(array, ComplexArray):
+            return array.numpy(timeout)
         self._check_own(array)
         note_read()
         numbers = self._fetch_index_checks()

@@ -69,6 +69,6 @@ if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
     def __getattr__(name: str) -> _typing.NoReturn:
         text = f"module 'fusewire.linalg' has no attribute {name!r}"
         if name in _OF_SYMMETRIC:
-            text += f", because its results are complex: write np.linalg.{name}(x.numpy())"
+            text += f": write np.linalg.{name}(x.numpy())"
             text += f", or of symmetric matrices fw.linalg.{_OF_SYMMETRIC[name]}(x)"
         raise AttributeError(text, name=name)

@@ -17,7 +17,7 @@ STANDARD_VERSION: str = _NAMES["array_api"]["version"]
 # In the order of the standard: its kinds of functions that have a namespace of their own.
 _GROUPS = ("linalg", "fft", "random")
 _HERE = {
-    "linalg": "has it and the standard's extension `linalg`, but `eig` and `eigvals`, which are complex",
+    "linalg": "has it and the standard's extension `linalg`, but `eig` and `eigvals`",
     "random": "has a generator with some of NumPy's distributions",
 }
 _HEAD = f"""\

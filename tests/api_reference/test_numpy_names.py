@@ -27,9 +27,9 @@ def test_the_names_are_those_of_numpy() -> None:
     assert {*NUMPY} == public - _LEFT_OUT | {"__array_namespace_info__"}
 
 
-def test_all_of_the_standard_is_here_but_complex_dtypes() -> None:
+def test_all_of_the_standard_is_here() -> None:
     assert fw.__array_api_version__ == STANDARD_VERSION
-    assert STANDARD - {*fw.__all__} == {"complex64", "complex128"}
+    assert {*fw.__all__} >= STANDARD
 
 
 def test_each_name_says_where_it_is_or_what_to_write() -> None:
@@ -37,7 +37,7 @@ def test_each_name_says_where_it_is_or_what_to_write() -> None:
     assert "| `add` | yes | yes | [`add`](pointwise.md#add) |" in rows
     assert "| `gradient` | yes |  | NumPy computes it from values, `np.gradient(x.numpy())` |" in rows
     assert "| `half` | yes |  | write `fw.float16` |" in rows
-    assert "| `complex64` | yes | yes | it is no dtype here |" in rows
+    assert "| `longdouble` | yes |  | it is no dtype here |" in rows
     assert "| `fromiter` | yes |  | uploads what NumPy makes, `np.fromiter` |" in rows
     assert "| `isscalar` | yes |  | NumPy's own, `np.isscalar` |" in rows
 

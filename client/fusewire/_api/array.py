@@ -59,10 +59,9 @@ _DLPACK_CPU = (1, 0)  # the kind and the number of a device
 def is_array_like(value: object) -> bool:
     """Returns whether an operator uploads `value`, the operand beside the array.
 
-    An operator uploads a buffer, a list, or an object with `__array__`. A complex number counts too, because the upload
-    then raises an error that names the number's dtype.
+    An operator uploads a buffer, a list, or an object with `__array__`.
     """
-    is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
+    is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray)
     return is_given or hasattr(value, "__array__")
 
 
@@ -70,7 +69,7 @@ def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], 
     """Returns the function that records an operator if an operand is no Python scalar and no array of this thread."""
 
     def record_unusual(self: Array, other: Any) -> Array:
-        if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
+        if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS, complex)):
             if not is_array_like(other):
                 return NotImplemented  # type: ignore[no-any-return]  # as operators do
             other = self._recorder.owner.array(other)
@@ -307,7 +306,7 @@ class Array(Recorded):
         value = self.numpy()
         return value if dtype is None else conversions.cast(value, np.dtype(dtype))
 
-    def item(self, *index: Any) -> bool | int | float:
+    def item(self, *index: Any) -> Any:
         """Waits for the only element, and returns it as a Python scalar; or for the one at an index.
 
         The index is one integer of the flat array, or an integer for each axis, one by one or as a tuple.
@@ -317,8 +316,7 @@ class Array(Recorded):
             return (self[at] if isinstance(at, tuple) else self.flatten()[at]).item()
         if self.size != 1:
             raise ArgumentError(f"only an array of one element is a scalar; this one has shape {self.shape}")
-        value: bool | int | float = self.numpy().item()
-        return value
+        return self.numpy().item()
 
     def tolist(self) -> Any:
         """Waits for the value, and returns it as nested lists of Python scalars; of rank 0, as a scalar."""
@@ -349,7 +347,7 @@ class Array(Recorded):
     def __complex__(self) -> complex:
         return complex(self._scalar())
 
-    def _scalar(self) -> bool | int | float:
+    def _scalar(self) -> Any:
         """Waits for the only element. Raises TypeError if there is another number of them, as NumPy does."""
         if self.size != 1:
             raise TypeError(f"only an array of one element is a Python number; this one has shape {self.shape}")
@@ -395,7 +393,7 @@ class Array(Recorded):
 
     def _operand(self, value: Any) -> Any:
         """Returns an operand beside this array. Uploads what is no array and no scalar."""
-        is_operand = isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS))
+        is_operand = isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS, complex))
         return value if is_operand else self._recorder.owner.array(value)
 
     def __iter__(self) -> Iterator[Array]:
@@ -415,6 +413,11 @@ class Array(Recorded):
         if rank < 2:
             raise ArgumentError(f"a matrix transpose needs rank 2 or more, not {rank}")
         return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+
+    @property
+    def mH(self) -> Array:  # noqa: N802
+        """Returns `mT`, and of complex numbers its conjugate."""
+        return self.mT
 
     @known_call
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:

@@ -19,9 +19,9 @@ def in_place(operator: Operator) -> Operator:
     """Returns the method of `x op= v`, for the method of `x op v`. All names of the object `x` show the new value.
 
     As in NumPy, a result of another dtype is cast to the dtype of `x` if it is of the same kind or a lower one, in the
-    order of booleans, unsigned integers, signed integers and floats. An array of rank 0 is left as it is, and the name
-    is bound to the result, which may have any shape and dtype, because NumPy has a scalar there. The method raises
-    DtypeError and ShapeError, and RequestError in the body of a loop or function if `x` is from outside.
+    order of booleans, unsigned integers, signed integers, floats and complex numbers. An array of rank 0 is left as it
+    is, and the name is bound to the result, which may have any shape and dtype, because NumPy has a scalar there. The
+    method raises DtypeError and ShapeError, and RequestError in the body of a loop or function if `x` is from outside.
     """
 
     def assign(x: Any, value: Any) -> Any:
@@ -63,4 +63,6 @@ def _order(dtype: DType) -> int:
     """Returns the place of the dtype's kind in NumPy's order of kinds."""
     if dtype.is_integer:
         return 1 + dtype.is_signed
+    if dtype.is_complex:
+        return 4
     return 3 if dtype.is_floating else 0

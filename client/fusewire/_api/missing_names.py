@@ -17,7 +17,9 @@ _INSTEAD = {
     "asanyarray": "fw.asarray",
     "ascontiguousarray": "fw.asarray",
     "byte": "fw.int8",
+    "cdouble": "fw.complex128",
     "common_type": "fw.result_type",
+    "csingle": "fw.complex64",
     "double": "fw.float64",
     "float_": "fw.float64",
     "half": "fw.float16",
@@ -88,7 +90,7 @@ def instead_of(name: str) -> str:
         return f"NumPy's own, np.{name}"
     in_numpy = getattr(np, name, None)
     if isinstance(in_numpy, type) and issubclass(in_numpy, np.generic):
-        return f"it is no dtype here; the dtypes are {', '.join(dtypes.BY_NAME)}"
+        return f"it is no dtype here; the dtypes are {', '.join([*dtypes.BY_NAME, *dtypes.COMPLEX_BY_NAME])}"
     if isinstance(in_numpy, ModuleType):
         return f"give NumPy's functions values, np.{name}.…(x.numpy())"
     return f"NumPy computes it from values, np.{name}(x.numpy())" if callable(in_numpy) else ""

@@ -20,7 +20,7 @@ ABOUT_NO_ARRAY = (
     *("euler_gamma", "format_float_positional", "format_float_scientific", "isscalar", "iterable", "typename"),
     *("errstate", "get_include", "get_printoptions", "getbufsize", "geterr", "geterrcall", "info", "mintypecode"),
     *("frompyfunc", "printoptions", "set_printoptions", "setbufsize", "seterr", "seterrcall"),
-    *("dtype", "floating", "generic", "inexact", "integer", "issubdtype", "number", "signedinteger"),
+    *("complexfloating", "dtype", "floating", "generic", "inexact", "integer", "issubdtype", "number", "signedinteger"),
     *("show_config", "show_runtime", "unsignedinteger"),
 )
 

@@ -28,6 +28,9 @@ __all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", 
 R = TypeVar("R", bound=Recorded)
 Operand = Recorded | Scalar | np.generic
 
+# What records an op of an operand that no op takes, by the type of the operand. `_api.complex` adds complex numbers.
+recording_of_types: dict[type, Callable[[Op, Sequence[Any], Attributes, Sequence[int]], Any]] = {}
+
 
 def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: Sequence[int] = ()) -> Any:
     """Records an op of arrays and scalars. At least one operand is an array."""
@@ -37,6 +40,10 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
 
 def _apply_any(op: Op, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     """Records an op by the rules of dtypes and shapes, and keeps what `record_known` needs for the next such op."""
+    for operand in operands:
+        record_other = recording_of_types.get(type(operand))
+        if record_other is not None:
+            return record_other(op, operands, attributes, starts)
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
     specs = _operand_specs(op, operands)

@@ -2,6 +2,9 @@
 
 Promotion follows NumPy 2 (NEP 50). So promotion also follows the array API standard, wherever the standard defines a
 result. NumPy has no bfloat16. Here, bfloat16 promotes as float16 does, and float16 with bfloat16 gives float32.
+
+The complex dtypes are known to clients alone, where an array of complex numbers is two arrays of floats, its parts.
+They have no code on the wire, and no op takes them.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ class DType:
     the hash of its name.
 
     `code` identifies the dtype on the wire and is never reused. `kind` is NumPy's letter: "b" for booleans, "u" and "i"
-    for unsigned and signed integers, "f" for floats, among which bfloat16 is here.
+    for unsigned and signed integers, "f" for floats, among which bfloat16 is here, "c" for complex numbers. The code of
+    a complex dtype is negative, which no message and no op takes.
     """
 
     name: str
@@ -52,6 +56,10 @@ class DType:
     @property
     def is_boolean(self) -> bool:
         return self.kind == "b"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
 
     @property
     def is_signed(self) -> bool:
@@ -119,7 +127,7 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Makes a copied or unpickled dtype the constant itself."""
-        return from_code, (self.code,)
+        return (_from_name, (self.name,)) if self.is_complex else (from_code, (self.code,))
 
 
 bool_ = DType("bool", 0, 1, "b")
@@ -143,6 +151,13 @@ ALL: tuple[DType, ...] = (bool_, *SIGNED, *UNSIGNED, *FLOATING)
 BY_CODE: dict[int, DType] = {dtype.code: dtype for dtype in ALL}
 BY_NAME: dict[str, DType] = {dtype.name: dtype for dtype in ALL}
 
+complex64 = DType("complex64", -1, 8, "c")
+complex128 = DType("complex128", -2, 16, "c")
+
+COMPLEX: tuple[DType, ...] = (complex64, complex128)
+COMPLEX_BY_NAME: dict[str, DType] = {dtype.name: dtype for dtype in COMPLEX}
+_NAMED = BY_NAME | COMPLEX_BY_NAME
+
 # The smallest float that holds every integer of so many bytes, as NumPy sees it; the largest one for longer integers.
 _FLOAT_OF_BYTES: dict[int, DType] = {1: float16, 2: float32, 4: float64, 8: float64}
 
@@ -160,6 +175,8 @@ def promote(a: DType, b: DType) -> DType:
     """Returns the dtype to which arrays of two dtypes promote."""
     if a is b:
         return a
+    if a.is_complex or b.is_complex:
+        return complex_of(promote(part_of(a), part_of(b)))
     if a.is_floating and b.is_floating:
         return _promote_floats(a, b)
     if a.is_floating or b.is_floating:
@@ -172,23 +189,37 @@ def promote(a: DType, b: DType) -> DType:
 
 def promote_all(dtypes: Iterable[DType]) -> DType:
     """Returns the dtype to which arrays of one or more dtypes promote. A float that holds every integer stays one."""
-    return reduce(promote, sorted(dtypes, key=_is_not_floating))
+    return reduce(promote, sorted(dtypes, key=_is_exact))
+
+
+def part_of(dtype: DType) -> DType:
+    """Returns the float dtype of the parts of complex numbers. Of a real dtype it is the float that holds it."""
+    if dtype.is_complex:
+        return float32 if dtype is complex64 else float64
+    return to_floating(dtype)
+
+
+def complex_of(floating: DType) -> DType:
+    """Returns the smallest complex dtype whose parts hold a float dtype."""
+    return complex128 if floating is float64 else complex64
 
 
 def to_floating(dtype: DType) -> DType:
     """Returns the dtype in which NumPy evaluates a function such as `exp` of an argument of `dtype`."""
-    return dtype if dtype.is_floating else _FLOAT_OF_BYTES[dtype.itemsize_bytes]
+    return dtype if dtype.is_floating or dtype.is_complex else _FLOAT_OF_BYTES[dtype.itemsize_bytes]
 
 
 def quotient(dtype: DType) -> DType:
     """Returns the dtype of a true division or a mean. The result is float64 for integers and booleans."""
-    return dtype if dtype.is_floating else float64
+    return dtype if dtype.is_floating or dtype.is_complex else float64
 
 
-def of_scalar(value: int | float, beside: DType) -> DType:
+def of_scalar(value: complex, beside: DType) -> DType:
     """Returns the dtype that a Python scalar takes if the other operand is an array of dtype `beside` (NEP 50)."""
     if isinstance(value, bool):
         return beside
+    if isinstance(value, complex):
+        return beside if beside.is_complex else complex_of(quotient(beside))
     if isinstance(value, int):
         return int64 if beside.is_boolean else beside
     return quotient(beside)
@@ -226,7 +257,11 @@ def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
         numpy_dtype = np.dtype(given)
     except (TypeError, ValueError, SyntaxError, AttributeError):  # NumPy parses some texts as lists of fields
         return None
-    return BY_NAME.get(numpy_dtype.name) if numpy_dtype.isnative else None
+    return _NAMED.get(numpy_dtype.name) if numpy_dtype.isnative else None
+
+
+def _from_name(name: str) -> DType:
+    return _NAMED[name]
 
 
 def _promote_floats(a: DType, b: DType) -> DType:
@@ -245,8 +280,8 @@ def _promote_integers(a: DType, b: DType) -> DType:
     return next((dtype for dtype in SIGNED if dtype.itemsize_bytes > unsigned.itemsize_bytes), float64)
 
 
-def _is_not_floating(dtype: DType) -> bool:
-    return not dtype.is_floating
+def _is_exact(dtype: DType) -> bool:
+    return not (dtype.is_floating or dtype.is_complex)
 
 
 def _size_bytes(dtype: DType) -> int:

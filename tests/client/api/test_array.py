@@ -147,9 +147,9 @@ def test_booleans_shift_as_the_smallest_integers(session: fw.Session, name: str)
         lambda x: 1.5 >> x,
         lambda x: ~x,
         lambda x: x & 1,
-        lambda x: x == 1j,
-        lambda x: 1j + x,
+        lambda x: x < 1j,
         lambda x: x < np.complex64(1),
+        lambda x: x == np.timedelta64(1),
     ],
 )
 def test_an_operator_without_a_meaning_for_a_dtype_says_so(session: fw.Session, function: Callable[[Any], Any]) -> None:
@@ -562,8 +562,8 @@ def test_shapes_that_do_not_fit_raise_at_the_users_own_line(session: fw.Session)
 def test_dtypes_that_do_not_fit_raise_at_once(session: fw.Session) -> None:
     with pytest.raises(fw.DtypeError, match="only for bool and integers"):
         session.array(A) & 1
-    with pytest.raises(fw.DtypeError, match="complex128 is not supported"):
-        session.array([1j])
+    with pytest.raises(fw.DtypeError, match=r"dtype \w+ is not supported"):
+        session.array(np.clongdouble(1j))
     with pytest.raises(TypeError):
         session.array(A) + "1"
 

@@ -409,8 +409,8 @@ def test_dtypes_are_named_in_many_ways(session: fw.Session) -> None:
 
 
 def test_a_dtype_that_cannot_travel_is_told_from_one_that_is_none(session: fw.Session) -> None:
-    with pytest.raises(fw.DtypeError, match="complex64 is not supported"):
-        fw.zeros(2, "complex64")
+    with pytest.raises(fw.DtypeError, match=r"datetime64\[s\] is not supported"):
+        fw.zeros(2, "datetime64[s]")
 
 
 def test_stacking_nothing_speaks_of_stack(session: fw.Session) -> None:

@@ -19,7 +19,8 @@ from fusewire._api.missing_names import instead_of
         ("concatenat", r"did you mean concatenate\?"),
         ("i0", r"NumPy computes it from values, np\.i0\(x\.numpy\(\)\)"),
         ("fft", r"np\.fft\.…\(x\.numpy\(\)\)"),
-        ("complex64", "is no dtype here; the dtypes are bool, int8"),
+        ("longdouble", "is no dtype here; the dtypes are bool, int8"),
+        ("cdouble", r"write fw\.complex128"),
         ("half", r"write fw\.float16"),
         ("zzz", r"no attribute 'zzz'$"),
         ("_maximum", r"no attribute '_maximum'$"),
@@ -40,7 +41,7 @@ def test_what_to_write_instead_names_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("namespace", "name", "hint"),
     [(fw, "linag", "did you mean linalg?"), (fw.linalg, "eig", "np.linalg.eig(x.numpy()), or of symmetric matrices")],
-    ids=["misspelt", "complex"],
+    ids=["misspelt", "of symmetric matrices"],
 )
 def test_a_namespace_says_what_to_write(namespace: ModuleType, name: str, hint: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(hint)):

@@ -1,4 +1,4 @@
-"""Lets array-api-tests start on a namespace that has no complex dtypes: it takes the widest of them when imported."""
+"""Lets array-api-tests draw no complex numbers: it takes the widest of their dtypes when imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _max_or_none(*given: Any, **options: Any) -> Any:
 with patch.object(builtins, "max", _max_or_none):
     from array_api_tests import dtype_helpers
 
-# The names of dtypes are asked for that of the widest complex dtype too; the namespace is then asked for it in vain.
+# The names of dtypes are asked for that of the widest complex dtype too.
 dtype_helpers.dtype_to_name = dtype_helpers.EqualityMapping(
     [*dtype_helpers.dtype_to_name.items(), (None, "complex128")]
 )

@@ -53,7 +53,7 @@ def _scaled(name: str, random: Random) -> Call:
 
 KINDS: dict[str, Kind] = {
     **named(elements(1), "abs absolute isfinite isinf isnan logical_not square"),
-    **named(elements(1), "ones_like zeros_like iscomplex isreal iscomplexobj isrealobj ndim shape size"),
+    **named(elements(1), "ones_like zeros_like iscomplex isreal iscomplexobj isrealobj real_if_close ndim shape size"),
     **named(
         elements(1, NUMBERS),
         "conj conjugate imag real negative positive ceil floor trunc sign nan_to_num fix rint round around",

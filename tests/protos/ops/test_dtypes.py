@@ -196,3 +196,27 @@ def test_a_dtype_has_the_attributes_of_numpys(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_numpy_takes_a_dtype_for_one_of_its_own(dtype: DType) -> None:
     assert np.zeros(2, dtype).dtype == dtypes.to_numpy(dtype)
+
+
+# ---- complex dtypes, which have no code ----
+
+_WITH_COMPLEX = [*IN_NUMPY, *dtypes.COMPLEX]
+
+
+@pytest.mark.parametrize(("a", "b"), [*product(_WITH_COMPLEX, dtypes.COMPLEX)])
+def test_complex_dtypes_promote_as_numpys(a: DType, b: DType) -> None:
+    expected = np.promote_types(dtypes.to_numpy(a), dtypes.to_numpy(b)).name
+    assert dtypes.promote(a, b).name == dtypes.promote(b, a).name == dtypes.promote_all([a, b]).name == expected
+
+
+@pytest.mark.parametrize("dtype", _WITH_COMPLEX)
+def test_a_complex_scalar_makes_a_complex_dtype(dtype: DType) -> None:
+    assert dtypes.of_scalar(1j, dtype).name == np.result_type(dtypes.to_numpy(dtype), 1j).name
+    assert dtypes.complex_of(dtypes.part_of(dtype)) is dtypes.promote(dtype, dtypes.complex64)
+
+
+@pytest.mark.parametrize("dtype", dtypes.COMPLEX)
+def test_a_complex_dtype_stands_in_no_message(dtype: DType) -> None:
+    assert dtype not in dtypes.ALL
+    with pytest.raises(DtypeError, match="unknown dtype code"):
+        dtypes.from_code(dtype.code)

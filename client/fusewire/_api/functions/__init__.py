@@ -35,12 +35,14 @@ from fusewire._api.functions.dtypes import *  # noqa: F403
 from fusewire._api.functions.elementwise import arithmetic as _arithmetic
 from fusewire._api.functions.elementwise import choices as _choices
 from fusewire._api.functions.elementwise import closeness as _closeness
+from fusewire._api.functions.elementwise import complex_numbers as _complex_numbers
 from fusewire._api.functions.elementwise import exponents as _exponents
 from fusewire._api.functions.elementwise import signs as _signs
 from fusewire._api.functions.elementwise import trigonometry as _trigonometry
 from fusewire._api.functions.elementwise.arithmetic import *  # noqa: F403
 from fusewire._api.functions.elementwise.choices import *  # noqa: F403
 from fusewire._api.functions.elementwise.closeness import *  # noqa: F403
+from fusewire._api.functions.elementwise.complex_numbers import *  # noqa: F403
 from fusewire._api.functions.elementwise.exponents import *  # noqa: F403
 from fusewire._api.functions.elementwise.signs import *  # noqa: F403
 from fusewire._api.functions.elementwise.trigonometry import *  # noqa: F403
@@ -84,6 +86,7 @@ if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and n
         _arithmetic,
         _choices,
         _closeness,
+        _complex_numbers,
         _exponents,
         _signs,
         _trigonometry,

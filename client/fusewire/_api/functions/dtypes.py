@@ -16,14 +16,16 @@ from fusewire_protos.ops.dtypes import DType
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "promote_types", "result_type"]
 
+_NUMBERS = (*PYTHON_SCALARS, complex)
+
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (dtypes.bool_,),
     "signed integer": dtypes.SIGNED,
     "unsigned integer": dtypes.UNSIGNED,
     "integral": (*dtypes.SIGNED, *dtypes.UNSIGNED),
     "real floating": dtypes.FLOATING,
-    "complex floating": (),
-    "numeric": (*dtypes.SIGNED, *dtypes.UNSIGNED, *dtypes.FLOATING),
+    "complex floating": dtypes.COMPLEX,
+    "numeric": (*dtypes.SIGNED, *dtypes.UNSIGNED, *dtypes.FLOATING, *dtypes.COMPLEX),
 }
 
 # The bits of the significand, with the leading one, and the greatest exponent of each float.
@@ -87,7 +89,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
         fw.can_cast(fw.int32, fw.float32)  # False: they promote to float64
     """
-    if isinstance(from_, PYTHON_SCALARS):
+    if isinstance(from_, _NUMBERS):
         raise TypeError("can_cast takes a dtype or an array, and a Python scalar has no dtype")
     wanted = dtype_of(to)
     return dtypes.promote(_dtype_in(from_), wanted) is wanted
@@ -96,9 +98,12 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 def finfo(type_: Any, /) -> FloatLimits:
     """Returns the limits of a float dtype, or of an array's. Raises DtypeError for another dtype.
 
-    fw.finfo(fw.float32).eps  # 1.1920928955078125e-07
+    Those of a complex dtype are the limits of its parts.
+
+        fw.finfo(fw.float32).eps  # 1.1920928955078125e-07
     """
-    dtype = _dtype_in(type_)
+    given = _dtype_in(type_)
+    dtype = dtypes.part_of(given) if given.is_complex else given
     if dtype not in _FORMATS:
         raise DtypeError(f"finfo takes a float dtype, not {dtype.name}; use iinfo")
     digits, exponent = _FORMATS[dtype]
@@ -139,7 +144,7 @@ def promote_types(type1: Any, type2: Any, /) -> DType:
 
 
 def _is_python_scalar(operand: Any) -> bool:
-    return isinstance(operand, PYTHON_SCALARS) and not isinstance(operand, np.generic)  # np.float64 is a float too
+    return isinstance(operand, _NUMBERS) and not isinstance(operand, np.generic)  # np.float64 is a float too
 
 
 def _dtype_in(operand: Any) -> DType:

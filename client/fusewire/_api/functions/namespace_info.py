@@ -30,7 +30,12 @@ class NamespaceInfo:
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """Returns the dtypes of creation functions that get none. Raises ArgumentError for another device."""
         _check(device)
-        return {"real floating": dtypes.float64, "integral": dtypes.int64, "indexing": dtypes.int64}
+        return {
+            "real floating": dtypes.float64,
+            "complex floating": dtypes.complex128,
+            "integral": dtypes.int64,
+            "indexing": dtypes.int64,
+        }
 
     def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """Returns the dtypes by name, all of them or those of a kind, which is one of `isdtype`.
@@ -40,7 +45,9 @@ class NamespaceInfo:
         """
         _check(device)
         wanted = tuple(KINDS) if kind is None else kind
-        return {each.name: each for each in dtypes.ALL if not each.is_half and isdtype(each, wanted)}
+        return {
+            each.name: each for each in (*dtypes.ALL, *dtypes.COMPLEX) if not each.is_half and isdtype(each, wanted)
+        }
 
 
 def _check(device: str | None) -> None:

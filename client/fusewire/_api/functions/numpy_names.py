@@ -14,7 +14,7 @@ from fusewire._api.catalogue.catalogued import (
     remainder,
 )
 from fusewire._api.functions.elementwise.choices import round  # noqa: A004
-from fusewire._api.functions.elementwise.signs import conj
+from fusewire._api.functions.elementwise.complex_numbers import conj
 from fusewire._api.functions.elementwise.trigonometry import acos, acosh, asin, asinh, atan, atanh, deg2rad, rad2deg
 
 __all__ = [

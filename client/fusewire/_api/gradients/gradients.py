@@ -23,9 +23,10 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., An
     """Makes a function that returns the gradient of `function`, which returns one float, as an array of rank 0.
 
     The gradient is that by the argument of number `argnums`, or a tuple of those by several arguments. Such an argument
-    is an array of floats, or nested tuples, lists and dicts of these, and its gradient has the same form, dtypes and
-    shapes. `function` runs as it is: it may branch, read values, and assign to elements of its arguments, which are
-    copies. Arrays that it takes from its surroundings are constants.
+    is an array of floats or of complex numbers, or nested tuples, lists and dicts of these, and its gradient has the
+    same form, dtypes and shapes. By a complex number x + yi it is d/dx + i · d/dy, as in PyTorch. `function` runs as it
+    is: it may branch, read values, and assign to elements of its arguments, which are copies. Arrays that it takes from
+    its surroundings are constants.
 
     The gradient consists of ordinary ops: it may stand in the body of `fori_loop` or `function`, where the client
     records it once, and may itself be differentiated. All values that it takes are kept until it is computed. Of
@@ -36,8 +37,8 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., An
     elements that are equally the greatest or the least share it. Of ops that are constant between jumps, as comparisons
     and rounding, it is 0. What other threads record is not seen.
 
-    Raises DtypeError for arguments and results that are no floats, ShapeError for a result of another rank, and
-    ArgumentError for arrays of different sessions, and for decompositions whose gradient is not defined.
+    Raises DtypeError for arguments of other dtypes and a result that is no float, ShapeError for a result of another
+    rank, and ArgumentError for arrays of different sessions, and for decompositions whose gradient is not defined.
     """
     compute = value_and_grad(function, argnums)
 
@@ -77,11 +78,11 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
 def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """Returns what `function` returns for the arguments, and the function that pulls cotangents back. See `grad`.
 
-    The arguments and the result are arrays of floats, or nested tuples, lists and dicts of these. The second function
-    takes cotangents of the form of the result: how much a number, of which a gradient is wanted, changes with each
-    element of the result. It returns a tuple of those of the arguments, and may be called several times. It keeps the
-    values that it takes. Arrays may be assigned to meanwhile, but those whose values it takes: then it raises
-    RequestError.
+    The arguments and the result are arrays of floats or complex numbers, or nested tuples, lists and dicts of these.
+    The second function takes cotangents of the form of the result: how much a number, of which a gradient is wanted,
+    changes with each element of the result. It returns a tuple of those of the arguments, and may be called several
+    times. It keeps the values that it takes. Arrays may be assigned to meanwhile, but those whose values it takes: then
+    it raises RequestError.
     """
     leaves, form = flatten(args)
     sources = _sources(leaves, args)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire._api.in_place import is_higher_kind
 from fusewire._api.indexing.keys import dtype_of_places
-from fusewire._api.ops.operations import astype, broadcast_to, reshape, take_places
+from fusewire._api.ops.operations import astype, broadcast_to, dtype_of, reshape, take_places
 from fusewire._api.ops.segments import Segments
 from fusewire._conversions import Host
 from fusewire._errors import DtypeError
@@ -121,6 +121,12 @@ def _array_of(x: Recorded, value: Any) -> Any:
     dtype = x._spec.dtype
     given = _dtype_beside(dtype, value)
     plain = value.item() if isinstance(value, np.generic) else value
+    if dtype.is_complex:
+        both: Any = x
+        number = complex(plain)
+        return type(both)(
+            *[_array_of(part, each) for part, each in zip(both.parts, (number.real, number.imag), strict=True)]
+        )
     scalar = create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((given, plain),), ((), given.code))
     return astype(scalar, dtype, copy=False)
 
@@ -129,4 +135,4 @@ def _dtype_beside(dtype: DType, value: Any) -> DType:
     """Returns the dtype of an array or a scalar, beside an array of `dtype`."""
     if isinstance(value, Recorded):
         return value._spec.dtype
-    return dtypes.from_numpy(value.dtype) if isinstance(value, np.generic) else dtypes.of_scalar(value, dtype)
+    return dtype_of(value.dtype) if isinstance(value, np.generic) else dtypes.of_scalar(value, dtype)

@@ -44,10 +44,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     `ord` is "fro", "nuc" (the sum of singular values), 2 (the greatest) or -2 (the least), 1 or -1 (the greatest or
     least sum of sizes down a column), inf or -inf (along a row).
     """
-    given = _floating(x)
+    given = asarray(x)
     if given.ndim < 2:
         raise ShapeError(f"a matrix norm takes matrices, not the shape {given.shape}")
-    found = _matrix_norm(given, ord)
+    is_of_singular_values = ord in ("nuc", 2, -2)  # which follow from more than the sizes of complex numbers
+    found = _matrix_norm(given if given.dtype.is_complex and is_of_singular_values else _floating(given), ord)
     return expand_dims(found, (-2, -1)) if keepdims else found
 
 
@@ -83,5 +84,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def _floating(x: Any) -> Array:
+    """Returns `x` in floats. A norm takes nothing of complex numbers but their sizes."""
     given = asarray(x)
+    if given.dtype.is_complex:
+        return size_of(given)
     return given if given.dtype.is_floating else given.astype("float64")

@@ -9,6 +9,7 @@ import numpy as np
 
 from fusewire import _conversions as conversions
 from fusewire._api.array import Array
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._recording.record_op import create
 from fusewire_protos.frames import Scalar
 from fusewire_protos.ops import dtypes
@@ -19,6 +20,9 @@ from fusewire_protos.ops.shapes import Shape
 
 def filled(session: Any, shape: Shape, value: Any, dtype: DType) -> Array:
     """Returns an array filled with one number, which is cast to `dtype` as `astype` casts. It is no upload."""
+    if dtype.is_complex:
+        number, part = complex(as_python(value)), dtypes.part_of(dtype)
+        return ComplexArray(*[filled(session, shape, each, part) for each in (number.real, number.imag)])
     scalars = ((dtype, fitting(value, dtype)),)
     return create(Array, session.recorder(), BY_NAME["full"], scalars, (shape, dtype.code))
 

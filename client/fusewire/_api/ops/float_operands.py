@@ -11,10 +11,14 @@ from fusewire._api.functions.dtypes import result_type
 from fusewire._api.ops import operations
 from fusewire._api.ops.filled import filled
 from fusewire._api.ops.operands import OPERANDS, session_of
+from fusewire._errors import DtypeError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 
 _P = ParamSpec("_P")
+
+# What computes a function of complex numbers, by the function's name. `_api.complex` adds them.
+complex_functions: dict[str, Callable[..., Any]] = {}
 
 
 def in_floats(function: Callable[_P, Array]) -> Callable[_P, Array]:
@@ -37,10 +41,20 @@ def _with_operands(function: Callable[_P, Array], computed: Callable[[DType], DT
     def of_any(*operands: Any) -> Array:
         given = uploaded(operands)
         common = dtypes.to_floating(result_type(*given))
+        if common.is_complex:
+            return _of_complex(function.__name__, common, given)
         result = compute(*arrays_in(computed(common), given))
         return operations.astype(result, common, copy=False)
 
     return of_any  # type: ignore[return-value]  # of operands alone
+
+
+def _of_complex(name: str, common: DType, operands: Sequence[Any]) -> Array:
+    compute = complex_functions.get(name)
+    if compute is None:
+        raise DtypeError(f"{name} is not defined for {common.name}; take the parts, x.real and x.imag")
+    result: Array = compute(*arrays_in(common, operands))
+    return result
 
 
 def promoted(*operands: Any) -> list[Array]:

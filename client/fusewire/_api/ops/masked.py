@@ -68,6 +68,11 @@ def mean(x: R, axis: Axis, where: Any, *, keepdims: bool) -> R:
 
 def var(x: R, axis: Axis, where: Any, correction: float, *, keepdims: bool) -> R:
     """Returns the variance of the elements where `where` is true; NaN of too few."""
+    if x._spec.dtype.is_complex:  # the mean of |z − mean|² is the sum of the variances of both parts
+        both: Any = x
+        variances = [var(part, axis, where, correction, keepdims=keepdims) for part in both.parts]
+        total: R = apply(BY_NAME["add"], variances)
+        return total
     wide, mask = _wide(x), mask_of(x, where)
     distance: Any = chosen(apply(BY_NAME["subtract"], (wide, _mean(wide, axis, mask, keepdims=True))), mask, 0.0)
     squares = operations.reduce("sum", distance * distance, axis, keepdims=keepdims)
@@ -81,7 +86,7 @@ def std(x: R, axis: Axis, where: Any, correction: float, *, keepdims: bool) -> R
     """Returns the square root of `var`, rounded once."""
     wide = operations.astype(x, _quotient(x).accumulator, copy=False)
     root: R = apply(BY_NAME["sqrt"], (var(wide, axis, where, correction, keepdims=keepdims),))
-    return operations.astype(root, _quotient(x), copy=False)
+    return operations.astype(root, dtypes.part_of(_quotient(x)), copy=False)
 
 
 def _identity(reduction: Reduction, dtype: DType) -> bool | int | float:

@@ -21,7 +21,7 @@ from fusewire._recording.record_op import PYTHON_SCALARS, apply
 from fusewire._recording.recorded_ops import record_known
 from fusewire_protos.ops.op import Attributes, Op
 
-OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload
+OPERANDS = (Array, np.generic, *PYTHON_SCALARS, complex)  # the types that ops take without an upload
 
 
 def asarray(data: Any, dtype: Any = None, *, device: Device = None, copy: bool | None = None) -> Array:

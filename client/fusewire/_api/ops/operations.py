@@ -10,7 +10,14 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
+from fusewire._recording.record_op import (
+    PYTHON_SCALARS,
+    Recorded,
+    apply,
+    apply_to_one,
+    create,
+    recording_of_types,
+)
 from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops import dtypes, shapes
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -30,7 +37,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "greater_equal": operator.ge,
 }
 
-_PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
+_PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 
 
 def dtype_of(given: Any) -> DType:
@@ -48,7 +55,7 @@ def dtype_of(given: Any) -> DType:
         in_numpy = np.dtype(given)
     except TypeError:
         raise DtypeError(f"{given!r} is no dtype") from None
-    return dtypes.from_numpy(in_numpy)
+    return dtypes.COMPLEX_BY_NAME.get(in_numpy.name) or dtypes.from_numpy(in_numpy)
 
 
 def axis_of(axis: SupportsIndex, rank: int, parameter: str | None = None) -> int:
@@ -138,6 +145,8 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
+    if wanted.is_complex:  # the op does not know it
+        return recording_of_types[complex](BY_NAME["astype"], (x,), (wanted.code,), ())  # type: ignore[no-any-return]
     return apply_to_one(BY_NAME["astype"], x, (wanted.code,))
 
 
@@ -221,8 +230,8 @@ def check_exponent(base: Any, exponent: Any) -> None:
     """Raises ArgumentError for integers to a negative scalar power. A power in an array is not checked."""
     if not isinstance(exponent, int | np.integer) or exponent >= 0:
         return
-    dtype = base._spec.dtype if isinstance(base, Recorded) else dtypes.from_numpy(np.asarray(base).dtype)
-    if not dtype.is_floating:
+    dtype = base._spec.dtype if isinstance(base, Recorded) else dtype_of(np.asarray(base).dtype)
+    if not (dtype.is_floating or dtype.is_complex):
         raise no_integer(dtype, int(exponent))
 
 
@@ -251,7 +260,7 @@ def _dtypes_of(operands: Sequence[Any]) -> tuple[DType, ...]:
 def _strong_dtype(operand: Any) -> DType | None:
     if isinstance(operand, Recorded):
         return operand._spec.dtype
-    return dtypes.from_numpy(operand.dtype) if isinstance(operand, np.generic) else None
+    return dtype_of(operand.dtype) if isinstance(operand, np.generic) else None
 
 
 def round_to(x: R, decimals: SupportsIndex) -> R:

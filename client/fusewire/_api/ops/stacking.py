@@ -50,8 +50,8 @@ def stacked(session: Any, data: Sequence[Any]) -> Array:
 
 
 def _part(session: Any, given: Any) -> Array:
-    if isinstance(given, PYTHON_SCALARS):  # no upload for each number
-        return filled(session, (), given, dtypes.from_numpy(np.asarray(given).dtype))
+    if isinstance(given, (*PYTHON_SCALARS, complex)):  # no upload for each number
+        return filled(session, (), given, operations.dtype_of(np.asarray(given).dtype))
     part: Array = session.array(given)
     return part
 

@@ -6,8 +6,10 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from fusewire._api.array import Array
-from fusewire._api.ops.operands import asarray
+from fusewire._api.ops.operands import asarray, session_of
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.body import BodyRecording, recording_body
@@ -37,7 +39,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     count = operator.index(n)
     if count > MAX_ITERATIONS:
         raise ArgumentError(f"fori_loop of {count} iterations; the most is {MAX_ITERATIONS}")
-    leaves, form = flatten(carry)
+    leaves, form = flatten(_without_complex_scalars(carry))
     arrays = _arrays(leaves)
     if count <= 0:
         return unflatten(form, [array.copy() for array in arrays])
@@ -69,6 +71,17 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if checks is not None:
         checks.note(results.pop())
     return unflatten(form, results)
+
+
+def _without_complex_scalars(carry: Any) -> Any:
+    """Returns the carry with arrays in place of complex scalars, which have two parts as their arrays."""
+    leaves, form = flatten(carry)
+    if not any(isinstance(leaf, complex | np.complexfloating) for leaf in leaves):
+        return carry
+    own = session_of(leaves)
+    return unflatten(
+        form, [own.array(leaf) if isinstance(leaf, complex | np.complexfloating) else leaf for leaf in leaves]
+    )
 
 
 def _arrays(leaves: Sequence[Any]) -> list[Array]:

@@ -11,7 +11,7 @@ import pytest
 import fusewire as fw
 from fusewire_protos.ops import dtypes
 
-NAMES = [dtype.name for dtype in dtypes.ALL if dtype is not dtypes.bfloat16]
+NAMES = [dtype.name for dtype in (*dtypes.ALL, *dtypes.COMPLEX) if dtype is not dtypes.bfloat16]
 KINDS = ["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"]
 
 

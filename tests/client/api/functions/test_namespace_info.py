@@ -26,7 +26,7 @@ def test_the_namespace_says_what_it_can_do(session: fw.Session) -> None:
     assert info.default_dtypes()["indexing"] is fw.int64
     assert [*info.dtypes(kind="real floating")] == ["float32", "float64"]
     assert [*info.dtypes(kind=("bool", "unsigned integer"))] == ["bool", "uint8", "uint16", "uint32", "uint64"]
-    assert set(info.dtypes()) == {dtype.name for dtype in dtypes.ALL} - {"float16", "bfloat16"}
+    assert set(info.dtypes()) == {dtype.name for dtype in (*dtypes.ALL, *dtypes.COMPLEX)} - {"float16", "bfloat16"}
     for ask in (info.dtypes, info.default_dtypes):
         with pytest.raises(fw.ArgumentError, match="one device"):
             ask(device="elsewhere")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, defaultdict
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
+from fusewire.testing import session_in_memory
 
 
 class Pair(NamedTuple):
@@ -113,3 +115,15 @@ def test_an_empty_container_has_no_leaves() -> None:
 )
 def test_a_form_is_shown_as_python_shows_its_values(value: Any, text: str) -> None:
     assert str(flatten(value)[1]) == text
+
+
+def test_complex_numbers_come_apart_as_two_parts() -> None:
+    host = np.array([1 + 2j, 3.0])
+    with session_in_memory() as session:
+        array: Any = session.array(host)
+        for value, parts in ((array, array.parts), (host, (host.real, host.imag))):
+            found, form = flatten({"z": value, "x": 1})
+            assert unflatten(form, [*array.parts, 1])["z"].tolist() == host.tolist()
+            assert [*found[2:], str(form)] == [1, "{'z': _+_j, 'x': _}"]
+            for part, expected in zip(found, parts, strict=False):
+                np.testing.assert_array_equal(np.asarray(part), np.asarray(expected))

@@ -13,12 +13,13 @@ import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import floor
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.devices import Device, check_device, session_on
 from fusewire._api.ops import operations
 from fusewire._api.ops.filled import as_python, counted, filled
 from fusewire._api.ops.operands import asarray
 from fusewire._api.ops.operations import dtype_of, shape_of
-from fusewire._errors import ArgumentError
+from fusewire._errors import ArgumentError, DtypeError
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import apply, create
 from fusewire_protos.frames import Scalar
@@ -137,6 +138,8 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
         raise ArgumentError("arange with a step of 0 has no end")
     are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
+    if wanted.is_complex:
+        return operations.astype(arange(start, stop, step, dtypes.part_of(wanted), device=device), wanted)
     (length,) = shape_of(_steps_between(start, stop, step))
     if not length:
         start = 0  # without elements, it need not fit the dtype
@@ -169,8 +172,8 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
 
 
 def linspace(  # the standard's parameters
-    start: float,
-    stop: float,
+    start: complex,
+    stop: complex,
     num: int = 50,
     *,
     dtype: Any = None,
@@ -182,8 +185,11 @@ def linspace(  # the standard's parameters
 
     With `retstep` their distance follows, and the two are a tuple.
     With `endpoint` the last point is exactly `stop`; without `endpoint` the last point is one step before `stop`. For
-    an integer dtype the points are rounded down.
+    an integer dtype the points are rounded down. Complex ends, or a complex dtype, give points on a line of the plane.
     """
+    if isinstance(start, complex) or isinstance(stop, complex) or (dtype is not None and dtype_of(dtype).is_complex):
+        ends = complex(start), complex(stop)
+        return _complex_linspace(ends, num, dtype, device, endpoint=endpoint, retstep=retstep)
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     (count,) = shape_of(num)
     gaps = count - 1 if endpoint else count
@@ -197,9 +203,26 @@ def linspace(  # the standard's parameters
     return (spaced, step if gaps > 0 else math.nan) if retstep else spaced
 
 
+def _complex_linspace(
+    ends: tuple[complex, complex], num: int, dtype: Any, device: Device, *, endpoint: bool, retstep: bool
+) -> Any:
+    """Returns what `linspace` does. The two parts are evenly spaced by themselves."""
+    wanted = dtypes.complex128 if dtype is None else dtype_of(dtype)
+    if not wanted.is_complex:
+        raise DtypeError(f"linspace of complex numbers has a complex dtype, not {wanted.name}")
+    (real, step), (imag, imag_step) = [
+        linspace(first, last, num, device=device, endpoint=endpoint, retstep=True)
+        for first, last in zip(*[(each.real, each.imag) for each in ends], strict=True)
+    ]
+    points = operations.astype(ComplexArray(real, imag), wanted, copy=False)
+    return (points, complex(step, imag_step)) if retstep else points
+
+
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device = None) -> Array:
     """Returns a matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
+    if wanted.is_complex:
+        return operations.astype(eye(rows, columns, k=k, dtype=dtypes.part_of(wanted), device=device), wanted)
     height, width = shape_of((rows, rows if columns is None else columns))
     # Every diagonal outside the matrix gives zeros. The nearest of these is recorded, because attributes are bounded.
     diagonal = builtins.max(-height, builtins.min(operator.index(k), width))

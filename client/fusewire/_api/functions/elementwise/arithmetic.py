@@ -28,7 +28,7 @@ from fusewire._api.catalogue.catalogued import (
 )
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.functions.elementwise.signs import copysign
-from fusewire._api.ops.float_operands import arrays_in, in_floats, in_own_floats, promoted, uploaded
+from fusewire._api.ops.float_operands import arrays_in, complex_functions, in_floats, in_own_floats, promoted, uploaded
 from fusewire._api.ops.operands import asarray
 from fusewire._api.ops.operations import astype
 from fusewire._errors import DtypeError
@@ -63,7 +63,7 @@ def bitwise_count(x: Any, /) -> Array:
     The bits are added in pairs, then in fours, then in bytes.
     """
     given = asarray(x)
-    if given.dtype.is_floating:
+    if not (given.dtype.is_integer or given.dtype.is_boolean):
         raise DtypeError(f"bitwise_count takes integers, not {given.dtype.name}")
     bits = astype(given if given.dtype.is_boolean else abs(given), dtypes.uint64)
     if given.dtype.is_signed:  # the size of the least integer has the bits of that integer
@@ -85,6 +85,9 @@ def positive(x: Any, /) -> Array:
 def reciprocal(x: Any, /) -> Array:
     """Returns 1 / `x`. Raises DtypeError for integers, whose reciprocals are 0 nearly everywhere."""
     given = asarray(x)
+    if given.dtype.is_complex:
+        inverse: Array = complex_functions["reciprocal"](given)
+        return inverse
     if not given.dtype.is_floating:
         raise DtypeError(f"reciprocal is not defined for {given.dtype.name}; write 1 / x for floats")
     return divide(1, given)

@@ -1,36 +1,22 @@
-"""Functions of the sign of a number, its neighbours, and its parts if it were complex."""
+"""Functions of the sign of a number, and its neighbours."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import abs, equal, isinf, isnan  # noqa: A004  # the standard's name
-from fusewire._api.functions.creation.creation import full_like, zeros_like
 from fusewire._api.functions.dtypes import finfo
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.ops.float_operands import in_own_floats
 from fusewire._api.ops.operands import asarray
-from fusewire._api.ops.operations import astype
-from fusewire._errors import DtypeError
-from fusewire_protos.ops import dtypes
 
 __all__ = [
-    "angle",
-    "conj",
     "copysign",
-    "imag",
-    "iscomplex",
-    "iscomplexobj",
     "isneginf",
     "isposinf",
-    "isreal",
-    "isrealobj",
     "nextafter",
-    "real",
     "signbit",
 ]
 
@@ -87,52 +73,3 @@ def _next_above(x: Array) -> Array:
     above = where(size < least / unit, x + least, beyond_least)
     from_infinity = where(x < 0, limits.min, x)  # above −∞ is the least finite number
     return where(isinf(x), from_infinity, where(above == 0, -0.0, above))
-
-
-def conj(x: Any, /) -> Array:
-    """Returns a copy of `x`: a real number is its own conjugate. Raises DtypeError for booleans."""
-    return real(x)
-
-
-def real(x: Any, /) -> Array:
-    """Returns a copy of `x`: there are no complex dtypes. Raises DtypeError for booleans."""
-    return _number(x).copy()
-
-
-def imag(x: Any, /) -> Array:
-    """Returns zeros: there are no complex dtypes. Raises DtypeError for booleans."""
-    return zeros_like(_number(x))
-
-
-def angle(x: Any, /, deg: bool = False) -> Array:  # noqa: FBT001, FBT002  # as NumPy calls it
-    """Returns the angle of `x` in the complex plane: 0, or π of a negative number. With `deg` in degrees."""
-    given = asarray(x)
-    wide = astype(given, dtypes.to_floating(given.dtype), copy=False)
-    return where(isnan(wide), wide, astype(signbit(wide), wide.dtype) * (180.0 if deg else math.pi))
-
-
-def isreal(x: Any, /) -> Array:
-    """Returns true for each element: there are no complex dtypes."""
-    return full_like(x, True, dtypes.bool_)
-
-
-def iscomplex(x: Any, /) -> Array:
-    """Returns false for each element: there are no complex dtypes."""
-    return zeros_like(x, dtypes.bool_)
-
-
-def isrealobj(x: Any, /) -> bool:
-    """Returns whether the dtype of `x` is not complex: always of an array on the server."""
-    return isinstance(x, Array) or np.isrealobj(x)
-
-
-def iscomplexobj(x: Any, /) -> bool:
-    """Returns whether the dtype of `x` is complex: never of an array on the server."""
-    return not isrealobj(x)
-
-
-def _number(x: Any) -> Array:
-    given = asarray(x)
-    if given.dtype.is_boolean:
-        raise DtypeError("a boolean has no complex parts; cast with astype first")
-    return given

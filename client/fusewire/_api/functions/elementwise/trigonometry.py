@@ -71,7 +71,8 @@ def asinh(x: Any, /) -> Array:
     size = abs(x)
     square = size * size
     near = log1p(size + square / (1 + sqrt(1 + square)))
-    return _odd(x, where(size < _LARGE, near, log(size) + math.log(2)))
+    is_small = size < _LARGE
+    return _odd(x, where(is_small, near, log(where(is_small, 1.0, size)) + math.log(2)))  # no gradient meets log 0
 
 
 @in_floats

@@ -85,10 +85,14 @@ def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[list[int], list[int]]:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """Returns the sums of products along `axis`, of vectors that broadcast. Raises ShapeError for other lengths."""
+    """Returns the sums of products along `axis`, of vectors that broadcast. Raises ShapeError for other lengths.
+
+    Of complex numbers, those of `x1` are conjugated.
+    """
     a, b = (moveaxis(each, axis, -1) for each in arrays_of(x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"vecdot of {a.shape[-1]} elements and {b.shape[-1]}")
+    a = _conjugated(a)
     return (a[..., None, :] @ b[..., :, None])[..., 0, 0]
 
 
@@ -137,18 +141,19 @@ def convolve(x1: Any, x2: Any, /, mode: str = "full") -> Array:
     places = counted(session, last - first).reshape(-1, 1) + counted(session, shorter.size) + first
     overlaps = (places >= reach) & (places < reach + longer.size)
     factors = where(overlaps, shorter[::-1], 0)  # an infinity must not meet the zeros of the padding
-    return vecdot(take_places(pad(longer, reach), places, 0), factors)
+    elements = take_places(pad(longer, reach), places, 0)
+    return (elements[..., None, :] @ factors[..., :, None])[..., 0, 0]
 
 
 def correlate(x1: Any, x2: Any, /, mode: str = "valid") -> Array:
     """Returns the correlation of two vectors: the sums of products of `x1` and moved `x2`. `mode` is as in `convolve`.
 
-    Raises ShapeError and ArgumentError as `convolve` does.
+    Of complex numbers, those of `x2` are conjugated. Raises ShapeError and ArgumentError as `convolve` does.
     """
     a, b = arrays_of(x1, x2)
     if b.size > a.size:
-        return flip(correlate(b, a, mode))
-    return convolve(a, flip(b), mode)
+        return flip(_conjugated(correlate(b, a, mode)))
+    return convolve(a, flip(_conjugated(b)), mode)
 
 
 def _kept(longer: int, shorter: int, mode: str) -> tuple[int, int]:
@@ -163,9 +168,12 @@ def _kept(longer: int, shorter: int, mode: str) -> tuple[int, int]:
 
 
 def vdot(x1: Any, x2: Any, /) -> Array:
-    """Flattens both, and returns the sum of products. Raises ShapeError for other numbers of elements."""
+    """Flattens both, and returns the sum of products. Raises ShapeError for other numbers of elements.
+
+    Of complex numbers, those of `x1` are conjugated.
+    """
     a, b = arrays_of(x1, x2)
-    return a.reshape(-1) @ b.reshape(-1)
+    return _conjugated(a.reshape(-1)) @ b.reshape(-1)
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
@@ -175,6 +183,13 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Returns the products of vectors and matrices, in batches that broadcast. Raises ShapeError for other lengths."""
+    """Returns the products of vectors and matrices, in batches that broadcast. Raises ShapeError for other lengths.
+
+    Of complex numbers, those of `x1` are conjugated.
+    """
     a, b = arrays_of(x1, x2)
-    return (a[..., None, :] @ b)[..., 0, :]
+    return (_conjugated(a)[..., None, :] @ b)[..., 0, :]
+
+
+def _conjugated(x: Array) -> Array:
+    return x.conj() if x.dtype.is_complex else x

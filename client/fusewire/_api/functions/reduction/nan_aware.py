@@ -8,6 +8,7 @@ from typing import Any
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import floor, isnan, logical_not, minimum
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.functions.arrangement.places import take_along_axis
 from fusewire._api.functions.dtypes import finfo
 from fusewire._api.functions.elementwise.choices import clip, where
@@ -49,6 +50,8 @@ def nan_to_num(
     given = asarray(x)
     if not copy:
         raise ArgumentError("nan_to_num with copy=False writes to x; write x[...] = nan_to_num(x)")
+    if isinstance(given, ComplexArray):
+        return ComplexArray(*[nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in given.parts])
     if not given.dtype.is_floating:
         return given.copy()
     limits = finfo(given.dtype)
@@ -186,7 +189,7 @@ def nanstd(
 
 def _numbers(x: Array, where: Any) -> Any:
     """Returns a mask of the elements that are not NaN, and where `where` is true. Integers are all numbers."""
-    if not x.dtype.is_floating:
+    if not _may_have_nan(x):
         return where
     is_number = logical_not(isnan(x))
     return is_number if where is True else is_number & mask_of(x, where)
@@ -194,7 +197,11 @@ def _numbers(x: Array, where: Any) -> Any:
 
 def _filled(x: Array, value: float) -> Array:
     """Returns `x` with `value` in place of NaN, which integers do not have."""
-    return where(isnan(x), value, x) if x.dtype.is_floating else x
+    return where(isnan(x), value, x) if _may_have_nan(x) else x
+
+
+def _may_have_nan(x: Array) -> bool:
+    return x.dtype.is_floating or x.dtype.is_complex
 
 
 def _nan_of_nothing(x: Array, extreme: Array, axis: Axis, *, keepdims: bool) -> Array:

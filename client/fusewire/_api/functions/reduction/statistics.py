@@ -8,10 +8,12 @@ from typing import Any
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import abs, max, min, sqrt  # noqa: A004  # the standard's names
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.arrangement.matrices import diagonal
 from fusewire._api.functions.arrangement.shapes import atleast_2d, broadcast_to
 from fusewire._api.functions.elementwise.choices import clip, where
+from fusewire._api.functions.elementwise.complex_numbers import conj, real
 from fusewire._api.functions.ordering.sorting import cumulative_sum
 from fusewire._api.ops.operands import arrays_of, asarray
 from fusewire._api.ops.operations import Axis, astype, axes_of, axis_of
@@ -90,7 +92,7 @@ def _end(x: Array, end: Any, axis: int) -> Array:
 def cov(
     x: Any, y: Any = None, /, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None, dtype: Any = None
 ) -> Array:
-    """Returns the covariances of variables, by default in float64 as NumPy does.
+    """Returns the covariances of variables, by default in float64 or complex128, as NumPy does.
 
     A row is a variable, or with `rowvar=False` a column. The sums are divided by the number of observations less
     `ddof`, which is 1, or with `bias` 0. `y` holds more variables. Raises ShapeError above rank 2.
@@ -99,10 +101,12 @@ def cov(
     if any(each.ndim > 2 for each in given):
         raise ShapeError(f"cov takes ranks up to 2, not {[each.ndim for each in given]}")
     rows = [each if rowvar or each.shape[0] == 1 else each.T for each in given]
-    wide = astype(rows[0] if len(rows) == 1 else concat(rows), dtypes.float64 if dtype is None else dtype, copy=False)
+    joined = rows[0] if len(rows) == 1 else concat(rows)
+    wanted = dtypes.promote(joined.dtype, dtypes.float64) if dtype is None else dtype
+    wide = astype(joined, wanted, copy=False)
     degrees = wide.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     distance = wide - wide.mean(1, keepdims=True)
-    result = (distance @ distance.T) * (1 / degrees if degrees > 0 else math.nan)
+    result = (distance @ conj(distance).T) * (1 / degrees if degrees > 0 else math.nan)
     return result.reshape(()) if result.shape == (1, 1) else result
 
 
@@ -111,8 +115,11 @@ def corrcoef(x: Any, y: Any = None, /, *, rowvar: bool = True, dtype: Any = None
     covariance = cov(x, y, rowvar=rowvar, dtype=dtype)
     if not covariance.ndim:
         return covariance / covariance
-    spread = sqrt(diagonal(covariance))
-    return clip(covariance / spread.reshape(-1, 1) / spread, -1.0, 1.0)
+    spread = sqrt(real(diagonal(covariance)))
+    found = covariance / spread.reshape(-1, 1) / spread
+    if isinstance(found, ComplexArray):
+        return ComplexArray(*[clip(part, -1.0, 1.0) for part in found.parts])
+    return clip(found, -1.0, 1.0)
 
 
 def ediff1d(x: Any, /) -> Array:
