@@ -230,6 +230,12 @@ def _matrices(draw: DrawFn, count: int) -> tuple[Shape, ...]:
 
 
 @st.composite
+def _transformable(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """Lines of two points or more, which a transform of any kind takes."""
+    return ((*draw(shapes(most_dim=3, most_rank=2)), draw(st.integers(2, 12))),) * count
+
+
+@st.composite
 def _concatenable(draw: DrawFn, count: int) -> tuple[Shape, ...]:
     first = draw(shapes(least_rank=1))
     axis = draw(st.integers(0, len(first) - 1))
@@ -297,6 +303,7 @@ _SHAPES_OF: dict[str, _ShapesOf] = {
     "take": _takeable,
     "take_along_axis": _takeable_along,
     **dict.fromkeys(_SEGMENTED, _segmented),
+    **dict.fromkeys((op.name for op in catalogue.OPS if op.core_rank == 1), _transformable),
 }
 
 

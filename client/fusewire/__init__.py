@@ -13,6 +13,7 @@ NumPy and of the array API standard.
 import typing as _typing
 from math import e, inf, nan, pi
 
+from fusewire import fft as fft
 from fusewire import lib as lib
 from fusewire import linalg as linalg
 from fusewire import random as random
@@ -146,5 +147,5 @@ if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
             return Array
         found = _of_numpy(name)
         if found is None:
-            raise _missing(name, [*__all__, "lib", "linalg", "random"])
+            raise _missing(name, [*__all__, "fft", "lib", "linalg", "random"])
         return found

@@ -7,12 +7,10 @@ A matrix for which an algorithm fails, because it is singular or not positive de
 later says so, and no call waits. Decompositions are computed in float32 or float64.
 """
 
-import typing as _typing
-
 from fusewire._api.catalogue.catalogued import matmul
 from fusewire._api.functions.arrangement.shapes import matrix_transpose
 from fusewire._api.functions.products.products import cross, tensordot, vecdot
-from fusewire._api.linalg.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from fusewire._api.linalg.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from fusewire._api.linalg.equations import (
     cond,
     det,
@@ -36,7 +34,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -61,14 +61,3 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-
-_OF_SYMMETRIC = {"eig": "eigh", "eigvals": "eigvalsh"}
-
-if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
-
-    def __getattr__(name: str) -> _typing.NoReturn:
-        text = f"module 'fusewire.linalg' has no attribute {name!r}"
-        if name in _OF_SYMMETRIC:
-            text += f": write np.linalg.{name}(x.numpy())"
-            text += f", or of symmetric matrices fw.linalg.{_OF_SYMMETRIC[name]}(x)"
-        raise AttributeError(text, name=name)

@@ -27,7 +27,8 @@ class Entry:
     @property
     def title(self) -> str:
         """The name behind its class: the page says which module it is of."""
-        return self.key.removeprefix("linalg.").removeprefix("random.").removeprefix("testing.")
+        namespace, _, name = self.key.partition(".")
+        return name if namespace in _NAMESPACES else self.key
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ _PAGE_OF_CATEGORY = {
     Category.COMPOSITE: "reductions",
     Category.PRODUCT: "products",
 }
+_NAMESPACES = ("fft", "linalg", "random", "testing")
 _SESSIONS = ("connect", "default_session", "replay", "SessionStats", "Replayed", "Trigger")
 _LOOPS = ("fori_loop", "function")
 _GRADIENTS = ("grad", "value_and_grad", "vjp")
@@ -62,7 +64,8 @@ def pages() -> tuple[Page, ...]:
         _sessions(),
         _loops(),
         _gradients(),
-        _linalg(),
+        _mathematics("fft", fw.fft),
+        _mathematics("linalg", fw.linalg),
         _random(),
         _strides(),
         _constants(),
@@ -107,9 +110,9 @@ def _gradients() -> Page:
     return _page("gradients", "Gradients of functions of arrays.", _named(_GRADIENTS, fw))
 
 
-def _linalg() -> Page:
-    summary = (fw.linalg.__doc__ or "").partition("\n")[0]
-    return _page("linalg", summary, _named(fw.linalg.__all__, fw.linalg, "linalg."))
+def _mathematics(name: str, namespace: Any) -> Page:
+    summary = (namespace.__doc__ or "").partition("\n")[0]
+    return _page(name, summary, _named(namespace.__all__, namespace, f"{name}."))
 
 
 def _random() -> Page:

@@ -14,10 +14,10 @@ NUMPY: frozenset[str] = frozenset(_NAMES["numpy"]["names"])
 NUMPY_VERSION: str = _NAMES["numpy"]["version"]
 STANDARD: frozenset[str] = frozenset(_NAMES["array_api"]["names"])
 STANDARD_VERSION: str = _NAMES["array_api"]["version"]
-# In the order of the standard: its kinds of functions that have a namespace of their own.
-_GROUPS = ("linalg", "fft", "random")
+# What the namespaces of NumPy's are here.
 _HERE = {
-    "linalg": "has it and the standard's extension `linalg`, but `eig` and `eigvals`",
+    "linalg": "has it and the standard's extension `linalg`; `eig` and `eigvals` are of real matrices",
+    "fft": "has it and the standard's extension `fft`",
     "random": "has a generator with some of NumPy's distributions",
 }
 _HEAD = f"""\
@@ -36,7 +36,7 @@ def text(places: Mapping[str, str]) -> str:
     counted = f"Of these {len(NUMPY | STANDARD)} names, {here} are here.\n\n"
     head = "| name | in NumPy | in the standard | here, or what to write |\n|---|---|---|---|\n"
     rows = [_row(name, places) for name in sorted(NUMPY | STANDARD, key=lambda name: (name.lower(), name))]
-    groups = ["", "## Their namespaces", "", *map(_group, _GROUPS)]
+    groups = ["", "## Their namespaces", "", *map(_group, _HERE)]
     return _HEAD + counted + head + "\n".join([*rows, *groups]) + "\n"
 
 
@@ -59,6 +59,4 @@ def _short(hint: str) -> str:
 
 
 def _group(name: str) -> str:
-    if name in _HERE:
-        return f"- `numpy.{name}`: [`fusewire.{name}`]({name}.md) {_HERE[name]}."
-    return f"- `numpy.{name}`, and the extension `{name}` of the standard: not here; {_short(instead_of(name))}."
+    return f"- `numpy.{name}`: [`fusewire.{name}`]({name}.md) {_HERE[name]}."

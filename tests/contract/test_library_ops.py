@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fusewire as fw
+from fusewire._api.complex.complex_array import ComplexArray
 from tests.contract.service import Service
 from tests.patience import HANGS_S
 from tests.tolerances import assert_same_bytes
@@ -30,6 +32,7 @@ def test_decompositions_give_back_their_matrices(service: Service) -> None:
         lower = fw.linalg.cholesky(x)
         q, r = fw.linalg.qr(wide, "complete")
         values, vectors = fw.linalg.eigh(x)
+        any_values, any_vectors = fw.linalg.eig(session.array(_SQUARE))
         u, s, vh = fw.linalg.svd(wide, full_matrices=False)
         sign, logarithm = fw.linalg.slogdet(x)
         for found, expected in (
@@ -37,6 +40,8 @@ def test_decompositions_give_back_their_matrices(service: Service) -> None:
             (q @ r, _SQUARE[:, :3]),
             (q @ q.mT, np.broadcast_to(np.eye(3), (3, 3, 3))),
             (vectors * values[:, None] @ vectors.mT, _POSITIVE),
+            (any_vectors * any_values[:, None] @ fw.linalg.inv(any_vectors), _SQUARE.astype(np.complex64)),
+            (fw.linalg.eigvals(session.array(_SQUARE)).sum(axis=-1).real, np.trace(_SQUARE, axis1=1, axis2=2)),
             ((u * s[:, None]) @ vh, _SQUARE[:, :3]),
             (x @ fw.linalg.solve(x, x), _POSITIVE),
             (x @ fw.linalg.inv(x), np.broadcast_to(np.eye(5), (3, 5, 5))),
@@ -46,6 +51,52 @@ def test_decompositions_give_back_their_matrices(service: Service) -> None:
             (fw.linalg.eigvalsh(x), values.numpy(timeout=HANGS_S)),
         ):
             np.testing.assert_allclose(found.numpy(timeout=HANGS_S), expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("points", [1, 2, 15, 16, 1009, 1 << 14])
+def test_transforms_are_numpys(service: Service, points: int, dtype: str) -> None:
+    lines = _RANDOM.standard_normal((3, points)).astype(dtype)
+    spectrum = np.fft.rfft(lines)
+    tolerance = 16 * (1 + np.log2(points)) * np.finfo(dtype).eps
+    with service.connect() as session:
+        x = session.array(lines)
+        found = fw.fft.rfft(x)
+        for transformed, expected in (
+            (found, spectrum),
+            (fw.fft.fft(x), np.fft.fft(lines)),
+            (fw.fft.ifft(found, points), np.fft.ifft(spectrum, points)),
+            (fw.fft.irfft(found, points), lines),
+        ):
+            read = transformed.numpy(timeout=HANGS_S)
+            assert read.dtype == expected.dtype
+            np.testing.assert_allclose(read, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def test_a_real_line_takes_no_imaginary_parts_at_its_ends(service: Service) -> None:
+    real, imaginary = _RANDOM.standard_normal((2, 9)).astype(np.float32)
+    without = imaginary.copy()
+    without[[0, -1]] = 0
+    with service.connect() as session:
+        found, expected = [
+            fw.fft.irfft(ComplexArray(session.array(real), session.array(parts))) for parts in (imaginary, without)
+        ]
+        assert_same_bytes(found.numpy(timeout=HANGS_S), expected.numpy(timeout=HANGS_S))
+
+
+def test_transforms_have_the_bytes_that_each_client_gets_alone(service: Service) -> None:
+    def blurred(x: Any) -> Any:
+        return fw.fft.irfft(fw.fft.rfft(fw.fft.ifft2(x).real), x.shape[-1])
+
+    given = [_RANDOM.standard_normal((5, 40)).astype(np.float32) for _ in range(2)]
+    with service.connect() as one, service.connect() as other:
+        sessions = (one, other)
+        alone = [blurred(session.array(x)).numpy(timeout=HANGS_S) for session, x in zip(sessions, given, strict=True)]
+        together = [blurred(session.array(x)).future() for session, x in zip(sessions, given, strict=True)]
+        looped = fw.fori_loop(2, lambda i, x: blurred(x), one.array(given[0])).numpy(timeout=HANGS_S)
+        for mine, kept in zip(together, alone, strict=True):
+            assert_same_bytes(mine.result(HANGS_S), kept)
+        assert_same_bytes(looped, blurred(one.array(alone[0])).numpy(timeout=HANGS_S))
 
 
 def test_matrices_that_fail_or_have_no_elements_are_computed_too(service: Service) -> None:

@@ -15,6 +15,7 @@ import pytest
 import fusewire as fw
 from examples import (
     conjugate_gradient,
+    fft_filter,
     gru,
     kalman,
     kmeans,
@@ -71,6 +72,8 @@ EXAMPLES: dict[str, Example] = {
     "options by formula": lambda xp, a: options.formula(xp, 100.0, a(np.linspace(80, 120, 5))),
     "options by simulation": lambda xp, a: options.simulated(xp, 100.0, a(np.linspace(80, 120, 5)), a(_random(20_000))),
     "conjugate gradient": lambda xp, a: conjugate_gradient.solved(xp, xp.ones((20, 20)), 40),
+    "fft filter": lambda xp, a: fft_filter.filtered(xp, a(fft_filter.signals()[1])),
+    "fft filter's notes": lambda xp, a: fft_filter.notes(xp, a(fft_filter.signals()[1]), 3),
     "n-body": lambda xp, a: nbody.moved(xp, nbody.Bodies(*map(a, nbody.cluster(30))), 20),
     "q-learning": lambda xp, a: q_learning.learnt(xp, a(q_learning.successors()), *map(a, q_learning.draws(300, 4))),
 }

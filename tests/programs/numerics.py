@@ -135,3 +135,21 @@ def edit_distance(np: Any, upload: Upload) -> list[Any]:
             cur.append(min(int(prev[j + 1]) + 1, cur[-1] + 1, int(sub[j])))
         prev = np.array(cur)
     return [prev[-1]]
+
+
+def heat_on_a_torus(np: Any, upload: Upload) -> list[Any]:
+    u = upload(drawn(16).standard_normal((16, 12)))
+    kx, ky = np.meshgrid(np.fft.fftfreq(16), np.fft.fftfreq(12), indexing="ij")
+    decay = np.exp(-0.1 * (2 * np.pi) ** 2 * (kx**2 + ky**2))
+    spectrum = np.fft.fft2(u)
+    for _ in range(20):
+        spectrum = spectrum * decay
+    return [np.fft.ifft2(spectrum).real, np.fft.fftshift(np.abs(spectrum))]
+
+
+def long_convolution(np: Any, upload: Upload) -> list[Any]:
+    x, h = upload(drawn(17).standard_normal(100)), upload(np.hanning(9))
+    n = len(x) + len(h) - 1
+    product = np.fft.rfft(x, n) * np.fft.rfft(h, n)
+    phases = np.angle(product * np.exp(0.5j))
+    return [np.fft.irfft(product, n), np.convolve(x, h), np.cos(phases)]

@@ -216,7 +216,7 @@ class Device(Protocol):
     def library_twin(self, call: OneOpCall) -> Twin:
         """Returns what computes a call of a library op by the device's array library, after all earlier work.
 
-        It takes addresses of device memory, and raises OutOfMemory.
+        It takes addresses of device memory, and raises OutOfMemory. Raises ServerFault if the library lacks the op.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:

@@ -40,6 +40,16 @@ def _eigvalsh(library: Any, a: Any, upper: bool) -> Any:  # noqa: FBT001
     return library.linalg.eigvalsh(a, UPLO=_half(upper=upper))
 
 
+def _eig(library: Any, a: Any) -> Any:
+    values, vectors = library.linalg.eig(a)  # NumPy's are real if all of them are
+    return values.real, values.imag, vectors.real, vectors.imag
+
+
+def _eigvals(library: Any, a: Any) -> Any:
+    values = library.linalg.eigvals(a)
+    return values.real, values.imag
+
+
 def _svd(library: Any, a: Any, full: bool) -> Any:  # noqa: FBT001
     return tuple(library.linalg.svd(a, full_matrices=full))
 
@@ -65,6 +75,8 @@ _COMPUTED: dict[str, _Compute] = {
     "qr": _qr,
     "eigh": _eigh,
     "eigvalsh": _eigvalsh,
+    "eig": _eig,
+    "eigvals": _eigvals,
     "svd": _svd,
     "svdvals": _svdvals,
 }

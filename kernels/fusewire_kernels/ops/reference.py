@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.ops import linear_algebra, order, random_numbers
+from fusewire_kernels.ops import fourier, linear_algebra, order, random_numbers
 from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
 from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import dtypes, nans, shapes
@@ -766,4 +766,5 @@ _RULES: dict[str, _Rule] = {
     "eye": _eye,
     "random_bits": _random_bits,
     **linear_algebra.TWINS,
+    **fourier.TWINS,
 }

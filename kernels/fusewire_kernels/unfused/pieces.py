@@ -58,7 +58,7 @@ def _divided(call: OneOpCall, result: Spec) -> list[bool]:
             return [len(call.operands[0].shape) == 2, False]
         case Category.PRODUCT if rank > 2:
             return has_rows
-        case Category.LIBRARY if len(call.operands[0].shape) > 2:  # the first axis of all operands is one of the batch
+        case Category.LIBRARY if len(call.operands[0].shape) > call.op.core_rank:  # the first axis is one of the batch
             return [True] * len(call.operands)
     return [False] * len(call.operands)
 

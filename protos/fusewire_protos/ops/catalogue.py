@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusewire_protos.ops import linear_algebra
+from fusewire_protos.ops import fourier, linear_algebra
 from fusewire_protos.ops.dtype_rules import (
     accumulating,
     at_places,
@@ -32,6 +32,7 @@ from fusewire_protos.ops.dtype_rules import (
     logical,
     multiplying,
     numeric,
+    of_lines,
     of_matrices,
     promoting,
     replacing,
@@ -40,7 +41,7 @@ from fusewire_protos.ops.dtype_rules import (
     spaced,
     testing,
 )
-from fusewire_protos.ops.op import Attribute, AttributeKind, Attributes, Category, DtypeRule, Op, ShapeRule
+from fusewire_protos.ops.op import Attribute, AttributeKind, Category, DtypeRule, Op, ShapeRule
 from fusewire_protos.ops.reductions import ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, SUM, Reduction
 from fusewire_protos.ops.results import ResultsRule
 from fusewire_protos.ops.shape_rules import (
@@ -68,7 +69,7 @@ from fusewire_protos.ops.shape_rules import (
     transpose,
     vector,
 )
-from fusewire_protos.ops.shapes import Region, Shape
+from fusewire_protos.ops.shapes import Region
 from fusewire_protos.ops.strided import Strided
 
 _AXIS = Attribute("axis", AttributeKind.AXIS)
@@ -560,16 +561,30 @@ _CREATES = (
 def _library(name: str, code: int, operands: int, shape_rule: ShapeRule, summary: str, *attributes: Attribute) -> Op:
     """Returns an op of matrices that has one result."""
     category, is_exact = Category.LIBRARY, False
-    return Op(name, code, category, operands, operands, attributes, shape_rule, of_matrices, is_exact, summary)
+    return Op(
+        name, code, category, operands, operands, attributes, shape_rule, of_matrices, is_exact, summary, core_rank=2
+    )
 
 
 def _library_of_several(name: str, code: int, results: ResultsRule, summary: str, *attributes: Attribute) -> Op:
     """Returns an op of matrices that computes several arrays. Its result holds them."""
+    return replace(_library(name, code, 1, _packed(results), summary, *attributes), results=results)
 
-    def packed(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
-        return results(operands, attributes).packed
 
-    return replace(_library(name, code, 1, packed, summary, *attributes), results=results)
+def _packed(results: ResultsRule) -> ShapeRule:
+    return lambda operands, attributes: results(operands, attributes).packed
+
+
+def _transform(name: str, code: int, operands: int, shape_rule: ShapeRule, summary: str, *attributes: Attribute) -> Op:
+    """Returns an op of lines along the last axis that has one result."""
+    return replace(_library(name, code, operands, shape_rule, summary, *attributes), dtype_rule=of_lines, core_rank=1)
+
+
+def _transform_of_several(
+    name: str, code: int, operands: int, results: ResultsRule, summary: str, *attributes: Attribute
+) -> Op:
+    """Returns an op of lines that computes several arrays."""
+    return replace(_transform(name, code, operands, _packed(results), summary, *attributes), results=results)
 
 
 _UPPER = Attribute("upper", AttributeKind.FLAG, False)
@@ -605,10 +620,41 @@ _LIBRARY = (
         Attribute("full", AttributeKind.FLAG, False),
     ),
     _library("svdvals", 159, 1, linear_algebra.diagonal, "The singular values of matrices, in descending order."),
+    _library_of_several(
+        "eig",
+        163,
+        linear_algebra.complex_values_and_vectors,
+        "The eigenvalues and the eigenvectors of square matrices, both parts of each.",
+    ),
+    _library_of_several(
+        "eigvals", 164, linear_algebra.complex_values, "Both parts of the eigenvalues of square matrices."
+    ),
+)
+
+_TRANSFORMS = (
+    _transform_of_several(
+        "fft",
+        160,
+        2,
+        fourier.of_complex,
+        "The discrete Fourier transforms of complex lines, with exp(+2πi…) if `inverse`; neither is scaled.",
+        Attribute("inverse", AttributeKind.FLAG, False),
+    ),
+    _transform_of_several(
+        "rfft", 161, 1, fourier.of_real, "The transforms of real lines at the frequencies that are not negative."
+    ),
+    _transform(
+        "irfft",
+        162,
+        2,
+        fourier.to_real,
+        "The real lines, of even length or `odd`, whose transforms these are, times their length.",
+        Attribute("odd", AttributeKind.FLAG, False),
+    ),
 )
 
 OPS: tuple[Op, ...] = (
-    _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES + _LIBRARY
+    _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES + _LIBRARY + _TRANSFORMS
 )
 BY_CODE: dict[int, Op] = {op.code: op for op in OPS}
 BY_NAME: dict[str, Op] = {op.name: op for op in OPS}

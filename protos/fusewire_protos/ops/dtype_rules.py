@@ -6,7 +6,7 @@ A rule raises DtypeError for operands that the op does not take.
 from __future__ import annotations
 
 from fusewire_protos.errors import DtypeError
-from fusewire_protos.ops import dtypes, linear_algebra
+from fusewire_protos.ops import dtypes, fourier, linear_algebra
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.op import Attributes, DtypeRule, DtypeSignature
 
@@ -153,6 +153,12 @@ def drawn(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature
 
 def of_matrices(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
     dtype = linear_algebra.dtype_of(operands)
+    return DtypeSignature(_all(dtype, operands), dtype)
+
+
+def of_lines(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Is the rule of Fourier transforms."""
+    dtype = fourier.dtype_of(operands)
     return DtypeSignature(_all(dtype, operands), dtype)
 
 

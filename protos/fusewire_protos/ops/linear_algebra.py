@@ -103,3 +103,15 @@ def singular_values_and_vectors(operands: tuple[Shape, ...], attributes: _Attrib
     inner = min(rows, columns)
     left, right = (rows, columns) if attributes[0] else (inner, inner)
     return Results(batch, ((rows, left), (inner,), (right, columns)))
+
+
+def complex_values(operands: tuple[Shape, ...], attributes: _Attributes) -> Results:
+    """Returns the results of `eigvals`: the real and the imaginary parts of the eigenvalues."""
+    batch, length = square(operands[0])
+    return Results(batch, ((length,), (length,)))
+
+
+def complex_values_and_vectors(operands: tuple[Shape, ...], attributes: _Attributes) -> Results:
+    """Returns the results of `eig`: both parts of the eigenvalues, and both of the eigenvectors."""
+    batch, length = square(operands[0])
+    return Results(batch, ((length,), (length,), (length, length), (length, length)))

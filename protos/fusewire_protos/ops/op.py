@@ -90,6 +90,8 @@ class Op:
     These operands have the dtype of the result.
     `reduction` is how elements are combined by a reduction, or by an op on lines that combines some of their elements.
     `results` says which arrays the result holds, if an op computes several. It is None for all other ops.
+    `core_rank` is how many last axes of its operands a library op computes with: 2 for matrices, 1 for lines. The axes
+    before them are a batch. It is 0 for all other ops.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Op:
     copied_operands: int | None = 0
     reduction: Reduction | None = None
     results: ResultsRule | None = None
+    core_rank: int = 0
 
     @property
     def takes_starts(self) -> bool:

@@ -369,7 +369,7 @@ def test_numpys_scalars_and_arrays_have_a_divmod_with_arrays(session: fw.Session
 
 def test_what_we_do_not_offer_numpy_says_so(session: fw.Session) -> None:
     with pytest.raises(TypeError):
-        np.linalg.eig(session.array(A))
+        np.i0(session.array(A))
 
 
 @pytest.mark.parametrize("key", [[], [[]], (slice(1, None), []), ([], 2), (..., [[], []])], ids=str)

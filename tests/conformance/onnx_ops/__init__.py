@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.conformance.onnx_ops import (
     attention,
+    fourier,
     functions,
     losses,
     moving,
@@ -21,6 +22,6 @@ from tests.conformance.onnx_ops import (
     windows,
 )
 
-_MODULES = (attention, functions, losses, moving, normalization, placing, quantization, recurrent, windows)
+_MODULES = (attention, fourier, functions, losses, moving, normalization, placing, quantization, recurrent, windows)
 
 OPS: dict[str, Callable[..., Any]] = {name: entry for module in _MODULES for name, entry in module.OPS.items()}

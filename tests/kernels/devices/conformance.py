@@ -302,6 +302,19 @@ class DeviceConformance:
         np.testing.assert_array_equal(found[0], np.diag([0.5, 0.25]))
         assert_same_bytes(found[1], np.full((2, 2), np.nan, np.float32))
 
+    def test_the_array_library_transforms_lines(self, machine: Machine) -> None:
+        device = machine.device
+        real, imaginary = np.random.default_rng(0).standard_normal((2, 3, 100)).astype(np.float32)
+        blocks = [_filled(device, each.tobytes()) for each in (real, imaginary)]
+        result = device.allocate(2 * real.nbytes)
+        call = OneOpCall(BY_NAME["fft"], (Spec(dtypes.float32, real.shape),) * 2, (False,))
+        device.library_twin(call)([block.address for block in blocks], result.address, ())
+        readback = device.read(result, 2 * real.nbytes)
+        device.fence().wait()
+        found = np.frombuffer(bytes(readback.data()), np.float32).reshape(3, 200)
+        expected = np.fft.fft(real + np.complex64(1j) * imaginary)
+        np.testing.assert_allclose(found, np.concatenate([expected.real, expected.imag], 1), rtol=1e-4, atol=1e-4)
+
     # ---- fences ----
 
     def test_a_fence_waited_for_is_reached_and_stays_so(self, machine: Machine) -> None:

@@ -21,8 +21,11 @@ from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.graph_cache import USES_BEFORE
 from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
+from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.shapes import Spec
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
 from tests.kernels.launching import launch_slots
 from tests.kernels.loops_of_note import recurrent
@@ -32,6 +35,9 @@ cupy: Any = pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportErro
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda.device", reason="needs CuPy", exc_type=ImportError)
 page_locked: Any = pytest.importorskip(
     "fusewire_kernels.devices.cuda.page_locked", reason="needs CuPy", exc_type=ImportError
+)
+library_twins: Any = pytest.importorskip(
+    "fusewire_kernels.devices.cuda.library_twins", reason="needs CuPy", exc_type=ImportError
 )
 modules: Any = pytest.importorskip("fusewire_kernels.devices.cuda.modules", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
@@ -184,6 +190,32 @@ def test_an_area_is_nobodys_until_the_device_has_its_bytes() -> None:
     assert areas.lend(page_locked.LEAST_BYTES) is None
     has_arrived = True
     assert areas.lend(page_locked.LEAST_BYTES) is not None
+
+
+def _transform(device: Device, points: int) -> None:
+    spec = Spec(dtypes.float32, (points,))
+    blocks = [device.allocate(size) for size in (spec.size_bytes, spec.size_bytes, 2 * spec.size_bytes)]
+    addresses = [block.address for block in blocks]
+    try:
+        device.library_twin(OneOpCall(BY_NAME["fft"], (spec, spec), (False,)))(addresses[:2], addresses[2], ())
+    finally:
+        device.fence().wait()
+        for block in blocks:
+            device.release(block)
+
+
+def test_plans_of_transforms_keep_little_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_bytes, plans = 1 << 18, cupy.fft.config.get_plan_cache()
+    monkeypatch.setattr(library_twins, "_KEPT_BYTES", kept_bytes)
+    for points in (1 << 14, 1009, 1 << 15, 3 << 14, 1 << 16, 1 << 14):
+        _transform(device, points)
+        assert plans.get_curr_memsize() <= kept_bytes
+
+
+def test_a_transform_that_the_device_has_no_memory_for_is_refused_and_others_follow(device: Device) -> None:
+    with pytest.raises(OutOfMemory, match="no memory to compute fft"):
+        _transform(device, MEMORY_BYTES // 20)
+    _transform(device, 1 << 10)
 
 
 def test_an_arena_that_cannot_be_reserved_is_a_wrong_setting() -> None:

@@ -12,7 +12,6 @@ import pytest
 from fusewire_kernels.ops.linear_algebra import TWINS
 from fusewire_protos.ops import catalogue
 from fusewire_protos.ops.catalogue import BY_NAME
-from fusewire_protos.ops.op import Category
 
 Array = npt.NDArray[Any]
 
@@ -33,8 +32,8 @@ def _parts(name: str, packed: Array, shape: tuple[int, ...], *flags: bool) -> li
     return [packed[..., part.start : part.start + part.length].reshape(part.shape) for part in parts]
 
 
-def test_every_library_op_has_a_twin() -> None:
-    assert {*TWINS} == {op.name for op in catalogue.OPS if op.category is Category.LIBRARY}
+def test_every_op_of_matrices_has_a_twin() -> None:
+    assert {*TWINS} == {op.name for op in catalogue.OPS if op.core_rank == 2}
 
 
 @pytest.mark.parametrize("is_full", [False, True])

@@ -64,10 +64,12 @@ def test_an_operand_that_broadcasts_is_taken_whole() -> None:
         _call("slogdet", (4, 2, 2)),
         _call("svd", (4, 3, 2), attributes=(True,)),
         _call("solve", (4, 2, 2), (4, 2, 3)),
+        _call("fft", (4, 3), (4, 3), attributes=(False,)),
+        _call("irfft", (4, 2, 3), (4, 2, 3), attributes=(True,)),
     ],
     ids=lambda call: call.op.name,
 )
-def test_a_batch_of_matrices_is_divided(call: OneOpCall) -> None:
+def test_a_batch_of_matrices_or_lines_is_divided(call: OneOpCall) -> None:
     first, second = pieces_of(call, 2)
     assert first.call.operands == second.call.operands
     assert [spec.shape for spec in first.call.operands] == [(2, *spec.shape[1:]) for spec in call.operands]
@@ -80,6 +82,7 @@ def test_a_batch_of_matrices_is_divided(call: OneOpCall) -> None:
     [
         _call("add", (), ()),
         _call("inv", (100, 100)),
+        _call("rfft", (100,)),
         _call("add", (1, 100), (1, 100)),
         _call("sum", (100, 100), attributes=((0,), False)),
         _call("transpose", (100, 100), attributes=((1, 0),)),

@@ -9,11 +9,11 @@ from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.linear_algebra import MOST_SIDE
-from fusewire_protos.ops.op import Category, Op
+from fusewire_protos.ops.op import Op
 from fusewire_protos.ops.shapes import Shape, Spec
 
-_OF_SQUARE = ("cholesky", "solve", "inv", "det", "slogdet", "eigh", "eigvalsh")
-_OPS = [op for op in catalogue.OPS if op.category is Category.LIBRARY]
+_OF_SQUARE = ("cholesky", "solve", "inv", "det", "slogdet", "eig", "eigvals", "eigh", "eigvalsh")
+_OPS = [op for op in catalogue.OPS if op.core_rank == 2]
 
 
 def _shape(name: str, *operands: Shape, flag: bool = False) -> Shape:
@@ -31,6 +31,8 @@ def _shape(name: str, *operands: Shape, flag: bool = False) -> Shape:
         ("slogdet", [(7, 3, 3)], False, (7, 2)),
         ("qr", [(2, 4, 3)], False, (2, 4 * 3 + 3 * 3)),
         ("qr", [(2, 4, 3)], True, (2, 4 * 4 + 4 * 3)),
+        ("eig", [(2, 3, 3)], False, (2, 3 + 3 + 9 + 9)),
+        ("eigvals", [(2, 3, 3)], False, (2, 3 + 3)),
         ("eigh", [(3, 3)], False, (3 + 9,)),
         ("eigvalsh", [(2, 3, 3)], False, (2, 3)),
         ("svd", [(3, 4)], False, (3 * 3 + 3 + 3 * 4,)),

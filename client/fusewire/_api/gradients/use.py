@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fusewire._api.array import Array
@@ -15,11 +15,12 @@ from fusewire_protos.ops.shapes import Spec
 class Use:
     """One use of an op. Its arrays are those that the rule says it takes."""
 
-    __slots__ = ("_arrays", "_noted", "signature")
+    __slots__ = ("_arrays", "_noted", "_shared", "signature")
 
     def __init__(self, noted: NotedOp, signature: Signature, arrays: Mapping[int, Array]) -> None:
         self._noted = noted
         self._arrays = arrays
+        self._shared: Any = None
         self.signature = signature
 
     @property
@@ -44,3 +45,9 @@ class Use:
     @property
     def result(self) -> Array:
         return self._arrays[self._noted.result]
+
+    def shared(self, compute: Callable[[], Any]) -> Any:
+        """Returns what the functions of several operands take, which the first of them computes."""
+        if self._shared is None:
+            self._shared = compute()
+        return self._shared

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from fusewire._api.array import Array
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.ops.operands import asarray
 from fusewire._api.ops.several_results import apply_for_several
 from fusewire._errors import ArgumentError
@@ -26,6 +27,13 @@ class EighResult(NamedTuple):
 
     eigenvalues: Array
     eigenvectors: Array
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns: `x @ v` is `v * eigenvalues` for the columns v of `eigenvectors`. Both are complex."""
+
+    eigenvalues: ComplexArray
+    eigenvectors: ComplexArray
 
 
 class SVDResult(NamedTuple):
@@ -50,7 +58,7 @@ def qr(x: Any, /, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"qr has the modes reduced, complete and r, not {mode!r}")
-    found = QRResult(*apply_for_several(BY_NAME["qr"], asarray(x), (mode == "complete",)))
+    found = QRResult(*apply_for_several(BY_NAME["qr"], [asarray(x)], (mode == "complete",)))
     return found.R if mode == "r" else found
 
 
@@ -59,7 +67,22 @@ def eigh(x: Any, /, UPLO: Triangle = "L") -> EighResult:  # noqa: N803 - NumPy's
 
     It reads the lower triangle, or the upper one if `UPLO` is "U".
     """
-    return EighResult(*apply_for_several(BY_NAME["eigh"], asarray(x), (_is_upper(UPLO),)))
+    return EighResult(*apply_for_several(BY_NAME["eigh"], [asarray(x)], (_is_upper(UPLO),)))
+
+
+def eig(x: Any, /) -> EigResult:
+    """Returns the complex eigenvalues [..., n], in any order, and eigenvectors [..., n, n] of matrices [..., n, n].
+
+    NumPy's are real if all of them are. Raises DtypeError for complex matrices. A server whose GPU has a library
+    without it answers by ServerFault.
+    """
+    real, imag, vectors, imag_of_vectors = apply_for_several(BY_NAME["eig"], [asarray(x)])
+    return EigResult(ComplexArray(real, imag), ComplexArray(vectors, imag_of_vectors))
+
+
+def eigvals(x: Any, /) -> ComplexArray:
+    """Returns the complex eigenvalues [..., n], in any order, of real square matrices [..., n, n] (see `eig`)."""
+    return ComplexArray(*apply_for_several(BY_NAME["eigvals"], [asarray(x)]))
 
 
 def eigvalsh(x: Any, /, UPLO: Triangle = "L") -> Array:  # noqa: N803
@@ -81,7 +104,7 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitia
     """
     if not compute_uv:
         return svdvals(x)
-    return SVDResult(*apply_for_several(BY_NAME["svd"], asarray(x), (bool(full_matrices),)))
+    return SVDResult(*apply_for_several(BY_NAME["svd"], [asarray(x)], (bool(full_matrices),)))
 
 
 def svdvals(x: Any, /) -> Array:

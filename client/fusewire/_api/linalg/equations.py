@@ -62,7 +62,7 @@ def det(x: Any, /) -> Array:
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Returns the signs [...] of the determinants of square matrices [..., n, n], and the logarithms of their sizes."""
-    return SlogdetResult(*apply_for_several(BY_NAME["slogdet"], asarray(x)))
+    return SlogdetResult(*apply_for_several(BY_NAME["slogdet"], [asarray(x)]))
 
 
 def pinv(x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:  # noqa: FBT001, FBT002 - as NumPy has it

@@ -103,7 +103,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
     if special is not None:
         return special
     name, ours = numpy_function.__name__, sys.modules["fusewire"]
-    for theirs, namespace in ((np, ours), (np.linalg, ours.linalg)):
+    for theirs, namespace in ((np, ours), (np.linalg, ours.linalg), (np.fft, ours.fft)):
         if getattr(theirs, name, None) is numpy_function and name in namespace.__all__:
             namesake: Callable[..., Any] = getattr(namespace, name)
             return namesake

@@ -1,4 +1,7 @@
-"""Computes library ops by CuPy, over device memory. What CuPy allocates meanwhile comes from the current pool."""
+"""Computes library ops by CuPy, over device memory. What CuPy allocates meanwhile comes from the current pool.
+
+CuPy keeps the last plans of cuFFT for each thread, with the memory in which they work, which comes from that pool too.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,27 @@ from typing import Any
 
 import cupy
 import cupyx
+from cupyx import cusolver
 
 from fusewire_kernels.ops import reference
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin
-from fusewire_protos.errors import OutOfMemory
+from fusewire_protos.errors import OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+
+_OF_ANY_MATRIX = ("eig", "eigvals")  # which CuPy 13 and cuSOLVER 11.6 do not have
+_KEPT_BYTES = 1 << 26  # of the memory of cuFFT's plans, in each thread that uses the device
 
 
 def library_twin(call: OneOpCall) -> Twin:
     """Returns the twin of a call as a function of addresses in device memory. Operands and result are in C order.
 
-    The function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory.
+    The function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory. Raises
+    ServerFault if CuPy or cuSOLVER are too old to have the op.
     """
+    if call.op.name in _OF_ANY_MATRIX and not _has(call.op.name):
+        raise ServerFault(f"CuPy {cupy.__version__} with this version of cuSOLVER has no {call.op.name}")
     result = call.result()
     compute = reference.prepare(call.op, cupy, call.operands, call.attributes)
 
@@ -32,9 +42,32 @@ def library_twin(call: OneOpCall) -> Twin:
             # All computed NaNs have the same bits.
             _array(result_address, result)[...] = cupy.where(cupy.isnan(value), value.dtype.type("nan"), value)
         except cupy.cuda.memory.OutOfMemoryError as error:
-            raise OutOfMemory(f"the device has no memory to compute {call.op.name}: {error}") from None
+            raise _out_of_memory(call, error) from None
+        except RuntimeError as error:  # cuFFT's errors are such, and its class is known once cuFFT is loaded only
+            if "CUFFT_ALLOC_FAILED" not in str(error):
+                raise
+            raise _out_of_memory(call, error) from None
+        finally:
+            if call.op.core_rank == 1:
+                _bound_plans()
 
     return run
+
+
+def _has(name: str) -> bool:
+    return hasattr(cupy.linalg, name) and cusolver.check_availability("geev")
+
+
+def _out_of_memory(call: OneOpCall, error: Exception) -> OutOfMemory:
+    return OutOfMemory(f"the device has no memory to compute {call.op.name}: {error}")
+
+
+def _bound_plans() -> None:
+    """Frees the plans that were used least recently, until the others hold little memory."""
+    plans = cupy.fft.config.get_plan_cache()
+    if plans.get_curr_memsize() > _KEPT_BYTES:
+        plans.set_memsize(_KEPT_BYTES)
+        plans.set_memsize(-1)  # no bound: CuPy raises an error for a plan beyond it
 
 
 def _array(address: int, spec: Spec) -> Any:

@@ -19,9 +19,8 @@ from fusewire_kernels.plan.plan import Cost, KernelSource
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import Piece, pieces_of
 from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
-from fusewire_protos.errors import FusewireError
+from fusewire_protos.errors import FusewireError, ServerFault
 from fusewire_protos.ops.op import Category
-from fusewire_protos.ops.shapes import Spec
 
 log = logging.getLogger("fusewire.device")
 
@@ -32,6 +31,9 @@ MOST_PIECES = 1 << 12  # of an op; more of them would take longer to find than o
 # A decomposition takes some ten times as many operations as a product of its matrices, and a microsecond or more for
 # each of them, however small they are.
 _OPERATIONS_OF_MATRICES, _LEAST_OPERATIONS = 10, 20_000
+# A transform of n points takes some 5 n log2 n operations, each of which takes as long as six of a kernel, and a
+# quarter of a microsecond to begin.
+_OPERATIONS_OF_POINTS, _OPERATIONS_OF_LINE = 30, 2000
 # The planner makes a plan of more operands: it would take so long here that other orders would wait.
 _MOST_OPERANDS = 64
 _ONCE = (1,)  # the iterations of a row
@@ -87,7 +89,7 @@ class TwinOp:
 
     def __init__(self, call: OneOpCall, twin: Twin) -> None:
         specs = (*call.operands, call.result())
-        operations = _operations(call.operands) if _is_of_library(call) else 0
+        operations = _operations(call) if _is_of_library(call) else 0
         self.estimate_ns = Cost(operations, sum([spec.size_bytes for spec in specs])).estimate_ns
         self._twin = twin
 
@@ -99,11 +101,18 @@ def _is_of_library(call: OneOpCall) -> bool:
     return call.op.category is Category.LIBRARY
 
 
-def _operations(operands: Sequence[Spec]) -> int:
+def _operations(call: OneOpCall) -> int:
     """Returns about how many operations a library op takes."""
-    *batch, rows, columns = operands[0].shape
-    products = sum([prod(spec.shape) for spec in operands]) * min(rows, columns)
+    if call.op.core_rank == 1:
+        return _operations_of_lines(call)
+    *batch, rows, columns = call.operands[0].shape
+    products = sum([prod(spec.shape) for spec in call.operands]) * min(rows, columns)
     return _OPERATIONS_OF_MATRICES * products + _LEAST_OPERATIONS * prod(batch)
+
+
+def _operations_of_lines(call: OneOpCall) -> int:
+    *batch, points = call.operands[0].shape
+    return prod(batch) * (_OPERATIONS_OF_POINTS * points * points.bit_length() + _OPERATIONS_OF_LINE)
 
 
 class OpInPieces:
@@ -164,23 +173,29 @@ class OneOps:
         if len(self._known) > self._most_calls:
             self._known.popitem(last=False)
 
-    def _new(self, call: OneOpCall) -> OneOp | None:
+    def _new(self, call: OneOpCall) -> OneOp | str | None:
         one_op = self._whole(call)
-        if one_op is None or self._is_gpu or one_op.estimate_ns < 2 * PIECE_NS:
+        if one_op is None or isinstance(one_op, str) or self._is_gpu or one_op.estimate_ns < 2 * PIECE_NS:
             return one_op
         return self._in_pieces(call, one_op)
 
-    def _whole(self, call: OneOpCall) -> OneOp | None:
+    def _whole(self, call: OneOpCall) -> OneOp | str | None:
         """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled.
 
         A library op has no kernel.
         """
         if _is_of_library(call):
-            return TwinOp(call, self._device.library_twin(call))
+            return self._of_library(call)
         planned = self._planned(call)
         if planned is None and not self._is_gpu and (has_same_bits(call) or not self._has_compiler):
             return TwinOp(call, twin_of(call))
         return planned
+
+    def _of_library(self, call: OneOpCall) -> OneOp | str:
+        try:
+            return TwinOp(call, self._device.library_twin(call))
+        except ServerFault as lacking:
+            return str(lacking)
 
     def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:
         """Returns what computes a call in pieces of about `PIECE_NS`; the whole if it cannot be divided."""

@@ -43,6 +43,9 @@ _CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "qr": (lambda la, x: tuple(la.qr(x)), (_WIDE,)),
     "qr complete": (lambda la, x: tuple(la.qr(x.mT, "complete")), (_WIDE,)),
     "qr r": (lambda la, x: la.qr(x, mode="r"), (_WIDE,)),
+    "eig": (lambda la, x: tuple(each.astype("complex128") for each in la.eig(x)), (_SQUARE,)),
+    "eig of real values": (lambda la, x: tuple(each.astype("complex128") for each in la.eig(x)), (_POSITIVE,)),
+    "eigvals": (lambda la, x: la.eigvals(x), (_SQUARE,)),
     "eigh": (lambda la, x: tuple(la.eigh(x)), (_POSITIVE,)),
     "eigvalsh": (lambda la, x: la.eigvalsh(x, UPLO="U"), (_POSITIVE,)),
     "svd": (lambda la, x: tuple(la.svd(x)), (_WIDE,)),
@@ -113,6 +116,7 @@ def test_every_name_is_called_here() -> None:
 def test_results_have_numpys_names(session: fw.Session) -> None:
     x = session.array(_POSITIVE)
     assert linalg.qr(x)._fields == ("Q", "R")
+    assert linalg.eig(x)._fields == ("eigenvalues", "eigenvectors")
     assert linalg.eigh(x)._fields == ("eigenvalues", "eigenvectors")
     assert linalg.svd(x)._fields == ("U", "S", "Vh")
     assert linalg.slogdet(x)._fields == ("sign", "logabsdet")
@@ -138,6 +142,8 @@ def test_integers_are_computed_in_float64_and_float32_stays(session: fw.Session)
         (lambda x: linalg.solve(x[0], x), fw.ShapeError, "takes matrices"),
         (lambda x: linalg.qr(x, cast("Any", "economic")), fw.ArgumentError, "reduced, complete and r"),
         (lambda x: linalg.eigh(x, UPLO=cast("Any", "M")), fw.ArgumentError, "L or U"),
+        (lambda x: linalg.eig(x + 1j), fw.DtypeError, "eig is not defined for complex"),
+        (lambda x: linalg.eigvals(x[:, :3]), fw.ShapeError, "as many rows as columns"),
         (lambda x: linalg.norm(x, 3), fw.ArgumentError, "no norm 3"),
         (lambda x: linalg.norm(x, 2, axis=(0, 1, 2)), IndexError, "axis 2"),
         (lambda x: linalg.vector_norm(x, ord="fro"), fw.ArgumentError, "no norm 'fro'"),

@@ -12,6 +12,7 @@ from fusewire_kernels.devices.base import DeviceInfo
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan.plan import KernelSource, Plan
 from fusewire_kernels.unfused.one_op_call import OneOpCall
+from fusewire_kernels.unfused.twins import Twin
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.shapes import Spec
@@ -76,12 +77,34 @@ def test_the_devices_array_library_computes_library_ops(dialect: str | None) -> 
     assert found.tolist() == [[0.5, 0.0], [0.0, 0.25]]
 
 
+def test_an_op_that_the_devices_library_lacks_is_refused_with_the_reason() -> None:
+    class Lacking(Dialect):
+        def library_twin(self, call: OneOpCall) -> Twin:
+            raise ServerFault(f"this library has no {call.op.name}")
+
+    one_ops = OneOps(Lacking("c"), Files(has_files=True).find)
+    for shape in ((2, 2), (100_000, 8, 8)):
+        assert one_ops.find(call_of("eig", Spec(dtypes.float64, shape))) == "this library has no eig"
+
+
 def test_a_decomposition_is_estimated_by_the_third_power_of_its_side() -> None:
     one_ops = OneOps(Dialect("cuda"), Files(has_files=True).find)
     small, large = [one_ops.find(call_of("inv", Spec(dtypes.float32, (side, side)))) for side in (512, 1024)]
     assert isinstance(small, TwinOp)
     assert isinstance(large, TwinOp)
     assert 7 < large.estimate_ns / small.estimate_ns < 9
+
+
+def test_a_transform_is_estimated_by_its_points() -> None:
+    one_ops = OneOps(Dialect("cuda"), Files(has_files=True).find)
+    small, long, many = [
+        one_ops.find(call_of("rfft", Spec(dtypes.float32, shape))) for shape in ((1 << 12,), (1 << 20,), (256, 1 << 12))
+    ]
+    assert isinstance(small, TwinOp)
+    assert isinstance(long, TwinOp)
+    assert isinstance(many, TwinOp)
+    assert 300 < long.estimate_ns / small.estimate_ns < 500
+    assert 250 < many.estimate_ns / small.estimate_ns < 260
 
 
 @pytest.mark.parametrize("name", ["det", "slogdet", "svdvals"])

@@ -3,7 +3,8 @@
 Sources: Giles, An extended collection of matrix derivative results (2008), for solve, inv, det and eigh; Murray,
 Differentiation of the Cholesky decomposition (2016); Seeger, Hetzel, Dai and Lawrence, Auto-differentiating linear
 algebra (2017), and Roberts and Roberts, QR and LQ decomposition matrix backpropagation (2020), for qr; Townsend,
-Differentiating the singular value decomposition (2016).
+Differentiating the singular value decomposition (2016); Boeddeker, Hanebrink, Drude, Heymann and Haeb-Umbach, On the
+computation of complex-valued gradients with application to statistically optimum beamforming (2017), for eig.
 
 The cotangent of a symmetric matrix is symmetric, also where the op reads one triangle. The vectors of equal eigenvalues
 or singular values have no derivatives; the terms that would divide by the difference are 0, as if the vectors did not
@@ -14,13 +15,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.functions.arrangement.matrices import tril
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.gradients.rules.parts import joined
 from fusewire._api.gradients.rules.rule import Rule
 from fusewire._api.gradients.use import Use
-from fusewire._api.linalg.decompositions import eigh, svd
+from fusewire._api.linalg.decompositions import eig, eigh, svd
 from fusewire._api.linalg.equations import inv, solve
+from fusewire._api.linalg.matrices import diagonal
 from fusewire._errors import ArgumentError
 
 
@@ -101,6 +104,28 @@ def _of_eigvalsh(g: Any, use: Use) -> Any:
     return _composed(vectors, g, vectors.mT)
 
 
+def _of_eig(g: Any, use: Use) -> Any:
+    values, vectors = _complex(_parts(use.result, use))
+    of_values, of_vectors = _complex(_parts(g, use))
+    turned = vectors.conj().mT
+    inner = turned @ of_vectors
+    along = diagonal(inner.real)[..., None, :]  # which changes the lengths of the vectors, and they are 1
+    inner = inner - turned @ (vectors * along)
+    pairs = _inverse((values[..., None, :] - values[..., :, None]).conj())
+    return solve(turned, (pairs * inner) @ turned + of_values[..., :, None] * turned).real
+
+
+def _of_eigvals(g: Any, use: Use) -> Any:
+    (of_values,) = _complex(_parts(g, use))
+    turned = eig(use.operand(0)).eigenvectors.conj().mT
+    return solve(turned, of_values[..., :, None] * turned).real
+
+
+def _complex(parts: list[Any]) -> list[Any]:
+    """Returns complex numbers of their parts, which follow each other."""
+    return [ComplexArray(real, imag) for real, imag in zip(parts[::2], parts[1::2], strict=True)]
+
+
 def _of_svd(g: Any, use: Use) -> Any:
     rows, columns = use.spec(0).shape[-2:]
     if use.attributes[0] and rows != columns:
@@ -143,6 +168,8 @@ LINEAR_ALGEBRA = {
     "qr": Rule((_of_qr,), operands=True, result=True),
     "eigh": Rule((_of_eigh,), result=True),
     "eigvalsh": Rule((_of_eigvalsh,), operands=True),
+    "eig": Rule((_of_eig,), result=True),
+    "eigvals": Rule((_of_eigvals,), operands=True),
     "svd": Rule((_of_svd,), result=True),
     "svdvals": Rule((_of_svdvals,), operands=True),
 }

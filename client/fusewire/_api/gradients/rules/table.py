@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusewire._api.gradients.rules.fourier import FOURIER
 from fusewire._api.gradients.rules.linear_algebra import LINEAR_ALGEBRA
 from fusewire._api.gradients.rules.lines import LINES
 from fusewire._api.gradients.rules.moves import MOVES
@@ -10,7 +11,7 @@ from fusewire._api.gradients.rules.products import PRODUCTS
 from fusewire._api.gradients.rules.reductions import REDUCTIONS
 from fusewire._api.gradients.rules.rule import Rule
 
-RULES: dict[str, Rule] = {**POINTWISE, **REDUCTIONS, **PRODUCTS, **LINES, **MOVES, **LINEAR_ALGEBRA}
+RULES: dict[str, Rule] = {**POINTWISE, **REDUCTIONS, **PRODUCTS, **LINES, **MOVES, **LINEAR_ALGEBRA, **FOURIER}
 
 # Their results are no floats, or do not change with a small change of their operands, or they take no float.
 WITHOUT_DERIVATIVE = frozenset(

@@ -27,6 +27,13 @@ def _of_vectors(values: Any, vectors: Any) -> Any:
     return values, vectors * vectors, vectors @ (fw.exp(values)[..., None] * vectors.mT)
 
 
+def _eig(x: Any) -> Any:
+    """What does not depend on the phases of eigenvectors."""
+    values, vectors = fw.linalg.eig(x)
+    back = vectors @ (fw.exp(values)[..., None] * fw.linalg.inv(vectors))
+    return values.real, values.imag, fw.abs(vectors) ** 2, back.real
+
+
 def _svd(x: Any) -> Any:
     u, s, vh = fw.linalg.svd(x, full_matrices=False)
     return u * u, s, vh * vh, (u * fw.exp(s)[..., None, :]) @ vh
@@ -57,6 +64,11 @@ CASES: dict[str, list[Case]] = {
         Case(lambda x: _qr(x, "complete"), (WIDE,)),
         Case(lambda x: fw.linalg.qr(x, "r") ** 2, (TALL,)),
     ],
+    "eig": [Case(_eig, (A,)), Case(_eig, (matrix(2, 4, 4),))],
+    "eigvals": [
+        Case(lambda x: fw.linalg.eigvals(x).real, (A,)),
+        Case(lambda x: fw.linalg.eigvals(x).imag, (matrix(2, 4, 4),)),
+    ],
     "eigh": [
         Case(lambda x: _of_vectors(*fw.linalg.eigh(_symmetric(x))), (A,)),
         Case(lambda x: _of_vectors(*fw.linalg.eigh(_symmetric(x), "U")), (BATCH,)),
@@ -76,7 +88,7 @@ def test_a_gradient_is_that_of_differences(session: fw.Session, name: str) -> No
         check(session, case.function, *case.values)
 
 
-@pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "det", "eigvalsh", "svdvals"])
+@pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "det", "eigvals", "eigvalsh", "svdvals"])
 def test_a_second_derivative_is_that_of_differences(session: fw.Session, name: str) -> None:
     check_twice(session, CASES[name][0].function, *[matrix(3, 3)] * len(CASES[name][0].values))
 

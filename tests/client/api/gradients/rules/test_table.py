@@ -6,6 +6,7 @@ from fusewire._api.gradients.rules.table import RULES, WITHOUT_DERIVATIVE
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME, OPS
 from tests.client.api.gradients.rules import (
+    test_fourier,
     test_linear_algebra,
     test_lines,
     test_moves,
@@ -14,7 +15,7 @@ from tests.client.api.gradients.rules import (
     test_reductions,
 )
 
-_TESTS = (test_linear_algebra, test_lines, test_moves, test_pointwise, test_products, test_reductions)
+_TESTS = (test_fourier, test_linear_algebra, test_lines, test_moves, test_pointwise, test_products, test_reductions)
 
 
 def test_each_op_has_a_rule_or_no_derivative() -> None:
