@@ -92,4 +92,11 @@ class JaxLoops:
 
 
 def _functions(jax: Any) -> Functions:
-    return Functions(jax.nn.sigmoid, jax.numpy.tanh, jax.nn.relu, jax.numpy.sqrt, jax.numpy.concatenate)
+    return Functions(
+        jax.nn.sigmoid,
+        jax.numpy.tanh,
+        jax.nn.relu,
+        jax.numpy.sqrt,
+        jax.numpy.concatenate,
+        lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"),
+    )

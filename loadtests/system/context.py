@@ -51,7 +51,7 @@ class Context(NamedTuple):
             yield service, session
 
 
-FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu, fw.sqrt, fw.concat)
+FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu, fw.sqrt, fw.concat, lambda x, w: fw.conv(x, w, padding=1))
 
 
 def upload(session: fw.Session, operands: Any) -> Any:

@@ -117,7 +117,27 @@ class Product(NamedTuple):
         return Loop(Operands(state, there, back), _run_products, first_rows)
 
 
-Cell = Mlp | Split | Blocks | Norm | Product
+class Conv2d(NamedTuple):
+    """A convolution of (batch, channels, side, side) float32 by as many kernels of 3 × 3, a bias and a ReLU."""
+
+    batch: int
+    channels: int
+    side: int
+
+    @property
+    def name(self) -> str:
+        return f"[{self.batch}, {self.channels}, {self.side}, {self.side}] by {self.channels} of 3 × 3"
+
+    def loop(self) -> Loop:
+        random = np.random.default_rng(self.channels)
+        state = random.standard_normal((self.batch, self.channels, self.side, self.side), np.float32)
+        scale = np.float32(np.sqrt(1.5 / (9 * self.channels)))
+        kernels = random.standard_normal((self.channels, self.channels, 3, 3), np.float32) * scale
+        bias = random.standard_normal((self.channels, 1, 1), np.float32)
+        return Loop(Operands(state, kernels, bias), _run_conv2d, first_rows)
+
+
+Cell = Conv2d | Mlp | Split | Blocks | Norm | Product
 
 
 def first_rows(state: Any) -> Any:
@@ -174,6 +194,13 @@ def _run_mlp(operands: Operands, steps: Iterable[object], functions: Functions) 
     x, *layers = operands
     for _ in steps:
         x = _apply(layers, x, functions)
+    return x
+
+
+def _run_conv2d(operands: Operands, steps: Iterable[object], functions: Functions) -> Any:
+    x, kernels, bias = operands
+    for _ in steps:
+        x = functions.relu(functions.conv(x, kernels) + bias)
     return x
 
 

@@ -51,6 +51,7 @@ class Functions(NamedTuple):
     relu: Function
     sqrt: Function
     concat: Callable[[Sequence[Any]], Any]  # along the first axis
+    conv: Callable[[Any, Any], Any]  # of images by kernels of 3 × 3, with zeros around the images
 
 
 def numpy_sigmoid(x: Any) -> Any:
@@ -62,7 +63,14 @@ def numpy_relu(x: Any) -> Any:
     return np.maximum(x, 0)
 
 
-NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu, np.sqrt, np.concatenate)
+def numpy_conv(x: Any, w: Any) -> Any:
+    """Returns the convolution of images [batch, channels, rows, columns] by kernels [outputs, channels, 3, 3]."""
+    around = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), (2, 3))
+    return np.tensordot(windows, w, ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+
+
+NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu, np.sqrt, np.concatenate, numpy_conv)
 
 
 def whole(state: Any) -> Any:

@@ -146,20 +146,32 @@ class _Instance:
         rank = kernel.batch_rank
         sizes = self._sizes
         batch, (rows, columns, inner) = sizes[:rank], sizes[rank : rank + 3]
-        strides_a, strides_b = sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 : 3 * rank + 7]
-        assert strides_b[-1] == 1 or not kernel.b_is_unit
+        strides_a, rest = sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
         assert strides_a[-2] == 1 or not kernel.a_is_transposed
         memory = self._memory.typed(kernel.dtype)
         shape_a, shape_b = [*batch, rows, inner], [*batch, inner, columns]
         a = memory[np.broadcast_to(self._first(0, kernel.dtype) + _walk(shape_a, strides_a), shape_a)]
-        b = memory[np.broadcast_to(self._first(1, kernel.dtype) + _walk(shape_b, strides_b), shape_b)]
+        places, rest = self._places_of_right(kernel, shape_b, rest)
+        b = memory[self._first(1, kernel.dtype) + places]
         result = twin(catalogue.BY_NAME["matmul"])(np, [a, b], (), ())
         if kernel.epilogue is not None:
-            self._run_epilogue(kernel, kernel.epilogue, result, [*batch, rows, columns], sizes[3 * rank + 7 :])
+            self._run_epilogue(kernel, kernel.epilogue, result, [*batch, rows, columns], rest)
             return
-        assert len(sizes) == 3 * rank + 7
+        assert not rest
         out = self._first(2, kernel.dtype)
         memory[out : out + result.size] = result.reshape(-1)
+
+    def _places_of_right(self, kernel: ProductKernel, shape: list[int], rest: list[int]) -> tuple[Array, list[int]]:
+        """Where the elements of the right operand of a product lie, and the sizes behind those of the operand."""
+        rank = kernel.batch_rank
+        of_batch, rest = rest[:rank], rest[rank:]
+        if kernel.walks is None:
+            assert rest[1] == 1 or not kernel.b_is_unit
+            return np.broadcast_to(_walk(shape, [*of_batch, *rest[:2]]), shape), rest[2:]
+        extents, strides = [*shape[:rank]], of_batch
+        for axes in kernel.walks:
+            extents, strides, rest = [*extents, *rest[:axes]], [*strides, *rest[axes : 2 * axes]], rest[2 * axes :]
+        return np.broadcast_to(_walk(extents, strides), extents).reshape(shape), rest
 
     def _run_lines(self, kernel: LineKernel) -> None:
         before, length, behind, run, segments = self._sizes

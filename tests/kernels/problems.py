@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,32 @@ def product_problem(a: Array, b: Array, *, b_is_unit: bool | None = None) -> Pro
     is_in_fours = _is_in_fours(wide_a, along_a) and _is_in_fours(wide_b, along_b)
     kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit, is_transposed, is_in_fours)
     sizes = (*batch, a.shape[-2], b.shape[-1], a.shape[-1], *strides)
+    return Problem(kernel, sizes, (a, b), (out,))
+
+
+def windows(x: Array, window: tuple[int, int], stride: int) -> Array:
+    """The view [batch, channels, *window, *places] of an array [batch, channels, rows, columns]."""
+    places = [(dim - extent) // stride + 1 for dim, extent in zip(x.shape[2:], window, strict=True)]
+    strides = (*x.strides, *[stride * each for each in x.strides[2:]])
+    return np.ndarray((*x.shape[:2], *window, *places), x.dtype, x, strides=strides)
+
+
+def walked_problem(a: Array, b: Array, inner_axes: int) -> Problem:
+    """The product of matrices and a view, whose axes are those of the batch, so many along k, and those of columns."""
+    rank = a.ndim - 2
+    inner, columns = (range(rank, rank + inner_axes), range(rank + inner_axes, b.ndim))
+    out = np.empty((*a.shape[:-1], prod(b.shape[axis] for axis in columns)), a.dtype)
+    strides = [stride // b.itemsize for stride in b.strides]
+    is_unit = b.strides[-1] == b.itemsize
+    is_transposed = a.strides[-2] == a.itemsize != a.strides[-1]
+    walks = (len(inner), len(columns))
+    is_in_fours = _is_in_fours(a, -2 if is_transposed else -1)
+    kernel = ProductKernel(dtypes.from_numpy(a.dtype), rank, is_unit, is_transposed, is_in_fours, walks=walks)
+    walked = [
+        n for axes in (inner, columns) for of_view in (b.shape, strides) for n in (of_view[axis] for axis in axes)
+    ]
+    of_a = [stride // a.itemsize for stride in a.strides]
+    sizes = (*a.shape[:-1], out.shape[-1], a.shape[-1], *of_a, *strides[:rank], *walked)
     return Problem(kernel, sizes, (a, b), (out,))
 
 

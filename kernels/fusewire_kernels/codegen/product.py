@@ -16,8 +16,19 @@ def product_size_names(kernel: ProductKernel) -> list[str]:
     batch = range(kernel.batch_rank)
     extents = [f"n{dim}" for dim in batch] + ["rows", "columns", "inner"]
     a_strides = [f"as{dim}" for dim in batch] + ["a_row", "a_inner"]
-    b_strides = [f"bs{dim}" for dim in batch] + ["b_inner", "b_column"]
-    return extents + a_strides + b_strides
+    b_strides = [f"bs{dim}" for dim in batch]
+    if kernel.walks is None:
+        return extents + a_strides + b_strides + ["b_inner", "b_column"]
+    return extents + a_strides + b_strides + [name for walk in walk_names(kernel) for each in walk for name in each]
+
+
+def walk_names(kernel: ProductKernel) -> list[tuple[list[str], list[str]]]:
+    """Returns the names of the extents and of the strides of the axes along k, and of those along columns."""
+    ranks = zip(("inner", "column"), kernel.walks or (), strict=False)
+    return [
+        ([f"{name}_extent{digit}" for digit in range(rank)], [f"{name}_stride{digit}" for digit in range(rank)])
+        for name, rank in ranks
+    ]
 
 
 def multiply_add(dtype: DType, a: str, b: str, c: str) -> str:

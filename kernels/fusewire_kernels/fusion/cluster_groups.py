@@ -139,6 +139,7 @@ def group_of(body: LoopBody, rows: int, instance: Instance) -> MatrixGroup:
 def _product_group(body: LoopBody, rows: int, instance: Instance, kernel: ProductKernel) -> MatrixGroup:
     require("a product is not of float32", is_met=kernel.dtype is dtypes.float32)
     require("it has a product of several matrices", is_met=kernel.batch_rank == 0)
+    require("it has a product by windows of an array", is_met=kernel.walks is None)
     epilogue = kernel.epilogue or _STORE
     require_known_places(epilogue)
     down, across, inner, a_row, a_inner, b_inner, b_column = instance.lowered.sizes[:7]

@@ -118,17 +118,46 @@ def _lower_product(fusion: Fusion, index: int) -> Instance:
     group, values = fusion.groups[index], fusion.graph.values
     number = next(member.value for member in group.members if values[member.value].form is PRODUCT)
     a, b = values[number].operands
+    right = _right(b.layout, len(a.layout.shape) - 2, values[number].inner_axes)
     if len(group.members) == 1:
-        lowered = _lowered_product(a.layout, b.layout, values[number].dtype, None)
+        lowered = _lowered_product(a.layout, right, values[number].dtype, None)
         return Instance(lowered, (a, b, Operand(number, views.dense(values[number].shape))), 1)
     nest, buffers = loop_nest_of(fusion, index)
-    lowered = _lowered_product(a.layout, b.layout, values[number].dtype, nest)
+    lowered = _lowered_product(a.layout, right, values[number].dtype, nest)
     return Instance(lowered, (a, b, *[buffers[buffer] for buffer in lowered.buffers[2:]]), len(nest.stores))
 
 
+class _Right(NamedTuple):
+    """The right operand of a product as matrices. `walks` are the axes along k and along columns if these are several.
+
+    Then the strides of the matrices along k and along columns are 0.
+    """
+
+    matrices: Layout
+    walks: tuple[Layout, Layout] | None
+
+
+def _right(layout: Layout, batch_rank: int, inner_axes: int) -> _Right:
+    """Returns an operand whose axes are those of a batch, so many along k, and those along columns."""
+    if not inner_axes:
+        return _Right(layout, None)
+    first, second = slice(batch_rank, batch_rank + inner_axes), slice(batch_rank + inner_axes, None)
+    inner, columns = (Layout(layout.shape[part], layout.strides[part], 0, ()) for part in (first, second))
+    shape = (*layout.shape[:batch_rank], prod(inner.shape), prod(columns.shape))
+    matrices = Layout(shape, (*layout.strides[:batch_rank], 0, 0), layout.offset, layout.moves)
+    return _Right(matrices, (inner, columns))
+
+
+def _is_wide(inner: Layout, columns: Layout) -> bool:
+    """Returns whether a longer run of elements lies close together along columns than along k."""
+    apart_inner, apart_columns = (abs(each.strides[-1]) for each in (inner, columns))
+    return columns.shape[-1] * apart_inner >= inner.shape[-1] * apart_columns
+
+
 @lru_cache(4096)
-def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) -> Lowered:
+def _lowered_product(a: Layout, right: _Right, dtype: DType, nest: LoopNest | None) -> Lowered:
     """Returns a product of two matrices or stacks of matrices, with the epilogue `nest`."""
+    b, walks = right
     inner, columns = a.shape[-1], b.shape[-1]
     results = prod(a.shape[:-1]) * columns
     arguments = [] if nest is None else _epilogue_arguments(nest)
@@ -137,18 +166,23 @@ def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) 
     across = _Loop(columns, 1 if columns > 1 else 0, is_inner=False)
     outer = [each.loop for each in batch]
     epilogue, entries = (None, ()) if nest is None else _epilogue(nest, down.loop, across, outer)
-    is_unit = b.strides[-1] == 1 or columns == 1
+    is_unit = b.strides[-1] == 1 or columns == 1 if walks is None else _is_wide(*walks)
     is_transposed = down.of_a == 1 and a.strides[-1] != 1 and min(down.loop.extent, inner) > 1
-    is_in_fours = _is_in_fours(a, -2 if is_transposed else -1) and _is_in_fours(b, -1 if is_unit else -2)
-    kernel = ProductKernel(dtype, len(batch), is_unit, is_transposed, is_in_fours, epilogue)
-    b_column = 1 if columns == 1 else b.strides[-1]
+    is_in_fours = _is_in_fours(a, -2 if is_transposed else -1)
+    is_in_fours = is_in_fours and (walks is not None or _is_in_fours(b, -1 if is_unit else -2))
+    digits = None if walks is None else (len(walks[0].shape), len(walks[1].shape))
+    kernel = ProductKernel(dtype, len(batch), is_unit, is_transposed, is_in_fours, epilogue, digits)
+    b_column = 1 if columns == 1 and walks is None else b.strides[-1]
+    b_steps = (
+        (b.strides[-2], b_column) if walks is None else [n for each in walks for n in (*each.shape, *each.strides)]
+    )
     sizes = (
         *(each.loop.extent for each in batch),
         *(down.loop.extent, columns, inner),
         *(each.of_a for each in batch),
         *(down.of_a, a.strides[-1]),
         *(each.of_b for each in batch),
-        *(b.strides[-2], b_column),
+        *b_steps,
         *entries,
     )
     loops = [*outer, down.loop, across]
@@ -160,7 +194,7 @@ def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) 
     )
     moved = (
         _distinct_elements(a.shape, a.strides),
-        _distinct_elements(b.shape, b.strides),
+        _distinct_elements(b.shape, b.strides) if walks is None else _spanned(b, walks),
         *[_distinct_elements(argument.shape, argument.strides) for argument in arguments or [out]],
     )
     moved_bytes = sum([count * each.itemsize_bytes for count, each in zip(moved, kernel.argument_dtypes, strict=True)])
@@ -218,6 +252,11 @@ def _epilogue(nest: LoopNest, down: _Loop, across: _Loop, batch: list[_Loop]) ->
     moves = [stride for argument in arrays for stride in _strides(argument, [*batch, down, across])]
     product = lowered.kernel.inputs[0]
     return lowered.kernel, (*moves, *lowered.sizes[2 + product.strides.count(Stride.ANY) :])
+
+
+def _spanned(matrices: Layout, walks: tuple[Layout, Layout]) -> int:
+    """Returns about how many elements walked matrices show: as many as there are between the first and the last."""
+    return _distinct_elements(matrices.shape, matrices.strides) * (sum([views.reach(walk) for walk in walks]) - 1)
 
 
 def _distinct_elements(shape: Shape, strides: Shape) -> int:

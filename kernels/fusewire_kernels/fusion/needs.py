@@ -8,7 +8,7 @@ loops. The kernel must stay within its limits.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from fusewire_kernels.fusion import placement as places
@@ -86,11 +86,20 @@ def _misfit_of_product(group: Group, needs: Needs) -> str | None:
         return None
     if needs.walk is not None or needs.uncut:
         return NOT_BESIDE_PRODUCT
-    if not needs.breaks <= group.product_breaks:
+    if not needs.breaks <= group.product_breaks and not _fits_loops(group.product_breaks, needs):
         return "the kernel of a product has no loops for these axes"
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_BESIDE_PRODUCT + 1:
         return f"the kernel of a product computes at most {MOST_BESIDE_PRODUCT} values beside it"
     return None
+
+
+def _fits_loops(product_breaks: frozenset[int], needs: Needs) -> bool:
+    """Returns whether every array of values that have more axes than a product moves by one stride along its loops."""
+    if not places.is_chain(product_breaks | needs.breaks):
+        return False
+    loops = [Walk(high // low, low) for low, high in pairwise(sorted(product_breaks))]
+    arrays = needs.accesses | needs.turned
+    return all(_uneven(loop, arrays) is None for loop in loops)
 
 
 def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:

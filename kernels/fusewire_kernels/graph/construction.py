@@ -55,7 +55,8 @@ class _Template(NamedTuple):
 class _Construction:
     """Appends the values of one op after another. `_numbered[n]` is the view that stands for the program's operand n.
 
-    The *type* of an operand consists of its dtype, its layout, and whether it is a slot. Loop bodies repeat a few ops
+    The *type* of an operand consists of its dtype, its layout, whether it is a slot, and whether it is a copy of a view
+    that may be read instead. Loop bodies repeat a few ops
     over operands of equal types. The value that such an op becomes is copied from a template.
     """
 
@@ -63,7 +64,7 @@ class _Construction:
         self._program, self._needed = program, needed
         self._ops = OpBuilder(program, needed, for_gpu=for_gpu)
         self.values = self._ops.values
-        self._operand_types: dict[tuple[DType, Layout, bool], int] = {}
+        self._operand_types: dict[tuple[DType, Layout, bool, bool], int] = {}
         self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and the types of operands
         leaves = [Value(INPUT, spec.dtype, spec.shape, 0, number=number) for number, spec in enumerate(program.inputs)]
         leaves += [Value(SCALAR, dtype, (), 0, number=number) for number, dtype in enumerate(program.scalars)]
@@ -133,8 +134,9 @@ class _Construction:
 
     def _operand_type(self, operand: Operand) -> int:
         value = self.values[operand.value]
+        is_copy = operand.value in self._ops.copied
         return self._operand_types.setdefault(
-            (value.dtype, operand.layout, value.form in SLOTS), len(self._operand_types)
+            (value.dtype, operand.layout, value.form in SLOTS, is_copy), len(self._operand_types)
         )
 
     def _is_whole_result(self, operand: Operand) -> bool:

@@ -66,9 +66,11 @@ class Value(NamedTuple):
 
     The operands of a POINTWISE or GATHER value are views that have the value's shape. `body` names the scalar body,
     the reduction, the work on lines, or "cast". The operands of a GATHER are the data and the index, and those of a
-    LINE are whole dense buffers. `scratch` is the assembly in which a LINE keeps what it needs. `origin` is the op's
-    index in the program. Values of equal `kind` differ only in their origin and in the values that their operands view;
-    the viewed values have equal dtypes, and are slots or not alike. If `kind` is None, nothing is known of equal ones.
+    LINE are whole dense buffers. If a PRODUCT has `inner_axes`, no two strides express its right operand: of the axes
+    of this, so many lie along k, behind those of the batch, and the others along columns. `scratch` is the assembly in
+    which a LINE keeps what it needs. `origin` is the op's index in the program. Values of equal `kind` differ only in
+    their origin and in the values that their operands view; the viewed values have equal dtypes, and are slots or not
+    alike. If `kind` is None, nothing is known of equal ones.
     """
 
     form: Form
@@ -84,6 +86,7 @@ class Value(NamedTuple):
     gathered: Gathered | None = None
     lines: Lines | None = None
     scratch: int | None = None
+    inner_axes: int = 0
     target: Operand | None = None  # what a store fills
     after: tuple[int, ...] = ()  # of a store: values that must be computed before, because it overwrites what they need
     kind: int | None = None

@@ -8,7 +8,7 @@ reduction      a REDUCTION that keeps its axes at length 1; operands whose reduc
                is a REDUCTION of the results of others (see `long_reductions`)
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]; of two vectors of floats, a REDUCTION;
                on a GPU a matrix by a vector is the vector by the transposed matrix, because there are kernels for
-               one row
+               one row; a right operand that is a copy of a view with repeated elements, as windows, is read in the view
 line           a LINE over a dense buffer; on a GPU, long lines are sorted in runs, which further LINEs merge
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assignments, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
@@ -29,6 +29,7 @@ from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
+from fusewire_kernels.ir.kernel import MOST_DIGITS
 from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.order import CHUNK, SORTED_RUN
 from fusewire_kernels.ops.written_parts import part_of
@@ -42,6 +43,7 @@ from fusewire_protos.programs.program import Program, ProgramOp
 
 # Of a matrix that is multiplied by a vector. With more rows there is work for the whole device anyway.
 _MOST_ROWS_BY_A_VECTOR = 1 << 14
+_FARTHEST = 1 << 30  # of the elements of a view that a product reads in place: kernels count them in 32 bits
 _PART_IN_PLACE = 4  # a carried array of which at most one in so many elements changes is changed in place
 
 
@@ -157,10 +159,34 @@ class OpBuilder(ValueBuilder):
         walked_a, walked_b = _as_matrices(a.layout, b.layout)
         if walked_a.shape[-1] == 0:
             return self.fit(self.constant(0, result), result, spec.shape)
+        walked = self._windows(Operand(b.value, walked_b))
+        if walked is not None:
+            read, inner_axes = walked
+            matrices = (Operand(a.value, walked_a), read)
+            product = Value(PRODUCT, result, spec.shape, self.origin, matrices, "matmul", result, inner_axes=inner_axes)
+            return self.add(product)
         matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
         if self._for_gpu and a.value != b.value and _is_by_a_vector(walked_a, walked_b):
             matrices = (Operand(b.value, _transposed(walked_b)), Operand(a.value, _transposed(walked_a)))
         return self.add(Value(PRODUCT, result, spec.shape, self.origin, matrices, "matmul", result))
+
+    def _windows(self, matrices: Operand) -> tuple[Operand, int] | None:
+        """The view that matrices are a copy of, with its axes along k and along the columns, and how many lie along k.
+
+        None if they are no copy, one that is not larger than what it copies, or one whose rows and columns are not
+        whole axes of the view.
+        """
+        source = self.copied.get(matrices.value)
+        if source is None or prod(source.layout.shape) <= prod(self.values[source.value].shape):
+            return None
+        walks = views.behind_copy(source.layout, matrices.layout)
+        if walks is None or any(len(walk) != 1 for walk in walks[:-2]):
+            return None
+        *_, inner, columns = walks
+        layout = views.of_axes(source.layout, [axis for walk in walks for axis in walk])
+        if max(len(inner), len(columns)) > MOST_DIGITS or views.reach(layout) > _FARTHEST:
+            return None
+        return Operand(source.value, layout), len(inner)
 
     def _product_of_vectors(self, operands: list[Operand], dtype: DType) -> Operand:
         """The sum of the products of elements. As one chain it would be slow and far from exact for long vectors."""

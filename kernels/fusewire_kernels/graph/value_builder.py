@@ -34,6 +34,7 @@ class ValueBuilder:
         self.values: list[Value] = []
         self.origin = 0
         self.stores_of: dict[int, list[int]] = {}  # number of an assembly -> the numbers of its stores
+        self.copied: dict[int, Operand] = {}  # number of an assembly -> the view that it holds in C order, for good
         self._casts: dict[tuple[Operand, DType], Operand] = {}
         self._leaves: dict[tuple[Form, int | float, type, DType], Operand] = {}
 
@@ -104,7 +105,17 @@ class ValueBuilder:
         layout = views.reshape(operand.layout, shape)
         if layout is not None:
             return Operand(operand.value, layout)
-        return self.viewed(self.copy(operand), shape)
+        copy = self.copy(operand)
+        self.copied[copy.value] = self._behind_copy(operand)
+        return self.viewed(copy, shape)
+
+    def _behind_copy(self, operand: Operand) -> Operand:
+        """The operand, or if it shows a copy of a view, this view with its axes in the order of the operand's."""
+        source = self.copied.get(operand.value)
+        walks = None if source is None else views.behind_copy(source.layout, operand.layout)
+        if source is None or walks is None:
+            return operand
+        return Operand(source.value, views.of_axes(source.layout, [axis for walk in walks for axis in walk]))
 
     def assembly(self, dtype: DType, shape: Shape) -> Operand:
         """Appends an empty buffer. `store` fills it."""

@@ -7,7 +7,7 @@ op makes a new layout from the one before. Only a reshape may fail: if no stride
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -157,6 +157,12 @@ def is_one_walk(shape: Shape, strides: Shape) -> bool:
     return all(outer == inner * dim for (_, outer), (dim, inner) in pairwise(axes))
 
 
+@lru_cache(_CACHED)
+def reach(layout: Layout) -> int:
+    """How many elements of the buffer lie between the first and the last that a view shows, both included."""
+    return 1 + sum([(dim - 1) * abs(stride) for dim, stride in zip(layout.shape, layout.strides, strict=True)])
+
+
 def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
     """The (extent, stride) of the fewest axes that visit the same elements in the same order. None has length 1."""
     merged: list[tuple[int, int]] = []
@@ -168,6 +174,46 @@ def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
         else:
             merged.append((dim, stride))
     return merged
+
+
+@lru_cache(_CACHED)
+def behind_copy(source: Layout, view: Layout) -> tuple[tuple[tuple[int, int], ...], ...] | None:
+    """The axes of `source` along which each axis of a view moves, if the view is one of a copy of `source` in C order.
+
+    For each axis of the view it has the (extent, stride) of the fewest axes over the buffer that `source` views, the
+    last one moving fastest. Returns None if the view begins elsewhere than the copy, or an axis does not consist of
+    whole axes of the source.
+    """
+    if view.offset or view.moves:
+        return None
+    axes = merged_axes(source.shape, source.strides)
+    walks = [_walk(axes, dim, stride) for dim, stride in zip(view.shape, view.strides, strict=True)]
+    found = [walk for walk in walks if walk is not None]
+    return tuple(found) if len(found) == len(walks) else None
+
+
+def of_axes(source: Layout, axes: Sequence[tuple[int, int]]) -> Layout:
+    """The layout of axes (extent, stride) that begins where `source` does."""
+    strides = tuple([stride if extent != 1 else 0 for extent, stride in axes])
+    return Layout(tuple([extent for extent, _ in axes]), strides, source.offset, source.moves)
+
+
+def _walk(axes: list[tuple[int, int]], dim: int, step: int) -> tuple[tuple[int, int], ...] | None:
+    """The parts of axes that an axis of a view of their copy visits, or None if it does not visit whole parts."""
+    if dim == 1 or step == 0:
+        return ((dim, 0),)
+    found: list[tuple[int, int]] = []
+    place = prod([extent for extent, _ in axes])  # how far neighbours along an axis are apart in the copy
+    for extent, stride in axes:
+        end, place = place, place // extent
+        low, high = max(place, step), min(end, step * dim)
+        if low >= high:
+            continue
+        if low % place or high % low:
+            return None
+        found.append((high // low, stride * (low // place)))
+    merged = merged_axes(tuple([extent for extent, _ in found]), tuple([stride for _, stride in found]))
+    return tuple(merged) if prod([extent for extent, _ in merged]) == dim else None
 
 
 def _only_start(dim: int, length: int, step: int) -> int | None:

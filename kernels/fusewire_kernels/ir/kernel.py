@@ -26,7 +26,7 @@ an instance overlaps no other argument of this instance.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
@@ -34,6 +34,8 @@ from typing import NamedTuple
 
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+
+MOST_DIGITS = 4  # of a walk, along k or along the columns of the right operand of a product
 
 
 class Stride(Enum):
@@ -147,6 +149,12 @@ class ProductKernel:
     neighbours at once: in each line of an operand, along k or across it, the elements lie side by side from an address
     that is a multiple of four elements, and their number is one too. `dtype` is the dtype of a, b and the product.
 
+    `walks` is None, or no two strides express b: then it has the numbers of axes along k and along columns, and k and j
+    are positions along them in row-major order, of which the digits are the positions along each. In `sizes` the
+    extents and the strides of the axes along k, and then of those along columns, stand in place of the two strides of
+    b. `b_is_unit` then says that a longer run of elements lies close together along columns than along k, and
+    `is_in_fours` tells of a alone.
+
     A product may have an epilogue: a pointwise kernel over the two dimensions rows and columns. Its first input is the
     product, which is an array in memory only in the C dialect. Then the operands are a, b, and the other arguments of
     the epilogue, and `out` is written only if a store of the epilogue says so. Behind the strides of b, `sizes` has the
@@ -161,6 +169,7 @@ class ProductKernel:
     a_is_transposed: bool = False
     is_in_fours: bool = False
     epilogue: LoopKernel | None = None
+    walks: tuple[int, int] | None = field(default=None, repr=False)
 
     @property
     def argument_dtypes(self) -> tuple[DType, ...]:
@@ -176,7 +185,7 @@ class ProductKernel:
 
     @cached_property
     def key(self) -> str:
-        return key_of(self)
+        return key_of(self) if self.walks is None else key_of((self, self.walks))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from loadtests.peers.pytorch import cells as torch_cells
 from loadtests.system.context import Context, upload
 from loadtests.system.remote_loop import as_fori_loop
 from loadtests.system.service import Service
-from loadtests.workloads.cells import PRODUCTS, Blocks, Cell, Mlp, Norm, Operands, Product, Split
+from loadtests.workloads.cells import PRODUCTS, Blocks, Cell, Conv2d, Mlp, Norm, Operands, Product, Split
 from loadtests.workloads.loops import NUMPY, Loop, check_close
 
 _TOLERANCE = 2e-3
@@ -46,6 +46,7 @@ _OTHER_PRODUCTS = (
 )
 _BLOCKS = Blocks(8, 64, 256)
 _NORM = Norm(4096, 4096)
+_CONV = Conv2d(32, 64, 56)
 
 
 class Timed(NamedTuple):
@@ -73,6 +74,7 @@ def _measure(context: Context) -> Iterator[Figure]:
         yield worst_figure("device_split", "layer norm, tanh, Linear+ReLU of 16 parts", combined, map(timed, _SPLITS))
         yield _blocks_figure(timed(_BLOCKS))
         yield _norm_figure(timed(_NORM))
+        yield worst_figure("device_conv2d", "conv, bias and ReLU", "torch graph (cuDNN)", [timed(_CONV)])
 
 
 def time_cell(service: Service, session: fw.Session, peer: Worker, cell: Cell) -> Timed:
@@ -171,6 +173,7 @@ DEVICE_CELLS = Microbenchmark(
         "device_split",
         "device_blocks",
         "device_norm",
+        "device_conv2d",
     ),
     _measure,
 )

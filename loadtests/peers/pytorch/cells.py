@@ -1,8 +1,9 @@
 """Measures the time of network cells on this machine's GPU in torch, as replayed CUDA graphs, in a process of its own.
 
 Each cell is written in the fastest way that torch offers: layers by a product whose epilogue adds the bias and applies
-the ReLU (`torch._addmm_activation`), the split form by `torch.compile` of the form that is combined by hand, and the
-layer norm as a mere copy of the same bytes, which nothing can be faster than. A matrix product is that of cuBLAS.
+the ReLU (`torch._addmm_activation`), convolutions by those of cuDNN that do so too, the split form by `torch.compile`
+of the form that is combined by hand, and the layer norm as a mere copy of the same bytes, which nothing can be faster
+than. A matrix product is that of cuBLAS.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
 from loadtests.peers.pytorch.graph import captured
 from loadtests.peers.pytorch.loops import torch_functions
-from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
+from loadtests.workloads.cells import Blocks, Cell, Conv2d, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import Floats
 
 _REPLAYS = 7
@@ -39,11 +40,12 @@ class _Running(NamedTuple):
 
 
 class TorchCells:
-    """Cells on the GPU, without gradients. Matrix products of float32 do not use TF32. It holds one cell at a time."""
+    """Cells on the GPU, without gradients. Products of float32 do not use TF32. It holds one cell at a time."""
 
     def __init__(self, torch: Any) -> None:
         torch.set_grad_enabled(False)
-        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True  # chooses the fastest of its algorithms
         self._torch = torch
         self._functions = torch_functions(torch)
         self._running: _Running | None = None
@@ -86,6 +88,8 @@ class TorchCells:
         match cell:
             case Mlp():
                 return self._fused_layers(others)
+            case Conv2d():
+                return self._fused_convolution(*others)
             case Split():
                 compiled = self._torch.compile(self._combined, dynamic=False)
                 return lambda state: compiled(state, *others)
@@ -104,6 +108,10 @@ class TorchCells:
             return x
 
         return step
+
+    def _fused_convolution(self, kernels: Any, bias: Any) -> Callable[[Any], Any]:
+        fused, of_one_axis = self._torch.cudnn_convolution_relu, bias.reshape(-1)
+        return lambda x: fused(x, kernels, of_one_axis, (1, 1), (1, 1), (1, 1), 1)
 
     def _combined(self, x: Any, weights: Any, bias: Any) -> Any:
         """The split form as its author would combine it by hand: no parts."""

@@ -84,7 +84,9 @@ class TorchLoops:
 
 
 def torch_functions(torch: Any) -> Functions:
-    return Functions(torch.sigmoid, torch.tanh, torch.relu, torch.sqrt, torch.concat)
+    return Functions(
+        torch.sigmoid, torch.tanh, torch.relu, torch.sqrt, torch.concat, lambda x, w: torch.conv2d(x, w, padding=1)
+    )
 
 
 def read_ns(loop: Loop, run: Callable[[], Any]) -> int:

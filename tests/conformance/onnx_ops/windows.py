@@ -1,4 +1,4 @@
-"""Pooling and convolution: the elements under each place of a window are brought side by side."""
+"""Pooling and convolution: parameters as the functions take them, and elements side by side for what these lack."""
 
 from __future__ import annotations
 
@@ -74,23 +74,23 @@ def _greatest(x: Any, *, kernel_shape: Sequence[int], storage_order: int = 0, **
     places = fw.arange(x.size).reshape([x.shape[axis] for axis in order]).transpose(tuple(_inverse(order)))
     chosen = fw.argmax(elements, axis=-1, keepdims=True)
     at = fw.take_along_axis(_elements(places, window, 0), chosen, axis=-1)
-    return elements.max(-1), fw.squeeze(at, -1)
+    ceil_mode = bool(options.get("ceil_mode", 0))
+    return fw.max_pool(x, kernel_shape, **_parameters(window), ceil_mode=ceil_mode), fw.squeeze(at, -1)
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
     return sorted(range(len(order)), key=lambda axis: order[axis])
 
 
-def _average(x: Any, *, kernel_shape: Sequence[int], count_include_pad: int = 0, **options: Any) -> Any:
-    window = _window(x, kernel_shape, **options)
-    counted = fw.ones_like(x)
-    if count_include_pad:
-        pads = [(0, 0), (0, 0), *window.pads]
-        counted = fw.pad(counted, pads, constant_values=1)
-        counts = _elements(counted, window._replace(pads=[(0, 0)] * len(window.pads)), 0).sum(-1)
-    else:
-        counts = _elements(counted, window, 0).sum(-1)
-    return _elements(x, window, 0).sum(-1) / counts
+def _average(
+    x: Any, *, kernel_shape: Sequence[int], count_include_pad: int = 0, ceil_mode: int = 0, **options: Any
+) -> Any:
+    given = _parameters(_window(x, kernel_shape, **options))
+    return fw.avg_pool(x, kernel_shape, **given, ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad))
+
+
+def _parameters(window: _Window) -> dict[str, Any]:
+    return {"strides": window.strides, "padding": window.pads, "dilation": window.dilations}
 
 
 def _norm(x: Any, *, kernel_shape: Sequence[int], p: int = 2, **options: Any) -> Any:
@@ -99,12 +99,39 @@ def _norm(x: Any, *, kernel_shape: Sequence[int], p: int = 2, **options: Any) ->
 
 
 def _convolved(x: Any, w: Any, bias: Any = None, *, group: int = 1, kernel_shape: Any = None, **options: Any) -> Any:
-    window = _window(x, w.shape[2:], **options)
-    n, channels, results = x.shape[0], x.shape[1] // group, w.shape[0] // group
-    elements = _elements(x, window, 0).reshape(n, group, channels, math.prod(window.lengths), -1)
-    weights = w.reshape(group, results, channels, -1)
-    sums = fw.einsum("ngcpk,grck->ngrp", elements, weights).reshape(n, group * results, *window.lengths)
-    return sums if bias is None else sums + bias.reshape(-1, *[1] * len(window.sizes))
+    sums = fw.conv(x, w, **_parameters(_window(x, w.shape[2:], **options)), groups=group)
+    return sums if bias is None else sums + bias.reshape(-1, *[1] * (x.ndim - 2))
+
+
+def _transposed(
+    x: Any,
+    w: Any,
+    bias: Any = None,
+    *,
+    group: int = 1,
+    kernel_shape: Any = None,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    output_padding: Any = None,
+    output_shape: Any = None,
+    auto_pad: str = "NOTSET",
+) -> Any:
+    rank = x.ndim - 2
+    strides, dilations, more = strides or [1] * rank, dilations or [1] * rank, [*(output_padding or [0] * rank)]
+    pads = pads or [0] * (2 * rank)
+    ends = list(zip(pads[:rank], pads[rank:], strict=True))
+    if auto_pad.startswith("SAME") and output_shape is None:
+        output_shape = [dim * stride for dim, stride in zip(x.shape[2:], strides, strict=True)]
+    if output_shape is not None:
+        ends = []
+        for axis, length in enumerate(output_shape[-rank:]):
+            whole = (x.shape[2 + axis] - 1) * strides[axis] + (w.shape[2 + axis] - 1) * dilations[axis] + 1 + more[axis]
+            more[axis] += max(length - whole, 0)
+            half, rest = max(whole - length, 0) // 2, -(-max(whole - length, 0) // 2)
+            ends.append((half, rest) if auto_pad == "SAME_UPPER" else (rest, half))
+    sums = fw.conv_transpose(x, w, strides=strides, padding=ends, dilation=dilations, output_padding=more, groups=group)
+    return sums if bias is None else sums + bias.reshape(-1, *[1] * rank)
 
 
 def _convolved_integers(x: Any, w: Any, x_zero: Any = None, w_zero: Any = None, **options: Any) -> Any:
@@ -119,6 +146,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "AveragePool": _average,
     "Conv": _convolved,
     "ConvInteger": _convolved_integers,
+    "ConvTranspose": _transposed,
     "LpPool": _norm,
     "MaxPool": _greatest,
 }

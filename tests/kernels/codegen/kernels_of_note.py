@@ -149,6 +149,8 @@ NOTED: dict[str, Kernel] = {
     "total": _total(),
     "product": ProductKernel(f32, 1, True, is_in_fours=True),
     "product_with_epilogue": ProductKernel(f32, 0, True, is_in_fours=True, epilogue=_layer()),
+    "product_of_windows": ProductKernel(f32, 1, True, is_in_fours=True, epilogue=_layer(), walks=(3, 2)),
+    "product_half_of_windows": ProductKernel(f16, 0, False, walks=(2, 3)),
     "product_half": ProductKernel(f16, 0, False, True),
     "scan_half": LineKernel("sum", f16, f16),
     "segments": LineKernel("segment_sum", f32, f32),

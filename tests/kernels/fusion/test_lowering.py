@@ -221,3 +221,14 @@ def test_work_and_traffic_are_counted() -> None:
     (instance,) = _instances(writer.program(writer.tanh(writer.add(x, bias))))
     assert instance.lowered.operations == 24
     assert instance.lowered.moved_elements == (12, 3, 12)
+
+
+def test_a_product_over_windows_has_their_axes_in_its_sizes() -> None:
+    writer = Writer()
+    x, w = writer.input(2, 3, 6, 7), writer.input(4, 27)
+    seen = writer.strided(x, shape=(2, 3, 3, 3, 4, 5), strides=(126, 42, 7, 1, 7, 1))
+    kernel, sizes = _product(writer.program(writer.matmul(w, writer.reshape(seen, shape=(2, 27, 20)))))
+    assert kernel == ProductKernel(dtypes.float32, 1, True, walks=(3, 2))
+    assert kernel.key != ProductKernel(dtypes.float32, 1, True).key
+    # The batch, rows, columns and inner; the strides of the kernels; those of the batch, along k and along columns.
+    assert sizes == (2, 4, 20, 27, 0, 27, 1, 126, 3, 3, 3, 42, 7, 1, 4, 5, 7, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fusewire_kernels.build import design
@@ -10,8 +11,11 @@ from fusewire_kernels.fusion.needs import MOST_BESIDE_PRODUCT
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph.graph import Form
 from fusewire_protos.ops import dtypes
+from fusewire_protos.ops.shapes import Shape
 from fusewire_protos.programs.program import Program
-from tests.kernels.programs import Writer
+from tests.kernels.op_by_op import run_op_by_op
+from tests.kernels.plan_runner import run_program
+from tests.kernels.programs import Writer, random_inputs
 from tests.kernels.separate import design_separately
 
 
@@ -250,6 +254,20 @@ def test_an_epilogue_has_the_loops_of_its_product() -> None:
     x, w, shift = writer.input(3, 4), writer.input(4, 6), writer.input(2, 1)
     heads = writer.add(writer.reshape(writer.matmul(x, w), shape=(3, 2, 3)), shift)
     assert _groups(writer.program(heads)) == [["matmul"], ["add"]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "other"), [((3, 2, 3), (2, 3)), ((3, 2, 3), (3, 1, 1)), ((3, 3, 2), (3, 3, 2)), ((18,), (18,))], ids=str
+)
+def test_an_epilogue_has_more_axes_than_its_product_if_arrays_walk_evenly(shape: Shape, other: Shape) -> None:
+    writer = Writer()
+    x, w, bias = writer.input(3, 4), writer.input(4, 6), writer.input(*other)
+    parts = writer.tanh(writer.add(writer.reshape(writer.matmul(x, w), shape=shape), bias))
+    program = writer.program(parts)
+    assert _groups(program) == [["matmul", "add", "tanh"]]
+    inputs = random_inputs(program)
+    for ours, expected in zip(run_program(program, inputs), run_op_by_op(program, inputs), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5)
 
 
 def test_an_epilogue_is_bounded() -> None:

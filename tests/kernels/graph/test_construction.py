@@ -240,3 +240,68 @@ def test_other_products_are_as_they_are_written(rows: Shape, columns: Shape) -> 
     program = writer.program(writer.matmul(writer.input(*rows), writer.input(*columns)))
     (product,) = _products(program)
     assert product.operands[0].value == 0
+
+
+def _windows(writer: Writer, x: int, shape: Shape, window: Shape, stride: int = 1) -> int:
+    """The view [batch, channels, *window, *places] of [batch, channels, rows, columns]."""
+    dense = views.dense(shape).strides
+    places = [(dim - extent) // stride + 1 for dim, extent in zip(shape[2:], window, strict=True)]
+    strides = (*dense, *[each * stride for each in dense[2:]])
+    number: int = writer.strided(x, shape=(*shape[:2], *window, *places), strides=strides)
+    return number
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_product_reads_windows_where_they_lie(is_turned: bool) -> None:
+    writer = Writer()
+    x, w = writer.input(2, 3, 6, 7), writer.input(4, 20 if is_turned else 27)
+    rows = writer.reshape(_windows(writer, x, (2, 3, 6, 7), (3, 3)), shape=(2, 27, 20))
+    right = writer.transpose(rows, permutation=(0, 2, 1)) if is_turned else rows
+    (product,) = _computed(writer.program(writer.matmul(w, right)))
+    along = ((3, 3, 3), (42, 7, 1)), ((4, 5), (7, 1))
+    inner, columns = reversed(along) if is_turned else along
+    assert product.operands[1].value == x
+    assert product.operands[1].layout == views.Layout((2, *inner[0], *columns[0]), (126, *inner[1], *columns[1]), 0, ())
+    assert product.inner_axes == len(inner[0])
+
+
+def test_a_product_sees_through_a_copy_of_a_copy() -> None:
+    """As for the gradient by kernels that all of a batch share: k is the batch and the places."""
+    writer = Writer()
+    x, w = writer.input(2, 3, 6, 7), writer.input(4, 40)
+    rows = writer.reshape(_windows(writer, x, (2, 3, 6, 7), (3, 3)), shape=(2, 27, 20))
+    right = writer.reshape(writer.transpose(rows, permutation=(0, 2, 1)), shape=(40, 27))
+    (product,) = _computed(writer.program(writer.matmul(w, right)))
+    assert product.operands[1].layout == views.Layout((2, 4, 5, 3, 3, 3), (126, 7, 1, 42, 7, 1), 0, ())
+    assert product.inner_axes == 3
+
+
+def test_a_product_copies_a_view_that_is_not_larger_than_what_it_shows() -> None:
+    writer = Writer()
+    x, w = writer.input(2, 3, 4), writer.input(5, 8)
+    turned = writer.reshape(writer.transpose(x, permutation=(1, 0, 2)), shape=(3, 8))
+    product = _products(writer.program(writer.matmul(w, writer.transpose(turned, permutation=(1, 0)))))[0]
+    assert product.inner_axes == 0
+
+
+def test_a_product_copies_windows_whose_rows_are_parts_of_axes() -> None:
+    writer = Writer()
+    x, whole, split = writer.input(1, 3, 6, 7), writer.input(4, 9), writer.input(4, 6)
+    rows = writer.reshape(_windows(writer, x, (1, 3, 6, 7), (3, 3)), shape=(1, 9, 60))  # of 3 · 3 and 3 · 4 · 5
+    products = [writer.matmul(whole, rows), writer.matmul(split, writer.reshape(rows, shape=(1, 6, 90)))]
+    assert [product.inner_axes for product in _products(writer.program(*products))] == [2, 0]
+
+
+@pytest.mark.parametrize("for_gpu", [False, True])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_windows_read_in_place_give_what_their_copy_gives(stride: int, for_gpu: bool) -> None:
+    shape = (2, 3, 6, 7)
+    writer = Writer()
+    x, w, bias = writer.input(*shape), writer.input(4, 18), writer.input(4, 1)
+    columns = ((6 - 3) // stride + 1) * ((7 - 2) // stride + 1)
+    rows = writer.reshape(_windows(writer, x, shape, (3, 2), stride), shape=(2, 18, columns))
+    program = writer.program(writer.tanh(writer.add(writer.matmul(w, rows), bias)))
+    generator = np.random.default_rng(0)
+    inputs = [generator.standard_normal(spec.shape).astype(np.float32) for spec in program.inputs]
+    ours, copied = (run_program(program, inputs, starts=[0], fuse=fuse, for_gpu=for_gpu)[0] for fuse in (True, False))
+    np.testing.assert_array_equal(ours, copied)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -14,6 +16,7 @@ from fusewire_kernels.graph.views import Layout, Move
 from fusewire_protos.ops.shapes import Region, Shape
 from fusewire_protos.ops.strided import Strided
 
+_MOST_PLACES = 200
 _shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 
@@ -132,3 +135,32 @@ def test_a_strided_view_shows_what_its_strides_lead_to(size: int, step: int, str
 
 def test_a_strided_view_that_spans_a_vector_needs_no_start() -> None:
     assert views.strided(views.dense((6,)), Strided((2, 4), (-2, -1)), start=3) == Layout((2, 4), (-2, -1), 5, ())
+
+
+@given(
+    shape=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    strides=st.lists(st.integers(0, 9), min_size=4, max_size=4),
+    ends=st.sets(st.integers(1, 3)),
+    order=st.permutations(range(4)),
+)
+def test_a_view_of_a_copy_shows_what_the_walks_behind_the_copy_lead_to(
+    shape: list[int], strides: list[int], ends: set[int], order: list[int]
+) -> None:
+    """The view joins neighbouring axes of the copy, and turns what it has joined."""
+    source = Layout(tuple(shape), tuple(strides[: len(shape)]), 0, ())
+    cuts = [0, *sorted(end for end in ends if end < len(shape)), len(shape)]
+    joined = tuple([math.prod(shape[low:high]) for low, high in pairwise(cuts)])
+    view = views.transpose(views.dense(joined), tuple([axis for axis in order if axis < len(joined)]))
+    walks = views.behind_copy(source, view)
+    assert walks is not None
+    assert [math.prod(extent for extent, _ in walk) for walk in walks] == [*view.shape]
+    seen = views.of_axes(source, [axis for walk in walks for axis in walk])
+    copy = _show(source, _MOST_PLACES).reshape(-1)
+    np.testing.assert_array_equal(_show(seen, _MOST_PLACES).reshape(view.shape), copy[_show(view, copy.size)])
+
+
+def test_a_view_that_takes_a_part_of_an_axis_of_a_copy_has_no_walks() -> None:
+    source = Layout((4, 6), (1, 1), 0, ())
+    assert views.behind_copy(source, Layout((2, 12), (12, 1), 0, ())) == (((2, 2),), ((2, 1), (6, 1)))
+    assert views.behind_copy(source, Layout((3, 8), (8, 1), 0, ())) is None
+    assert views.behind_copy(source, Layout((3, 6), (6, 1), 6, ())) is None

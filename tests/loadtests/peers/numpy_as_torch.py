@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from loadtests.workloads.loops import numpy_conv
+
 
 class Tensor(np.ndarray[Any, Any]):
     """An array with the methods of a tensor that the peers use."""
@@ -82,6 +84,11 @@ def _in_stream(_stream: _Stream) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+def _convolution_relu(x: Any, w: Any, bias: Any, *parameters: object) -> Any:
+    assert parameters == ((1, 1), (1, 1), (1, 1), 1), "stride, padding, dilation and groups"
+    return np.maximum(numpy_conv(x, w) + bias[:, None, None], 0).view(Tensor)
+
+
 def numpy_as_torch() -> Any:
     cuda = SimpleNamespace(
         Stream=_Stream,
@@ -102,7 +109,11 @@ def numpy_as_torch() -> Any:
         compile=lambda function, mode=None, dynamic=None: function,
         empty_like=np.empty_like,
         _addmm_activation=lambda bias, x, weights: np.maximum(x @ weights + bias, 0),
+        cudnn_convolution_relu=_convolution_relu,
         set_grad_enabled=lambda _wanted: None,
-        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True))),
+        backends=SimpleNamespace(
+            cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)),
+            cudnn=SimpleNamespace(allow_tf32=True, benchmark=False),
+        ),
         cuda=cuda,
     )

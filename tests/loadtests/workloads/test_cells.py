@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
-from loadtests.workloads.cells import PARTS, Blocks, Cell, Mlp, Norm, Product, Split
+from loadtests.workloads.cells import PARTS, Blocks, Cell, Conv2d, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import NUMPY
 
 _PRODUCTS = (Product(8, 16, 16), Product(3, 5, 9), Product(3, 5, 9, is_transposed=True))
-_CELLS = (Mlp(8, 64, 4), Split(4, 8), Blocks(3, 4, 16), Norm(8, 16), *_PRODUCTS)
+_CELLS = (Mlp(8, 64, 4), Conv2d(2, 8, 6), Split(4, 8), Blocks(3, 4, 16), Norm(8, 16), *_PRODUCTS)
 
 
 @pytest.mark.parametrize("cell", _CELLS, ids=lambda cell: cell.name)

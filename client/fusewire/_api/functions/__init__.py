@@ -54,17 +54,21 @@ from fusewire._api.functions.ordering.searching import *  # noqa: F403
 from fusewire._api.functions.ordering.selection import *  # noqa: F403
 from fusewire._api.functions.ordering.sorting import *  # noqa: F403
 from fusewire._api.functions.products import contraction as _contraction
+from fusewire._api.functions.products import convolutions as _convolutions
 from fusewire._api.functions.products import polynomials as _polynomials
 from fusewire._api.functions.products import products as _products
 from fusewire._api.functions.products.contraction import *  # noqa: F403
+from fusewire._api.functions.products.convolutions import *  # noqa: F403
 from fusewire._api.functions.products.polynomials import *  # noqa: F403
 from fusewire._api.functions.products.products import *  # noqa: F403
 from fusewire._api.functions.reduction import accumulation as _accumulation
 from fusewire._api.functions.reduction import nan_aware as _nan_aware
+from fusewire._api.functions.reduction import pools as _pools
 from fusewire._api.functions.reduction import reductions as _reductions
 from fusewire._api.functions.reduction import statistics as _statistics
 from fusewire._api.functions.reduction.accumulation import *  # noqa: F403
 from fusewire._api.functions.reduction.nan_aware import *  # noqa: F403
+from fusewire._api.functions.reduction.pools import *  # noqa: F403
 from fusewire._api.functions.reduction.reductions import *  # noqa: F403
 from fusewire._api.functions.reduction.statistics import *  # noqa: F403
 from fusewire._api.protocols.numpy_parameters import with_numpys_parameters as _with_numpys_parameters
@@ -95,10 +99,12 @@ if not _typing.TYPE_CHECKING:  # a type checker follows the imports above, and n
         _selection,
         _sorting,
         _contraction,
+        _convolutions,
         _polynomials,
         _products,
         _accumulation,
         _nan_aware,
+        _pools,
         _reductions,
         _statistics,
     )

@@ -13,6 +13,9 @@ of k the accumulators are stored and loaded exactly.
 - A product of one row reads whole rows of b, a few rows at a time.
 - If the accumulator's type is not the stored type (float16, uint8, …), accumulators lie in scratch memory.
 
+If b is walked along several axes, as the windows of an array are, the places of a block's rows and columns are counted
+once, and b is always packed.
+
 A product with an epilogue computes a block of up to 64 rows in scratch memory. Then the epilogue, a kernel of loops,
 reads the block as an array.
 
@@ -33,6 +36,7 @@ from fusewire_kernels.codegen.product import (
     finished,
     multiply_add,
     product_size_names,
+    walk_names,
 )
 from fusewire_kernels.codegen.templates import template
 from fusewire_kernels.codegen.text import Lines
@@ -49,7 +53,8 @@ def product_text(kernel: ProductKernel) -> str:
     with lines.block(C.head_of(kernel.key)):
         _write_batches(lines, kernel)
     epilogue = "" if kernel.epilogue is None else loop_function(kernel.epilogue, _epilogue_signature(kernel))
-    return _machinery(kernel.dtype) + epilogue + lines.text()
+    walked = "" if kernel.walks is None else _walked_machinery(kernel.dtype)
+    return _machinery(kernel.dtype) + walked + epilogue + lines.text()
 
 
 def _epilogue_signature(kernel: ProductKernel) -> str:
@@ -58,10 +63,13 @@ def _epilogue_signature(kernel: ProductKernel) -> str:
 
 def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
     stored = TYPES[kernel.dtype].stored
-    for position, name in enumerate(product_size_names(kernel)):
-        lines.add(f"const int64_t {name} = sizes[{position}];")
-    names = [("a", "const "), ("b", "const ")] + ([] if kernel.epilogue else [("out", "")])
-    for number, (name, constant) in enumerate(names):
+    names = product_size_names(kernel)
+    of_walks = {name for walk in walk_names(kernel) for each in walk for name in each}
+    for position, name in enumerate(names):
+        if name not in of_walks:
+            lines.add(f"const int64_t {name} = sizes[{position}];")
+    arrays = [("a", "const "), ("b", "const ")] + ([] if kernel.epilogue else [("out", "")])
+    for number, (name, constant) in enumerate(arrays):
         address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
         lines.add(f"{constant}{stored} *{name} = ({constant}{stored} *)({address});")
     if kernel.epilogue is not None:
@@ -72,11 +80,17 @@ def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
     with lines.block(""):
         a = " + ".join(["a", *(f"i{dim} * as{dim}" for dim in batch)])
         b = " + ".join(["b", *(f"i{dim} * bs{dim}" for dim in batch)])
-        unit = "1" if kernel.b_is_unit else "b_column"
         t = TYPES[kernel.dtype].suffix
-        lines.add(f"const fw_matrix_{t} left = {{{a}, a_row, a_inner}}, right = {{{b}, b_inner, {unit}}};")
+        if kernel.walks is None:
+            unit = "1" if kernel.b_is_unit else "b_column"
+            lines.add(f"const fw_matrix_{t} left = {{{a}, a_row, a_inner}}, right = {{{b}, b_inner, {unit}}};")
+        else:
+            walks = ", ".join(f"{{{len(each[0])}, sizes + {names.index(each[0][0])}}}" for each in walk_names(kernel))
+            lines.add(f"const fw_matrix_{t} left = {{{a}, a_row, a_inner}};")
+            lines.add(f"const fw_walked_{t} right = {{{b}, {walks}}};")
         if kernel.epilogue is None:
-            lines.add(f"fw_product_{t}(rows, columns, inner, left, right, out);")
+            function = f"fw_product_{t}" if kernel.walks is None else f"fw_walked_product_{t}"
+            lines.add(f"{function}(rows, columns, inner, left, right, out);")
             lines.add("out += rows * columns;")
         else:
             _write_blocks(lines, kernel, kernel.epilogue)
@@ -110,14 +124,20 @@ def _write_blocks(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> 
     """Writes the loops over blocks of one product. Each block is computed beside the result, and then the epilogue."""
     t, rank = TYPES[kernel.dtype].suffix, kernel.batch_rank
     is_stored = int(accumulator_of(kernel.dtype).is_stored)
-    lines.add(f"const int is_few_rows = {is_stored} && rows <= FW_PRODUCT_FEW_ROWS;")
+    if kernel.walks is None:
+        lines.add(f"const int is_few_rows = {is_stored} && rows <= FW_PRODUCT_FEW_ROWS;")
     lines.add(f"for (int64_t j = 0; j < columns; j += FW_BLOCK_COLUMNS_{t})")
     with lines.block("for (int64_t i = 0; i < rows; i += FW_PRODUCT_SCRATCH_ROWS)"):
         lines.add(f"const int64_t width = columns - j > FW_BLOCK_COLUMNS_{t} ? FW_BLOCK_COLUMNS_{t} : columns - j;")
         lines.add("const int64_t high = rows - i > FW_PRODUCT_SCRATCH_ROWS ? FW_PRODUCT_SCRATCH_ROWS : rows - i;")
-        lines.add(f"fw_matrix_{t} block_a = left, block_b = right;")
-        lines.add("block_a.start += i * left.row, block_b.start += j * right.column;")
-        lines.add(f"own_slots[0] = (int64_t)fw_product_beside_{t}(high, width, inner, block_a, block_b, is_few_rows);")
+        if kernel.walks is None:
+            lines.add(f"fw_matrix_{t} block_a = left, block_b = right;")
+            lines.add("block_a.start += i * left.row, block_b.start += j * right.column;")
+            arguments = "high, width, inner, block_a, block_b, is_few_rows"
+            lines.add(f"own_slots[0] = (int64_t)fw_product_beside_{t}({arguments});")
+        else:
+            lines.add(f"fw_matrix_{t} block_a = left;", "block_a.start += i * left.row;")
+            lines.add(f"own_slots[0] = (int64_t)fw_walked_beside_{t}(high, j, width, inner, block_a, right);")
         first = len(product_size_names(kernel))
         for position, (number, argument) in enumerate(epilogue_arrays(kernel)):
             moves = first + position * (rank + 2)
@@ -145,6 +165,18 @@ def _machinery(dtype: DType) -> str:
         tiles="\n".join(_tile(dtype, rows, vectors) for rows, vectors in _TILES),
         unroll=_ROWS_OF_K,
         rows_of_k=_rows_of_k(dtype),
+    )
+
+
+def _walked_machinery(dtype: DType) -> str:
+    text_type, accumulator = TYPES[dtype], accumulator_of(dtype)
+    return Template(template("walked_product.c")).substitute(
+        t=text_type.suffix,
+        S=text_type.stored,
+        A=accumulator.name,
+        loaded=loaded("*element", dtype),
+        is_stored=int(accumulator.is_stored),
+        is_to_be_finished_in_place=int(accumulator.is_stored and dtype.is_floating),
     )
 
 

@@ -3,6 +3,9 @@
 The kernel computes `a @ b`. The dimension that a and b share is k. One thread computes each element of the result, as
 one chain of fused multiply-adds over ascending k. So every size of tile gives the same bits.
 
+The right operand may be walked along several axes, as the windows of an array are. Then a thread counts where its loads
+lie, and everything else is the same.
+
 A tile is the part of the result that a block of threads computes at a time. The threads of a block load pieces of a and
 b into shared memory, and each thread keeps its elements of the tile in registers. When a tile is finished, its elements
 are stored, or the epilogue is computed from them.
@@ -22,6 +25,7 @@ from fusewire_kernels.codegen.product import (
     finished,
     multiply_add,
     product_size_names,
+    walk_names,
 )
 from fusewire_kernels.codegen.statements import AnalysedKernel, analyse
 from fusewire_kernels.codegen.templates import template
@@ -44,7 +48,7 @@ def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
         _write_tiles(lines, kernel)
     lines.add("#endif")
     _write_entry(lines, kernel, tile)
-    return _machinery(kernel.dtype) + lines.text()
+    return _machinery(kernel) + lines.text()
 
 
 def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
@@ -118,16 +122,33 @@ def _named_arrays(kernel: ProductKernel) -> list[tuple[int, str, DType]]:
     ]
 
 
+def _suffix(kernel: ProductKernel) -> str:
+    """Returns how the names of functions end that kernels of a dtype share: those of walked operands are others."""
+    return TYPES[kernel.dtype].suffix + ("" if kernel.walks is None else "_walked")
+
+
+def _write_right(lines: Lines, kernel: ProductKernel, t: str) -> None:
+    if kernel.walks is not None:
+        ranks = ", ".join(str(rank) for rank in kernel.walks)
+        axes = (
+            ", ".join(f"{{{', '.join(f'(int){name}' for name in each)}}}" for each in walk)
+            for walk in walk_names(kernel)
+        )
+        walks = ", ".join(f"{{{each}}}" for each in axes)
+        lines.add(f"fw_right_{t}<{ranks}> right = {{b, {walks}, (int)column}};")
+    elif kernel.b_is_unit:
+        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1}};")
+    else:
+        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner}};")
+
+
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
-    t = TYPES[kernel.dtype].suffix
+    t = _suffix(kernel)
     if kernel.a_is_transposed:
         lines.add(f"fw_matrix_{t} left = {{a + row, a_inner, 1}};")
     else:
         lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner}};")
-    if kernel.b_is_unit:
-        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1}};")
-    else:
-        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner}};")
+    _write_right(lines, kernel, t)
     for dim in reversed(range(kernel.batch_rank)):
         lines.add(f"const int64_t batch{dim} = fw_split_index(&batch, n{dim});")
         lines.add(f"left.start += batch{dim} * as{dim}, right.start += batch{dim} * bs{dim};")
@@ -180,10 +201,21 @@ def _write_epilogue(lines: Lines, dtype: DType, body: AnalysedKernel) -> None:
     lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
-def _machinery(dtype: DType) -> str:
+def _machinery(kernel: ProductKernel) -> str:
+    dtype, t = kernel.dtype, _suffix(kernel)
     text_type, accumulator = TYPES[dtype], accumulator_of(dtype)
+    walked, right_parameter, right = "", "", f"fw_matrix_{t}"
+    right_slice = f"fw_slice_of_{t}<b_is_along, width, depth, threads, unit>"
+    if kernel.walks is not None:
+        walked = Template(template("walked_slice.cu")).substitute(t=t, S=text_type.stored, A=accumulator.name)
+        right_parameter, right = " typename Right,", "Right"
+        right_slice = f"fw_right_slice_of_{t}<b_is_along, width, depth, threads, Right>"
     return template("copies.cu") + Template(template("product.cu")).substitute(
-        t=text_type.suffix,
+        t=t,
+        walked=walked,
+        right_parameter=right_parameter,
+        right=right,
+        right_slice=right_slice,
         S=text_type.stored,
         A=accumulator.name,
         is_stored=int(accumulator.is_stored),

@@ -198,15 +198,15 @@ template <bool is_along, int count, int depth, int threads, int unit>
 using fw_slice_of_$t =
     fw_slice_$t<is_along ? count : depth, is_along ? depth : count, is_along ? 4 : 0, threads, unit>;
 
-/* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
+$walked/* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
  * at that row, `b` at that column. The lines of an operand lie along k or across it. If down × across threads are fewer
  * than load, a warp of its own behind them computes, so that it need not wait until it has begun the next loads. If a
  * thread has many sums, these pass through shared memory. Then neighbouring threads finish neighbouring columns, so that
  * they read and write whole sectors of memory. A thread stays in one column, so that its addresses grow by a constant, and
  * the text of `finish` is not there for each of its elements. */
 template <int down, int across, int high, int wide, int depth, int steps, int kept, bool a_is_along, bool b_is_along,
-          int unit, typename Finish>
-FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+          int unit,$right_parameter typename Finish>
+FW_FN void fw_tile_$t(fw_matrix_$t a, $right b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
                       int64_t column, const Finish &finish) {
     const int threads = $threads, height = down * high, width = across * wide;
     const int batches = depth / steps, is_copied = $is_stored;
@@ -214,7 +214,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t colu
     const int a_pack = a_is_along ? 1 : high < 4 ? high : 4, b_pack = b_is_along ? 1 : wide < 4 ? wide : 4;
     static_assert(batches % 2 == 0, "a slice ends with the second of two batches");
     typedef fw_slice_of_$t<a_is_along, height, depth, threads, unit> left_slice;
-    typedef fw_slice_of_$t<b_is_along, width, depth, threads, unit> right_slice;
+    typedef $right_slice right_slice;
     const int ring = is_copied ? kept : 2; /* slices in shared memory: a block computes on one while the others arrive */
     const unsigned size = left_slice::size + right_slice::size, results = is_staged ? height * width : 0;
     __shared__ __align__(16) $A memory[ring * size > results ? ring * size : results];

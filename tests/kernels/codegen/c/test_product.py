@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 import subprocess
@@ -19,7 +20,7 @@ from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_kernels.ir.kernel import ProductKernel
 from fusewire_protos.ops import catalogue, dtypes
 from fusewire_protos.ops.dtypes import DType
-from tests.kernels.problems import product_problem, run, toolchain_in
+from tests.kernels.problems import Problem, product_problem, run, toolchain_in, walked_problem, windows
 from tests.roundings import allowance
 from tests.tolerances import assert_close, assert_same_bytes
 
@@ -27,6 +28,12 @@ Array = npt.NDArray[Any]
 MATMUL = catalogue.BY_NAME["matmul"]
 DTYPES = [dtype for dtype in dtypes.ALL if not dtype.is_boolean]
 RANDOM = np.random.default_rng(2)
+IMAGES = [
+    ((2, 3, 9, 10), (3, 2), 1),
+    ((1, 40, 12, 33), (3, 3), 2),
+    ((3, 1, 7, 7), (2, 2), 1),
+    ((1, 2, 40, 50), (5, 1), 1),
+]
 SHAPES = [(1, 1, 1), (1, 300, 70), (2, 5, 33), (7, 64, 10), (9, 257, 40), (33, 40, 65), (70, 520, 530), (3, 0, 4)]
 
 
@@ -124,6 +131,29 @@ def test_stacks_of_matrices_broadcast(batches: tuple[tuple[int, ...], tuple[int,
     alone = _products([(wide_a[place], wide_b[place]) for place in places], toolchain)
     for place, expected in zip(places, alone, strict=True):
         assert_same_bytes(result[place], expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_windows_have_the_bits_of_their_copies(dtype: DType, toolchain: Toolchain) -> None:
+    """The windows are along columns, as for a convolution, and along k, as for the gradient by its kernels."""
+    walked, copied = [], []
+    for shape, window, stride in IMAGES:
+        seen = windows(_matrix(dtype, *shape), window, stride)
+        for inner_axes, view in ((3, seen), (2, seen.transpose(0, 4, 5, 1, 2, 3))):
+            for rows in (1, 5, 70):
+                one, other = _by_windows(dtype, rows, view, inner_axes)
+                walked.append(one)
+                copied.append(other)
+    run([*walked, *copied], toolchain)
+    for one, other in zip(walked, copied, strict=True):
+        assert_same_bytes(one.outputs[0], other.outputs[0])
+
+
+def _by_windows(dtype: DType, rows: int, view: Array, inner_axes: int) -> tuple[Problem, Problem]:
+    """Products of matrices of so many rows by a view, and by its copy."""
+    inner = math.prod(view.shape[1 : 1 + inner_axes])
+    a = _matrix(dtype, view.shape[0], rows, inner)
+    return walked_problem(a, view, inner_axes), product_problem(a, view.copy().reshape(view.shape[0], inner, -1))
 
 
 def test_nan_and_infinity_reach_their_elements_only(toolchain: Toolchain) -> None:

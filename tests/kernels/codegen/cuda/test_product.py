@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from fusewire_kernels.plan.plan import Cost, InputColumn, Launch, OperandRef, Ou
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.launching import launch_slots
-from tests.kernels.problems import Problem, product_problem, run, toolchain_in
+from tests.kernels.problems import Problem, product_problem, run, toolchain_in, walked_problem, windows
 from tests.tolerances import assert_same_bytes
 
 pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 DTYPES = [dtype for dtype in dtypes.ALL if not dtype.is_boolean]
 RANDOM = np.random.default_rng(6)
+IMAGES = [((2, 3, 9, 10), (3, 2), 1), ((1, 17, 12, 33), (3, 3), 2), ((3, 1, 7, 7), (2, 2), 1)]  # windows, their stride
 SHAPES = [(1, 1, 1), (3, 0, 4), (1, 256, 256), (9, 257, 40), (70, 130, 132), (65, 64, 300)]  # rows, inner, columns
 
 
@@ -61,6 +63,29 @@ def test_every_tile_has_the_bits_of_the_cpu(
 ) -> None:
     monkeypatch.setattr(geometry, "_grid_of_product", lambda *_: geometry.Grid(f"_{tile.entry}", 3, tile.threads))
     problems = [product_problem(a, b) for shape in SHAPES for a, b in _pairs(dtype, *shape)]
+    problems = [problem for problem in problems if tile in _tiles(problem)]
+    run(problems, toolchain)
+    for problem in problems:
+        assert_same_bytes(_on(device, compiler, problem), problem.outputs[0])
+
+
+@pytest.mark.parametrize("tile", geometry.TILES, ids=lambda tile: tile.entry)
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_windows_have_the_bits_of_the_cpu(
+    dtype: DType,
+    tile: geometry.Tile,
+    device: Device,
+    compiler: CudaCompiler,
+    toolchain: Toolchain,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(geometry, "_grid_of_product", lambda *_: geometry.Grid(f"_{tile.entry}", 3, tile.threads))
+    problems = []
+    for shape, window, stride in IMAGES:
+        seen = windows(_matrix(dtype, *shape), window, stride)
+        for inner_axes, view in ((3, seen), (2, seen.transpose(0, 4, 5, 1, 2, 3))):
+            inner = math.prod(view.shape[1 : 1 + inner_axes])
+            problems += [walked_problem(_matrix(dtype, shape[0], rows, inner), view, inner_axes) for rows in (1, 9, 70)]
     problems = [problem for problem in problems if tile in _tiles(problem)]
     run(problems, toolchain)
     for problem in problems:

@@ -6,7 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class ClusterKernel:
         self._program = program
         self._plan = plan
         source = plan.kernels[plan.persistent.kernel]
-        text = _with_bodies(f"{prelude('cuda')}\n{source.text}")
+        text = with_bodies(f"{prelude('cuda')}\n{source.text}", {})
         text = text.replace('extern "C" __global__', "__global__")
         shared = "float4 *fw_shared_memory = (float4 *)cluster->blocks[own_rank].shared;"
         text = text.replace("extern __shared__ float4 fw_shared_memory[];", shared)
@@ -125,9 +125,9 @@ class ClusterKernel:
             yield source.input, result.position
 
 
-def _with_bodies(text: str) -> str:
-    """Returns a CUDA text in which the functions of `_BODIES` have other bodies."""
-    for name, body in _BODIES.items():
+def with_bodies(text: str, more: Mapping[str, str]) -> str:
+    """Returns a CUDA text in which the functions of `_BODIES`, and more, have other bodies."""
+    for name, body in {**_BODIES, **more}.items():
         head = re.search(rf"FW_FN [\w ]+\b{name}\([^)]*\) \{{", text)
         if head is not None:  # else the text does without it
             end = text.index("\n}", head.end())

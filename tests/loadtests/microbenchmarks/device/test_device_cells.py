@@ -9,7 +9,7 @@ import pytest
 from loadtests.measuring.errors import WrongResult
 from loadtests.microbenchmarks.device.device_cells import Timed, time_cell, worst_figure
 from loadtests.system.context import Context
-from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
+from loadtests.workloads.cells import Blocks, Cell, Conv2d, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import NUMPY
 
 
@@ -26,7 +26,9 @@ class _Peer:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "cell", [Mlp(2, 16, 3), Split(4, 8), Blocks(3, 4, 8), Norm(8, 16), Product(3, 5, 9)], ids=lambda cell: cell.name
+    "cell",
+    [Mlp(2, 16, 3), Split(4, 8), Blocks(3, 4, 8), Norm(8, 16), Product(3, 5, 9), Conv2d(2, 3, 5)],
+    ids=lambda cell: cell.name,
 )
 def test_a_cell_is_checked_and_its_device_time_is_measured(cell: Cell) -> None:
     peer: Any = _Peer()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from loadtests.peers.pytorch.cells import TorchCells
-from loadtests.workloads.cells import Blocks, Cell, Mlp, Norm, Product, Split
+from loadtests.workloads.cells import Blocks, Cell, Conv2d, Mlp, Norm, Product, Split
 from loadtests.workloads.loops import NUMPY, check_close
 from tests.loadtests.peers.numpy_as_torch import numpy_as_torch
 
 _PRODUCTS = (Product(8, 16, 16), Product(3, 5, 9), Product(3, 5, 9, is_transposed=True))
-_CELLS = (Mlp(8, 64, 4), Split(4, 8), Blocks(3, 4, 16), *_PRODUCTS)
+_CELLS = (Mlp(8, 64, 4), Conv2d(2, 3, 5), Split(4, 8), Blocks(3, 4, 16), *_PRODUCTS)
 
 
 @pytest.mark.parametrize("cell", _CELLS, ids=lambda cell: cell.name)
@@ -34,3 +34,4 @@ def test_products_are_true_float32() -> None:
     torch = numpy_as_torch()
     TorchCells(torch)
     assert torch.backends.cuda.matmul.allow_tf32 is False
+    assert torch.backends.cudnn.allow_tf32 is False

@@ -30,8 +30,20 @@ def _of_matrices(g: Any, use: Use) -> Any:
 
 
 def _of_left(g: Any, use: Use) -> Any:
-    found = _of_matrices(g, use) @ _as_columns(use.operand(1)).mT
+    g, b = _of_matrices(g, use), _as_columns(use.operand(1))
+    if len(use.spec(0).shape) <= 2 and b.ndim > 2 and g.shape[-2] > g.shape[-1]:
+        found = _of_shared_left(g, b)
+    else:
+        found = g @ b.mT
     return operations.reshape(found, (*found.shape[:-2], found.shape[-1])) if len(use.spec(0).shape) == 1 else found
+
+
+def _of_shared_left(g: Any, b: Any) -> Any:
+    """Returns the sum of the products for a batch as one product, because together they are larger than operands."""
+    *batch, rows, columns = range(g.ndim)
+    summed = prod(g.shape[:-2]) * g.shape[-1]
+    along_rows = operations.reshape(operations.transpose(g, (rows, *batch, columns)), (g.shape[-2], summed))
+    return along_rows @ operations.reshape(b.mT, (summed, b.shape[-2]))
 
 
 def _of_right(g: Any, use: Use) -> Any:

@@ -50,6 +50,9 @@ CASES: dict[str, list[Case]] = {
         Case(lambda x: view_of(x, (3, 2), (-2, 1), 6), (X,)),
         Case(lambda x: view_of(x, (2, 3), (0, 1), 2), (X,)),
         Case(lambda x: view_of(x, (0, 3), (1, 1), 0), (X,)),
+        Case(lambda x: view_of(x, (2, 2, 2, 3), (4, 4, 1, 1), 0), (X,)),  # windows along two axes
+        Case(lambda x: view_of(x, (2, 3, 2), (2, 0, 1), 1), (X,)),
+        Case(lambda x: view_of(x, (66, 67), (1, 1), 0) ** 2, (drawn(132),)),  # in more places than are copied
         Case(lambda x: fw.lib.stride_tricks.sliding_window_view(x, 2, axis=1), (X,)),
     ],
     "concat": [
