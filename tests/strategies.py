@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from fusewire_kernels.ops import small_matrices
 from fusewire_kernels.ops.conversions import cast, scalar
 from fusewire_protos.errors import RequestError
 from fusewire_protos.ops import catalogue, dtypes, inference
@@ -43,8 +44,10 @@ _TAKING_SOME = tuple(
     if op.category is Category.REDUCTION and op.reduction and not op.reduction.takes_nothing
 )
 _MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT, Category.LINE, Category.LIBRARY)
+# The ops of matrices that a plan may hold if the matrices are small. The algorithms of kernels and twins differ.
+OF_SMALL_MATRICES = tuple(op for op in catalogue.OPS if op.name in small_matrices.NAMES)
 # The ops that a plan may hold.
-PLANNED = tuple(op for op in catalogue.OPS if op.category is not Category.LIBRARY)
+PLANNED = (*(op for op in catalogue.OPS if op.category is not Category.LIBRARY), *OF_SMALL_MATRICES)
 
 
 class Work(NamedTuple):
@@ -487,6 +490,8 @@ def _grown(draw: DrawFn, draft: _Draft, op: Op) -> None:
     try:
         result = inference.infer(op, known, attributes)
     except RequestError:
+        return draw(_grown_afresh(draft, op))
+    if op in OF_SMALL_MATRICES and small_matrices.is_of_library(op, known):
         return draw(_grown_afresh(draft, op))
     if result.elements <= _MOST_ELEMENTS:
         draft.add_op(op, operands, attributes, result)

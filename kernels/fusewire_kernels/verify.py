@@ -18,7 +18,7 @@ from fusewire_kernels.fusion.fusion import Fusion, inlined_as
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Operand
-from fusewire_kernels.ir.kernel import ArgumentKind, LineKernel, LoopKernel
+from fusewire_kernels.ir.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.memory.arena import Arena
 from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Donation
@@ -199,7 +199,7 @@ def _replaces(instance: Instance, source: int, result: int) -> bool:
         inputs = () if kernel.has_inner else kernel.inputs
         is_elsewhere = [argument.kind is ArgumentKind.GATHERED for argument in inputs]
     else:
-        epilogue = None if isinstance(kernel, LineKernel) else kernel.epilogue
+        epilogue = kernel.epilogue if isinstance(kernel, ProductKernel) else None
         inputs = () if epilogue is None else epilogue.inputs
         is_elsewhere = [True, True] + [False] * (len(inputs) - 1)
     if not inputs:

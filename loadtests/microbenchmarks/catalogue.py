@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from loadtests.microbenchmarks.client.loop_programs import LOOP_PROGRAMS
 from loadtests.microbenchmarks.client.recording import RECORDING
 from loadtests.microbenchmarks.client.wire import WIRE
-from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS
+from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS, MANY_EQUATIONS
 from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.device.many_programs import MANY_PROGRAMS
 from loadtests.microbenchmarks.device.transforms import TRANSFORMS
@@ -38,6 +38,7 @@ _ON_EVERY_BACKEND = (
     SETTLING,
     AGENT_STEP,
     MANY_PROGRAMS,
+    MANY_EQUATIONS,
     LOOP_PROGRAMS,
     WIRE,
     ROUND_TRIP,

@@ -39,6 +39,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "plan_in_use": at_most(0.3),
         "clients_device": at_most(0.4),
         "planning": at_most(30),
+        "solve_1000x16": at_most(1, Subject.RATIO),
         # The neighbour is another session, which works while programs are planned. On two cores the C compiler takes
         # one of them now and then, whatever the compiler's priority. If the compiler could use only one core, the
         # neighbour's p99 was half as high, but a new program waited up to twice as long for its plan.
@@ -93,6 +94,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "device_sort": at_most(1, Subject.RATIO),
         "device_add_at": at_most(1, Subject.RATIO),
         "device_normal": at_most(1.2, Subject.RATIO),
+        "solve_1000x16": at_most(1, Subject.RATIO),
         "rl_step": at_most(5, Subject.RATIO),
         "rl_step_local": at_most(350),
         "load_rl_15": at_least(8000),

@@ -13,7 +13,7 @@ from typing import Any
 
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.library_process import commands_of, imported
-from loadtests.workloads.array_functions import CALLS, PLACES, VALUES, Arrays
+from loadtests.workloads.array_functions import CALLS, EQUATIONS, PLACES, VALUES, Arrays
 
 _SAMPLES = 7
 
@@ -33,7 +33,9 @@ class CupyFunctions:
             "sort [4096, 1024]": lambda operands: cupy.sort(operands[0], axis=1),
             "add 1,000,000 values at 1,000 places": self._sorted_sums,
             "draw 1,000,000 normal numbers": lambda operands: cupy.random.standard_normal(VALUES, dtype="float32"),
+            EQUATIONS.name: lambda operands: cupy.linalg.solve(*operands),
         }
+        self._calls = {**CALLS, EQUATIONS.name: EQUATIONS}
 
     def result(self, name: str) -> Any:
         return self._theirs[name](self._operands(name)).get()
@@ -42,10 +44,10 @@ class CupyFunctions:
         """Returns the time of a call on the GPU in µs: the median of some samples of several calls."""
         call, operands = self._theirs[name], self._operands(name)
         call(operands)
-        return statistics.median(self._sample_us(call, operands, CALLS[name].together) for _ in range(_SAMPLES))
+        return statistics.median(self._sample_us(call, operands, self._calls[name].together) for _ in range(_SAMPLES))
 
     def _operands(self, name: str) -> Arrays:
-        return tuple([self._cupy.asarray(each) for each in CALLS[name].operands(0)])
+        return tuple([self._cupy.asarray(each) for each in self._calls[name].operands(0)])
 
     def _sample_us(self, call: Callable[[Arrays], Any], operands: Arrays, count: int) -> float:
         began, ended = self._cupy.cuda.Event(), self._cupy.cuda.Event()

@@ -1,4 +1,4 @@
-"""Calls of array functions whose device time is compared with CuPy's: scans, sorts, sums at indices, random numbers."""
+"""Calls of array functions whose device time is compared with CuPy's: scans, sorts, sums, random numbers, equations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _SHAPE = (4096, 1024)
 VALUES, PLACES = 1_000_000, 1_000
 _SEED = 0
 _MANY, _FEW = 20, 4
+_SYSTEMS, _UNKNOWNS = 1000, 16
 
 Arrays = tuple[Any, ...]
 
@@ -65,6 +66,14 @@ def _drawn(fw: Any, operands: Arrays) -> Any:
     return fw.random.Generator(operands[0]).standard_normal(VALUES, dtype="float32")
 
 
+def _equations(number: int) -> Arrays:
+    drawn = np.random.default_rng(_SEED + number)
+    a = drawn.standard_normal((_SYSTEMS, _UNKNOWNS, _UNKNOWNS), np.float32) + _UNKNOWNS * np.eye(
+        _UNKNOWNS, dtype=np.float32
+    )
+    return a, drawn.standard_normal((_SYSTEMS, _UNKNOWNS, 1), np.float32)
+
+
 CALLS = {
     call.name: call
     for call in (
@@ -85,3 +94,9 @@ CALLS = {
         Call("draw 1,000,000 normal numbers", _key, lambda operands: np.ones(2), _drawn, _moments, tolerance=0.01),
     )
 }
+EQUATIONS = Call(
+    "solve 1,000 times 16 equations",
+    _equations,
+    lambda operands: np.linalg.solve(*[each.astype(np.float64) for each in operands]),
+    lambda fw, operands: fw.linalg.solve(*operands),
+)

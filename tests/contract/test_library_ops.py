@@ -1,4 +1,4 @@
-"""Ops that the array library computes: alone, among other ops, in loops, and beside other clients."""
+"""Linear algebra: alone, among other ops, in loops, and beside other clients. Small matrices have plans."""
 
 from __future__ import annotations
 
@@ -127,10 +127,39 @@ def test_clients_get_the_bytes_that_each_gets_alone(service: Service) -> None:
 
 def test_a_program_says_why_it_runs_op_by_op(service: Service) -> None:
     with service.connect() as session:
-        fw.linalg.inv(session.array(_POSITIVE)).numpy(timeout=HANGS_S)
+        fw.linalg.svdvals(session.array(_POSITIVE)).numpy(timeout=HANGS_S)
         service.wait_until_told()
         reasons = [told["refusal"] for told in service.programs().values() if told["state"] == "refused"]
-        assert any("inv: the array library computes it" in reason for reason in reasons)
+        assert any("svdvals: the array library computes it" in reason for reason in reasons)
+
+
+def test_a_loop_that_solves_small_equations_gets_a_plan_and_keeps_its_bytes(service: Service) -> None:
+    def step(i: Any, x: Any) -> Any:
+        return fw.linalg.solve(a, x + 1.0) * 0.5
+
+    with service.connect() as session:
+        a, x = session.array(_POSITIVE), session.array(_SQUARE[:, :, :2])
+        one = x
+        for i in range(_ITERATIONS):
+            one = session.array(step(i, one).numpy(timeout=HANGS_S))
+        known = frozenset(service.programs())
+        first = fw.fori_loop(_ITERATIONS, step, x).numpy(timeout=HANGS_S)
+
+        def is_planned() -> bool:
+            return any(told["tier"] > 0 for digest, told in service.programs().items() if digest not in known)
+
+        service.wait_until(is_planned, "a plan of the loop")
+        again = fw.fori_loop(_ITERATIONS, step, x).numpy(timeout=HANGS_S)
+        assert_same_bytes(first, one.numpy(timeout=HANGS_S))
+        assert_same_bytes(again, first)
+
+
+def test_matrices_on_both_sides_of_the_limit_are_computed(service: Service) -> None:
+    with service.connect() as session:
+        for side in (64, 65):
+            a = _RANDOM.standard_normal((2, side, side)) + side * np.eye(side)
+            found = fw.linalg.solve(session.array(a), session.array(a[:, :, :1])).numpy(timeout=HANGS_S)
+            np.testing.assert_allclose(found, np.eye(side)[None, :, :1].repeat(2, 0), atol=1e-12)
 
 
 def test_a_result_that_nobody_reads_needs_no_memory(service: Service) -> None:

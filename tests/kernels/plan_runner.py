@@ -19,6 +19,7 @@ from fusewire_kernels.ir.kernel import (
     Kernel,
     LineKernel,
     LoopKernel,
+    MatrixKernel,
     Node,
     ProductKernel,
     Stride,
@@ -133,6 +134,8 @@ class _Instance:
             self._run_product(self._kernel)
         elif isinstance(self._kernel, LineKernel):
             self._run_lines(self._kernel)
+        elif isinstance(self._kernel, MatrixKernel):
+            self._run_matrices(self._kernel)
         else:
             self._run_loops(self._kernel)
 
@@ -202,6 +205,18 @@ class _Instance:
             for number, (dtype, each) in enumerate(zip(kernel.argument_dtypes, shapes, strict=True))
         ]
         result[...] = twin(catalogue.BY_NAME[kernel.body])(np, [data, places], (1, segments), ())
+
+    def _run_matrices(self, kernel: MatrixKernel) -> None:
+        count, rows, columns, others, is_upper = self._sizes
+        op = catalogue.BY_NAME[kernel.body]
+        flags = {"upper": bool(is_upper), "complete": others == rows}
+        attributes = tuple([flags[attribute.name] for attribute in op.attributes])
+        shapes = ((count, rows, columns), *[(count, rows, others)] * (op.least_operands - 1))
+        *operands, result = [
+            self._memory.typed(kernel.dtype)[self._first(number, kernel.dtype) :][: np.prod(shape)].reshape(shape)
+            for number, shape in enumerate((*shapes, op.shape_rule(shapes, attributes)))
+        ]
+        result[...] = twin(op)(np, operands, attributes, ())
 
     def _run_epilogue(
         self, kernel: ProductKernel, epilogue: LoopKernel, product: Array, extents: list[int], rest: list[int]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
 from fusewire_kernels.fusion.lowering import Instance
-from fusewire_kernels.ir.kernel import ArgumentKind, LineKernel, LoopKernel, ProductKernel
+from fusewire_kernels.ir.kernel import ArgumentKind, LineKernel, LoopKernel, MatrixKernel, ProductKernel
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, Donation
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
@@ -59,7 +59,12 @@ def _rnn(steps: int) -> Program:
 
 def _launches(plan: Design) -> list[str]:
     """Of each launch, the kind of its kernel and how many instances it has."""
-    kinds: dict[type, str] = {LoopKernel: "loops", ProductKernel: "product", LineKernel: "lines"}
+    kinds: dict[type, str] = {
+        LoopKernel: "loops",
+        ProductKernel: "product",
+        LineKernel: "lines",
+        MatrixKernel: "matrices",
+    }
     return [f"{len(launch.groups)} {kinds[type(launch.lowered.kernel)]}" for launch in plan.launches]
 
 

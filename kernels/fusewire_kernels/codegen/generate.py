@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from fusewire_kernels.codegen.c.lines import line_text
 from fusewire_kernels.codegen.c.loops import loop_text
+from fusewire_kernels.codegen.c.matrices import matrix_text
 from fusewire_kernels.codegen.c.product import product_text
 from fusewire_kernels.codegen.cuda.geometry import (
     FEW_ELEMENTS,
@@ -22,11 +23,12 @@ from fusewire_kernels.codegen.cuda.geometry import (
 )
 from fusewire_kernels.codegen.cuda.lines import cuda_line_text
 from fusewire_kernels.codegen.cuda.loops import cuda_loop_text
+from fusewire_kernels.codegen.cuda.matrices import cuda_matrix_sources
 from fusewire_kernels.codegen.cuda.product import cuda_product_text
 from fusewire_kernels.codegen.cuda.register_rows import register_rows
 from fusewire_kernels.codegen.dialect import CUDA, C, Dialect, dialect_of
 from fusewire_kernels.codegen.statements import analyse
-from fusewire_kernels.ir.kernel import Kernel, LineKernel, LoopKernel, ProductKernel
+from fusewire_kernels.ir.kernel import Kernel, LineKernel, LoopKernel, MatrixKernel, ProductKernel
 from fusewire_kernels.plan.plan import KernelSource
 
 
@@ -34,9 +36,10 @@ from fusewire_kernels.plan.plan import KernelSource
 def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
     """Returns the sources of a kernel in `dialect`. A source has to be compiled after the prelude of the dialect.
 
-    In CUDA a product has a source for each size of tile, because they compile sooner side by side. A kernel that keeps
-    its rows in registers has a source for each class of lengths of rows, and one that reduces columns has two. Any
-    other kernel has one source. Raises ValueError for an unknown dialect.
+    In CUDA a product has a source for each size of tile, because they compile sooner side by side, and a kernel of
+    small matrices has one for each kind of block. A kernel that keeps its rows in registers has a source for each class
+    of lengths of rows, and one that reduces columns has two. Any other kernel has one source. Raises ValueError for an
+    unknown dialect.
     """
     return _SOURCES_OF[dialect_of(dialect)](kernel)
 
@@ -51,6 +54,8 @@ def _c_text(kernel: Kernel) -> str:
             return product_text(kernel)
         case LineKernel():
             return line_text(kernel)
+        case MatrixKernel():
+            return matrix_text(kernel)
     return loop_text(kernel)
 
 
@@ -60,6 +65,8 @@ def _cuda_sources(kernel: Kernel) -> tuple[KernelSource, ...]:
             return _cuda_product(kernel)
         case LineKernel():
             return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_line_text(kernel)),)
+        case MatrixKernel():
+            return cuda_matrix_sources(kernel, head_line(layout(kernel)))
     return _cuda_loops(kernel)
 
 

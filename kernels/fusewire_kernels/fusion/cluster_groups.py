@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fusewire_kernels.fusion.loop_body import LoopBody, Obstacle, require, require_known_places
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
-from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LineKernel, LoopKernel, ProductKernel, Store, Stride
+from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, ProductKernel, Store, Stride
 from fusewire_kernels.ir.persistent import Place
 from fusewire_protos.ops import dtypes
 
@@ -124,8 +124,8 @@ def group_of(body: LoopBody, rows: int, instance: Instance) -> MatrixGroup:
     kernel, sizes = instance.lowered.kernel, instance.lowered.sizes
     if isinstance(kernel, ProductKernel):
         return _product_group(body, rows, instance, kernel)
-    if isinstance(kernel, LineKernel):
-        raise Obstacle("an iteration sorts or accumulates lines")
+    if not isinstance(kernel, LoopKernel):
+        raise Obstacle("an iteration computes lines or small matrices")
     require_known_places(kernel)
     outer = sizes[: kernel.rank]
     if not kernel.has_inner:

@@ -45,7 +45,7 @@ class Group:
     inlined: frozenset[Member] = frozenset()
     exposed: int = 0  # how many members other groups may read and may therefore need a store
     reductions: int = 0
-    is_line: bool = False  # whether the group computes lines, and nothing else
+    is_whole: bool = False  # whether the group computes lines or small matrices, and nothing else
     has_waiting: bool = False  # whether another group waits for this group
     ancestors: int = 0  # bits: the groups that this group waits for, directly or indirectly
 
@@ -62,8 +62,8 @@ class Group:
 
     @property
     def reads_buffers(self) -> bool:
-        """Whether the group computes a product or lines, whose operands are buffers."""
-        return self.is_product or self.is_line
+        """Whether the group computes a product, lines or small matrices, whose operands are buffers."""
+        return self.is_product or self.is_whole
 
 
 class Groups:

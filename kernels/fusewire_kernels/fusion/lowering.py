@@ -22,7 +22,7 @@ from fusewire_kernels.fusion.loop_nest import (
 )
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import PRODUCT, Operand
+from fusewire_kernels.graph.graph import LINE, PRODUCT, Operand, Value
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ir.kernel import (
     Argument,
@@ -30,12 +30,14 @@ from fusewire_kernels.ir.kernel import (
     Kernel,
     LineKernel,
     LoopKernel,
+    MatrixKernel,
     Node,
     ProductKernel,
     Store,
     Stride,
     are_columns,
 )
+from fusewire_kernels.ops.small_matrices import operations_of
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
@@ -87,26 +89,50 @@ def lower(fusion: Fusion) -> list[Instance]:
 
 
 def _lower_buffers(fusion: Fusion, index: int) -> Instance:
-    return _lower_lines(fusion, index) if fusion.groups[index].is_line else _lower_product(fusion, index)
+    group = fusion.groups[index]
+    if not group.is_whole:
+        return _lower_product(fusion, index)
+    (member,) = group.members
+    is_line = fusion.graph.values[member.value].form is LINE
+    return (_lower_lines if is_line else _lower_matrices)(fusion, member.value)
 
 
-# ---- lines ----
+# ---- whole buffers ----
 
 
-def _lower_lines(fusion: Fusion, index: int) -> Instance:
-    """Returns the instance of a group that computes lines. If they need memory of their own, that is an output, too."""
-    (member,) = fusion.groups[index].members
-    value = fusion.graph.values[member.value]
+def _lower_lines(fusion: Fusion, number: int) -> Instance:
+    """Returns the instance that computes lines. If they need memory of their own, that is an output, too."""
+    value = fusion.graph.values[number]
     assert value.lines is not None
     kernel = LineKernel(value.body, value.operand_dtype, value.dtype, value.scratch is not None)
-    written = [member.value] if value.scratch is None else [member.value, value.scratch]
+    written = [number] if value.scratch is None else [number, value.scratch]
+    steps = max(value.lines.length.bit_length(), 1) if kernel.sorts else 1
+    return _of_whole_buffers(fusion, kernel, value, written, value.lines, steps * prod(value.operands[0].layout.shape))
+
+
+def _lower_matrices(fusion: Fusion, number: int) -> Instance:
+    """Returns the instance that computes small matrices."""
+    value = fusion.graph.values[number]
+    assert value.matrices is not None
+    count, rows, columns, _, _ = value.matrices
+    operations = count * operations_of(value.body, rows, columns)
+    return _of_whole_buffers(fusion, MatrixKernel(value.body, value.dtype), value, [number], value.matrices, operations)
+
+
+def _of_whole_buffers(
+    fusion: Fusion,
+    kernel: LineKernel | MatrixKernel,
+    value: Value,
+    written: list[int],
+    sizes: tuple[int, ...],
+    operations: int,
+) -> Instance:
     buffers = [(number, fusion.graph.values[number]) for number in written]
     operands = (*value.operands, *[Operand(number, views.dense(each.shape)) for number, each in buffers])
     moved = tuple([prod(operand.layout.shape) for operand in operands])
     moved_bytes = sum([count * each.itemsize_bytes for count, each in zip(moved, kernel.argument_dtypes, strict=True)])
-    steps = max(value.lines.length.bit_length(), 1) if kernel.sorts else 1
     places = tuple(range(len(operands)))
-    lowered = Lowered(kernel, value.lines, ((),) * len(operands), places, steps * moved[0], moved, moved_bytes)
+    lowered = Lowered(kernel, sizes, ((),) * len(operands), places, operations, moved, moved_bytes)
     return Instance(lowered, operands, len(written))
 
 

@@ -41,12 +41,12 @@ from fusewire_kernels.graph.graph import (
     ASSEMBLY,
     GATHER,
     LEAVES,
-    LINE,
     POINTWISE,
     PRODUCT,
     REDUCTION,
     SLOTS,
     STORE,
+    WHOLE,
     Graph,
     Operand,
     Value,
@@ -122,8 +122,8 @@ class _Fuser:
             self._writers[number] = []
         elif form is PRODUCT:
             self._begin_product(number, value)
-        elif form is LINE:
-            self._begin_buffers(number, value).is_line = True
+        elif form in WHOLE:
+            self._begin_buffers(number, value).is_whole = True
         elif self._can_inline(value):
             self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
         else:
@@ -339,8 +339,8 @@ class _Fuser:
         """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""
         if is_data:
             return "the consumer gathers elements from anywhere in the operand"
-        if group.is_line:
-            return "the kernel of lines computes nothing else"
+        if group.is_whole:
+            return "the kernel of lines or matrices computes nothing else"
         shape = self._values[operand.value].shape
         partial = places.through_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
@@ -486,5 +486,5 @@ def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tu
 def _read_from_memory(graph: Graph, group: Group) -> list[int]:
     """The values that a group reads from memory. After a merge the group itself may compute some of these values."""
     members = [graph.values[member.value] for member in group.members if group.reads_buffers]
-    of_buffers = [base for value in members if value.form in (PRODUCT, LINE) for base, _ in value.operands]
+    of_buffers = [base for value in members if value.form in (PRODUCT, *WHOLE) for base, _ in value.operands]
     return of_buffers + [operand.value for operand, _ in group.accesses]

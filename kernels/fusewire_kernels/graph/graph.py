@@ -23,13 +23,15 @@ class Form(Enum):
     REDUCTION = "reduction"
     PRODUCT = "product"
     LINE = "line"
+    MATRICES = "matrices"
     ASSEMBLY = "assembly"
     STORE = "store"
 
 
 # Python 3.11 takes longer to look up a member of an enum than to make a tuple.
-INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, LINE, ASSEMBLY, STORE = Form
+INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, LINE, MATRICES, ASSEMBLY, STORE = Form
 
+WHOLE = (LINE, MATRICES)  # what is computed of whole buffers, by a kernel that computes nothing else
 SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
 LEAVES = (INPUT, *SLOTS)  # what is not computed
 
@@ -61,16 +63,26 @@ class Lines(NamedTuple):
     segments: int = 0
 
 
+class Matrices(NamedTuple):
+    """The sizes of a batch of matrices: those of a `MatrixKernel`."""
+
+    batch: int
+    rows: int
+    columns: int
+    others: int
+    is_upper: int
+
+
 class Value(NamedTuple):
     """One primitive value; `shape` is the shape of its dense buffer, if it gets one.
 
     The operands of a POINTWISE or GATHER value are views that have the value's shape. `body` names the scalar body,
-    the reduction, the work on lines, or "cast". The operands of a GATHER are the data and the index, and those of a
-    LINE are whole dense buffers. If a PRODUCT has `inner_axes`, no two strides express its right operand: of the axes
-    of this, so many lie along k, behind those of the batch, and the others along columns. `scratch` is the assembly in
-    which a LINE keeps what it needs. `origin` is the op's index in the program. Values of equal `kind` differ only in
-    their origin and in the values that their operands view; the viewed values have equal dtypes, and are slots or not
-    alike. If `kind` is None, nothing is known of equal ones.
+    the reduction, the work on lines or matrices, or "cast". The operands of a GATHER are the data and the index, and
+    those of a LINE or of MATRICES are whole dense buffers. If a PRODUCT has `inner_axes`, no two strides express its
+    right operand: of the axes of this, so many lie along k, behind those of the batch, and the others along columns.
+    `scratch` is the assembly in which a LINE keeps what it needs. `origin` is the op's index in the program. Values of
+    equal `kind` differ only in their origin and in the values that their operands view; the viewed values have equal
+    dtypes, and are slots or not alike. If `kind` is None, nothing is known of equal ones.
     """
 
     form: Form
@@ -85,6 +97,7 @@ class Value(NamedTuple):
     axes: Shape = ()  # that a reduction reduces
     gathered: Gathered | None = None
     lines: Lines | None = None
+    matrices: Matrices | None = None
     scratch: int | None = None
     inner_axes: int = 0
     target: Operand | None = None  # what a store fills

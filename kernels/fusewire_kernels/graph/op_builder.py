@@ -10,6 +10,7 @@ product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, colu
                on a GPU a matrix by a vector is the vector by the transposed matrix, because there are kernels for
                one row; a right operand that is a copy of a view with repeated elements, as windows, is read in the view
 line           a LINE over a dense buffer; on a GPU, long lines are sorted in runs, which further LINEs merge
+library        MATRICES over dense buffers, if the matrices are small; no other one is planned
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assignments, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions;
                but an assignment to all elements in order is a view of what is assigned; on a GPU, parts that are
@@ -24,7 +25,18 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import ASSEMBLY, LINE, PRODUCT, REDUCTION, Gathered, Lines, Operand, Value
+from fusewire_kernels.graph.graph import (
+    ASSEMBLY,
+    LINE,
+    MATRICES,
+    PRODUCT,
+    REDUCTION,
+    Gathered,
+    Lines,
+    Matrices,
+    Operand,
+    Value,
+)
 from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.selected_parts import Readers, may_be_selected, selected
 from fusewire_kernels.graph.value_builder import ValueBuilder
@@ -32,6 +44,7 @@ from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ir.kernel import MOST_DIGITS
 from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.order import CHUNK, SORTED_RUN
+from fusewire_kernels.ops.small_matrices import others_of
 from fusewire_kernels.ops.written_parts import part_of
 from fusewire_protos.ops import dtypes, shapes
 from fusewire_protos.ops.dtypes import DType
@@ -246,6 +259,18 @@ class OpBuilder(ValueBuilder):
         shape = operands[0].layout.shape if shape is None else shape
         return self.add(Value(LINE, dtype, shape, self.origin, operands, body, given, lines=lines, scratch=scratch))
 
+    def matrices(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._dtype_signature(op, operands)
+        sizes = _matrices_of(op.op, tuple([operand.layout.shape for operand in operands]), op.attributes)
+        whole = tuple([self._whole_or_any(self.cast(operand, wanted[i])) for i, operand in enumerate(operands)])
+        return self.add(Value(MATRICES, result, spec.shape, self.origin, whole, op.op.name, result, matrices=sizes))
+
+    def _whole_or_any(self, operand: Operand) -> Operand:
+        """The operand as a whole buffer. In place of one without elements, which no kernel reads, any buffer."""
+        if 0 in operand.layout.shape:
+            return self.copy(self.constant(0, self.values[operand.value].dtype))
+        return self._whole(operand)
+
     def _whole(self, operand: Operand) -> Operand:
         """The operand as a whole buffer in C order. Copies it if it is none."""
         is_whole = operand.layout.is_dense and prod(self.values[operand.value].shape) == prod(operand.layout.shape)
@@ -410,6 +435,13 @@ def _lines_of(shape: Shape, axis: int) -> Lines:
     return Lines(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), shape[axis])
 
 
+@lru_cache(1024)
+def _matrices_of(op: Op, shapes_: tuple[Shape, ...], attributes: Attributes) -> Matrices:
+    *batch, rows, columns = shapes_[0]
+    is_upper = int(any(each.name == "upper" and attributes[i] for i, each in enumerate(op.attributes)))
+    return Matrices(prod(batch), rows, columns, others_of(op, shapes_, attributes), is_upper)
+
+
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
     """For each operand number, how often needed ops read the operand, plus one if the operand is live."""
     uses = [0] * len(program.specs)
@@ -463,6 +495,7 @@ _MAKER_OF_CATEGORY: dict[Category, _Maker] = {
     Category.REDUCTION: OpBuilder.reduction,
     Category.PRODUCT: OpBuilder.product,
     Category.LINE: OpBuilder.line,
+    Category.LIBRARY: OpBuilder.matrices,
     Category.VIEW: OpBuilder.view,
 }
 

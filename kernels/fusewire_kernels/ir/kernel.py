@@ -1,10 +1,10 @@
 """Defines a kernel before its text is generated: the work of one launch for one instance. Pure.
 
-A kernel contains no sizes and no addresses. There are three families of kernels. A `LoopKernel` computes all points of
+A kernel contains no sizes and no addresses. There are four families of kernels. A `LoopKernel` computes all points of
 an iteration space. It may mix pointwise work, moves, and reductions along the innermost dimension. A `ProductKernel` is
-one matrix product. A `LineKernel` sorts lines, or combines their first elements. Code generation turns a kernel of
-either family into source for a dialect. Equal kernels give equal text, so they have the same `key`, which is the name
-of the compiled function.
+one matrix product. A `LineKernel` sorts lines, or combines their first elements. A `MatrixKernel` decomposes small
+matrices. Code generation turns a kernel of any family into source for a dialect. Equal kernels give equal text, so they
+have the same `key`, which is the name of the compiled function.
 
 The iteration space of a loop kernel has `rank` outer dimensions, perhaps none. If `has_inner` is true, it then has one
 inner dimension, and reductions run along this dimension. An *inner* value has one element for each point of the whole
@@ -241,7 +241,29 @@ class LineKernel:
         return key_of(self)
 
 
-Kernel = LoopKernel | ProductKernel | LineKernel
+@dataclass(frozen=True)
+class MatrixKernel:
+    """Computes an op of linear algebra for each of many small matrices, one behind the other in memory.
+
+    `body` is the name of the op (`ops/small_matrices.py`). The operands are those of the op and its result, all of
+    `dtype` and in C order. `sizes` are the number of matrices; their rows and columns; the columns of the right sides
+    or of Q, else 0; and 1 if the upper triangle is meant, else 0.
+    """
+
+    body: str
+    dtype: DType
+
+    @property
+    def argument_dtypes(self) -> tuple[DType, ...]:
+        """The dtypes of the operands."""
+        return (self.dtype,) * (3 if self.body == "solve" else 2)
+
+    @cached_property
+    def key(self) -> str:
+        return key_of(self)
+
+
+Kernel = LoopKernel | ProductKernel | LineKernel | MatrixKernel
 
 
 def key_of(kernel: object) -> str:

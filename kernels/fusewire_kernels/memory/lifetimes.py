@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Graph
-from fusewire_kernels.ir.kernel import ArgumentKind, Kernel, LineKernel, LoopKernel
+from fusewire_kernels.ir.kernel import ArgumentKind, Kernel, LoopKernel, ProductKernel
 
 _ARRAY = ArgumentKind.ARRAY  # Python 3.11 is slow to look up a member of an enum
 
@@ -92,7 +92,7 @@ def _kinds_of_pointwise(kernel: Kernel) -> list[ArgumentKind | None] | None:
     """
     if isinstance(kernel, LoopKernel):
         return None if kernel.has_inner else [argument.kind for argument in kernel.inputs]
-    if isinstance(kernel, LineKernel) or kernel.epilogue is None:
+    if not isinstance(kernel, ProductKernel) or kernel.epilogue is None:
         return None
     return [None, None, *[argument.kind for argument in kernel.epilogue.inputs[1:]]]
 

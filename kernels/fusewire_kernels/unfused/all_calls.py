@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from fusewire_kernels.ops import small_matrices
 from fusewire_kernels.ops.order import CHUNK, SORTED_RUN
 from fusewire_kernels.unfused.broadcasting import MOST_LOOPS_OF_BATCHES, most_loops
 from fusewire_kernels.unfused.one_op_call import OneOpCall
@@ -58,6 +59,7 @@ def all_calls() -> Iterator[OneOpCall]:
         yield from _encodings(dtype)
         yield from _creations(dtype)
     yield from _random_bits()
+    yield from _matrices()
 
 
 # ---- pointwise ----
@@ -145,6 +147,14 @@ def _line_calls(op: Op) -> Iterator[OneOpCall]:
         for given in _computed_dtypes(op, attributes):
             for length in (2, SORTED_RUN + 1):
                 yield _call(op.name, given, ((length,),) * len(given), attributes)
+
+
+def _matrices() -> Iterator[OneOpCall]:
+    """Yields one call for each op and dtype. A kernel serves all sizes and flags of small matrices."""
+    for op in [BY_NAME[name] for name in sorted(small_matrices.NAMES)]:
+        attributes = (False,) * len(op.attributes)
+        for given in _computed_dtypes(op, attributes):
+            yield _call(op.name, given, ((2, 2),) * len(given), attributes)
 
 
 # ---- what copies ----

@@ -32,7 +32,7 @@ class Category(Enum):
     MOVE = "move"  # copies elements to other indices, or takes them from indices that an operand gives
     CREATE = "create"  # its operands are scalars
     COMPOSITE = "composite"  # defined by other ops; the compiler expands it
-    LIBRARY = "library"  # a call of the device's array library, which is never fused and computes for one row alone
+    LIBRARY = "library"  # of matrices; if these are not small, a call of the device's array library for one row alone
 
 
 class AttributeKind(Enum):

@@ -31,7 +31,7 @@ from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, ShapeEr
 from fusewire_protos.in_steps import InSteps
 from fusewire_protos.ops import signatures
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.op import Attributes, Category, Op
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.ops.signatures import Signature
 
@@ -104,11 +104,6 @@ class Program:
     def signatures(self) -> tuple[Signature, ...]:
         """The signature of each op."""
         return tuple(map(self.distinct.__getitem__, self.signature_numbers.tolist()))
-
-    @property
-    def library_ops(self) -> list[str]:
-        """The names of the library ops, each once."""
-        return [*dict.fromkeys([each.op.name for each in self.distinct if each.op.category is Category.LIBRARY])]
 
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
+from fusewire_kernels.ops.small_matrices import library_ops
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.programs.codec import digest
@@ -193,9 +194,9 @@ class ProgramTable:
             return known
         self.misses += 1
         entry = ProgramEntry(digest(raw), raw, program, is_fragment, changed=self.changed)
-        if library_ops := program.library_ops:
+        if of_library := library_ops(program):
             entry.state = PlanState.REFUSED
-            entry.refusal = f"{', '.join(library_ops)}: the array library computes it, so the program runs op by op"
+            entry.refusal = f"{', '.join(of_library)}: the array library computes it, so the program runs op by op"
         self.entries[entry.digest] = self._unheld[entry.digest] = entry
         self.size_bytes += entry.held_bytes
         self.changed.add(entry)

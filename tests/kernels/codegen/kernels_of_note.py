@@ -8,6 +8,7 @@ from fusewire_kernels.ir.kernel import (
     Kernel,
     LineKernel,
     LoopKernel,
+    MatrixKernel,
     ProductKernel,
     Store,
     Stride,
@@ -154,4 +155,5 @@ NOTED: dict[str, Kernel] = {
     "product_half": ProductKernel(f16, 0, False, True),
     "scan_half": LineKernel("sum", f16, f16),
     "segments": LineKernel("segment_sum", f32, f32),
+    "equations": MatrixKernel("solve", f32),
 }

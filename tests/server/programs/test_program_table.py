@@ -61,11 +61,11 @@ def test_a_program_that_two_sessions_read_at_the_same_time_is_one_entry() -> Non
 
 
 def test_a_program_of_a_library_op_is_never_planned_and_says_why() -> None:
-    program = build([MATRIX], (), [ProgramOp(BY_NAME["inv"], (0,), ())], [0])
+    program = build([MATRIX], (), [ProgramOp(BY_NAME["svdvals"], (0,), ())], [0])
     programs = table()
     entry = programs.add(encode(program), program, is_fragment=False)
     assert entry.state is PlanState.REFUSED
-    assert "inv: the array library computes it" in entry.refusal
+    assert "svdvals: the array library computes it" in entry.refusal
     assert not programs.use(entry)
 
 

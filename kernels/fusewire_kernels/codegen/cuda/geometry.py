@@ -11,8 +11,9 @@ from enum import Enum
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.ir.kernel import Kernel, LineKernel, ProductKernel
+from fusewire_kernels.ir.kernel import Kernel, LineKernel, MatrixKernel, ProductKernel
 from fusewire_kernels.ops.order import CHUNK, LANES
+from fusewire_kernels.ops.small_matrices import MOST_SIDE
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE
 
 _HEAD = "// schedule: "
@@ -38,6 +39,7 @@ class Schedule(Enum):
     SORTS = "sorts"
     MERGES = "merges"
     SEGMENTS = "segments"
+    MATRICES = "matrices"
 
 
 class Layout(NamedTuple):
@@ -132,6 +134,21 @@ SORTING_THREADS = 512
 SEGMENT_WARPS = 8
 
 
+class MatrixBlock(NamedTuple):
+    """An entry point of a kernel of small matrices: the block for those of at most `most_side` rows and columns.
+
+    `across` neighbouring threads work on neighbouring elements of a row.
+    """
+
+    entry: str
+    most_side: int
+    threads: int
+    across: int
+
+
+MATRIX_BLOCKS = (MatrixBlock("warp", 32, LANES, 8), MatrixBlock("block", MOST_SIDE, 256, LANES))
+
+
 class Grid(NamedTuple):
     """The x dimension of a launch. The name of the function ends with `entry`: a tile, a kind of length, or nothing."""
 
@@ -151,6 +168,8 @@ def layout(kernel: Kernel) -> Layout:
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
     if isinstance(kernel, LineKernel):
         return Layout(_schedule_of_lines(kernel), 0)
+    if isinstance(kernel, MatrixKernel):
+        return Layout(Schedule.MATRICES, 0)
     if not kernel.has_inner:
         return Layout(Schedule.POINTS, kernel.rank)
     return Layout(Schedule.COLUMNS if kernel.runs_along_columns else Schedule.ROWS, kernel.rank)
@@ -176,6 +195,8 @@ def grid(layout: Layout, sizes: Sequence[int], instances: int, rows: int) -> Gri
     schedule, rank = layout
     if schedule in LINES:
         return _grid_of_lines(schedule, *sizes)
+    if schedule is Schedule.MATRICES:
+        return _grid_of_matrices(*sizes)
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
         return _grid_of_points(outer)
@@ -233,6 +254,11 @@ def _grid_of_lines(schedule: Schedule, before: int, length: int, behind: int, ru
     if schedule is Schedule.SEGMENTS:
         return _grid(-(-lines * segments // SEGMENT_WARPS), SEGMENT_WARPS * LANES)
     return _grid(lines * -(-length // max(run, 1)), SORTING_THREADS)
+
+
+def _grid_of_matrices(count: int, rows: int, columns: int, others: int, is_upper: int) -> Grid:
+    block = next(each for each in MATRIX_BLOCKS if max(rows, columns) <= each.most_side)
+    return _grid(count, block.threads, block.entry)
 
 
 def _grid_of_points(points: int, entry: str = "") -> Grid:

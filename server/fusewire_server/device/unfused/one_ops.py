@@ -15,12 +15,12 @@ from typing import Protocol
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Device, LoadedPlan
+from fusewire_kernels.ops.small_matrices import is_of_library
 from fusewire_kernels.plan.plan import Cost, KernelSource
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.pieces import Piece, pieces_of
 from fusewire_kernels.unfused.twins import Twin, has_same_bits, twin_of
 from fusewire_protos.errors import FusewireError, ServerFault
-from fusewire_protos.ops.op import Category
 
 log = logging.getLogger("fusewire.device")
 
@@ -89,16 +89,12 @@ class TwinOp:
 
     def __init__(self, call: OneOpCall, twin: Twin) -> None:
         specs = (*call.operands, call.result())
-        operations = _operations(call) if _is_of_library(call) else 0
+        operations = _operations(call) if is_of_library(call.op, call.operands) else 0
         self.estimate_ns = Cost(operations, sum([spec.size_bytes for spec in specs])).estimate_ns
         self._twin = twin
 
     def run(self, piece: int, operands: Sequence[int], result: int, arena: int, starts: Sequence[int]) -> None:
         self._twin(operands, result, starts)
-
-
-def _is_of_library(call: OneOpCall) -> bool:
-    return call.op.category is Category.LIBRARY
 
 
 def _operations(call: OneOpCall) -> int:
@@ -182,9 +178,9 @@ class OneOps:
     def _whole(self, call: OneOpCall) -> OneOp | str | None:
         """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled.
 
-        A library op has no kernel.
+        What the array library computes has no kernel.
         """
-        if _is_of_library(call):
+        if is_of_library(call.op, call.operands):
             return self._of_library(call)
         planned = self._planned(call)
         if planned is None and not self._is_gpu and (has_same_bits(call) or not self._has_compiler):

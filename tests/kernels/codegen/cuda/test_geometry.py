@@ -47,7 +47,7 @@ def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
 
 
 @given(
-    st.sampled_from([each for each in Schedule if each not in LINES]),
+    st.sampled_from([each for each in Schedule if each not in (*LINES, Schedule.MATRICES)]),
     st.lists(st.integers(0, 10_000), min_size=2, max_size=4),
     st.integers(1, 64),
     st.integers(1, 64),
@@ -83,6 +83,20 @@ def test_a_block_sorts_a_run() -> None:
 
 def test_a_warp_reduces_a_segment() -> None:
     assert grid(Layout(Schedule.SEGMENTS, 0), (2, 10_000, 3, 10_000, 40), 1, 1) == ("", 2 * 3 * 40 // 8, 256)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "wanted"), [(32, 32, ("_warp", 32)), (33, 1, ("_block", 256)), (1, 64, ("_block", 256))]
+)
+def test_a_warp_computes_a_small_matrix_and_a_block_a_larger_one(
+    rows: int, columns: int, wanted: tuple[str, int]
+) -> None:
+    entry, threads = wanted
+    assert grid(Layout(Schedule.MATRICES, 0), (1000, rows, columns, 0, 0), 1, 1) == (entry, 1000, threads)
+
+
+def test_a_block_computes_several_of_very_many_matrices() -> None:
+    assert grid(Layout(Schedule.MATRICES, 0), (1 << 20, 4, 4, 1, 0), 1, 1).blocks == 1 << 16
 
 
 def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loadtests.measuring.errors import WrongResult
-from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS, device_us, figure
+from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS, MANY_EQUATIONS, device_us, figure
 from loadtests.system.context import Context
 from loadtests.workloads.array_functions import CALLS, Call
 
@@ -27,6 +27,15 @@ def test_a_call_is_checked_and_its_device_time_is_measured() -> None:
         wrong = replace(_SMALL, name="wrong", expected=lambda operands: operands[0])
         with pytest.raises(WrongResult, match="wrong"):
             device_us(service, session, wrong)
+
+
+@pytest.mark.slow
+def test_many_equations_are_compared_with_numpy_on_a_processor() -> None:
+    (found,) = MANY_EQUATIONS.measure(Context("cpu"))
+    assert found.name == "solve_1000x16"
+    assert found.peer is not None
+    assert found.peer.name == "NumPy"
+    assert found.peer.ratio > 0
 
 
 def test_every_call_has_a_figure_of_the_ratio_to_the_peer() -> None:
