@@ -209,7 +209,7 @@ class CudaDevice:
         return loaded
 
     def library_twin(self, call: OneOpCall) -> Twin:
-        return library_twin(call)
+        return library_twin(call, self._pool.malloc)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):

@@ -1,11 +1,11 @@
-"""Computes library ops by CuPy, over device memory. What CuPy allocates meanwhile comes from the current pool.
+"""Computes library ops by CuPy, over device memory. What CuPy allocates meanwhile comes from the pool of values.
 
 CuPy keeps the last plans of cuFFT for each thread, with the memory in which they work, which comes from that pool too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
@@ -23,10 +23,11 @@ _OF_ANY_MATRIX = ("eig", "eigvals")  # which CuPy 13 and cuSOLVER 11.6 do not ha
 _KEPT_BYTES = 1 << 26  # of the memory of cuFFT's plans, in each thread that uses the device
 
 
-def library_twin(call: OneOpCall) -> Twin:
+def library_twin(call: OneOpCall, allocate: Callable[[int], Any]) -> Twin:
     """Returns the twin of a call as a function of addresses in device memory. Operands and result are in C order.
 
-    The function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory. Raises
+    What CuPy needs meanwhile it gets by `allocate`, which returns CuPy's memory pointers and bounds their sum. The
+    function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory. Raises
     ServerFault if CuPy or cuSOLVER are too old to have the op.
     """
     if call.op.name in _OF_ANY_MATRIX and not _has(call.op.name):
@@ -37,10 +38,10 @@ def library_twin(call: OneOpCall) -> Twin:
     def run(operands: Sequence[int], result_address: int, starts: Sequence[int]) -> None:
         arrays = [_array(address, spec) for address, spec in zip(operands, call.operands, strict=True)]
         try:
-            with cupyx.errstate(linalg="raise"):
+            with cupy.cuda.using_allocator(allocate), cupyx.errstate(linalg="raise"):
                 value = compute(*arrays)
-            # All computed NaNs have the same bits.
-            _array(result_address, result)[...] = cupy.where(cupy.isnan(value), value.dtype.type("nan"), value)
+                # All computed NaNs have the same bits.
+                _array(result_address, result)[...] = cupy.where(cupy.isnan(value), value.dtype.type("nan"), value)
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise _out_of_memory(call, error) from None
         except RuntimeError as error:  # cuFFT's errors are such, and its class is known once cuFFT is loaded only
