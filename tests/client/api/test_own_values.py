@@ -183,7 +183,7 @@ def _calls_of_member(name: str) -> list[Call]:
 
 def _inputs(session: fw.Session) -> Iterator[fw.Array]:
     """Arrays whose shapes and dtypes let most functions have no effect."""
-    for dtype, shape in (("float32", (3,)), ("int64", (1,)), ("bool", (1, 2))):
+    for dtype, shape in (("float32", (3,)), ("int64", (1,)), ("bool", (1, 2)), ("float32", (1, 1, 3))):
         yield session.array((np.arange(np.prod(shape)) % 3).reshape(shape).astype(dtype))
 
 
