@@ -1,4 +1,4 @@
-"""Compiles the recorder of ops: each extension module is written beside its source.
+"""Compiles the recorder of ops, and PyTorch's way to it: each extension module is written beside its source.
 
 `python build_recorder.py` needs Cython, setuptools, a C compiler and Python's headers, and says which of them is
 missing. Modules that are newer than their sources stay as they are. If a module cannot be compiled, old ones are
@@ -17,8 +17,8 @@ from pathlib import Path
 from shutil import copy2, which
 from tempfile import TemporaryDirectory
 
-FOLDER = Path("client/fusewire/_recording")
-_PACKAGE = "fusewire._recording"
+SOURCES = Path("client")
+FOLDERS = (SOURCES / "fusewire" / "_recording", SOURCES / "fusewire_torch")
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
 
@@ -28,7 +28,8 @@ class CannotCompileError(Exception):
 
 def modules_of(root: Path) -> dict[Path, Path]:
     """Returns the sources below `root`, each with the path of its module."""
-    return {source: source.with_name(source.stem + _SUFFIX) for source in sorted((root / FOLDER).glob("*.pyx"))}
+    sources = [source for folder in FOLDERS for source in sorted((root / folder).glob("*.pyx"))]
+    return {source: source.with_name(source.stem + _SUFFIX) for source in sources}
 
 
 def bring_up_to_date(root: Path) -> None:
@@ -39,7 +40,7 @@ def bring_up_to_date(root: Path) -> None:
         if outdated:
             check_tools({"Cython": "cython", "setuptools": "setuptools"})
         for source, module in outdated:
-            _compile(source, module)
+            _compile(source, module, ".".join(source.relative_to(root / SOURCES).with_suffix("").parts))
     except BaseException:
         for module in modules.values():
             module.unlink(missing_ok=True)
@@ -81,12 +82,11 @@ def _check_headers(folder: Path) -> None:
         )
 
 
-def _compile(source: Path, module: Path) -> None:
+def _compile(source: Path, module: Path, name: str) -> None:
     # Imported here, so that a build that compiles nothing does not need them.
     from Cython.Build import cythonize  # noqa: PLC0415
     from setuptools import Distribution, Extension  # noqa: PLC0415
 
-    name = f"{_PACKAGE}.{source.stem}"
     flags = [] if sys.platform == "win32" else ["-O2", "-g0"]
     with TemporaryDirectory() as folder:
         extensions = cythonize([Extension(name, [str(source)], extra_compile_args=flags)], build_dir=folder, quiet=True)

@@ -22,7 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _RECORDER = "build_recorder.py"
 _SERVER = "build_server.py"
 _PACKS = "kernels/fusewire_kernels/packs"
-_MODULES = f"client/fusewire/_recording/*{sysconfig.get_config_var('EXT_SUFFIX')}"
+_MODULES = f"*/**/*{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
 class CompilingBuildHook(BuildHookInterface[Any]):
@@ -43,8 +43,9 @@ class CompilingBuildHook(BuildHookInterface[Any]):
             self.app.abort(built.stderr.strip())
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version != "editable":
-            modules = Path(self.root).glob(_MODULES)
-            build_data["force_include"].update({str(path): f"fusewire/_recording/{path.name}" for path in modules})
+            sources = Path(self.root, "client")
+            names = {str(path): path.relative_to(sources).as_posix() for path in sources.glob(_MODULES)}
+            build_data["force_include"].update(names)
 
     def _build_server(self, version: str, build_data: dict[str, Any]) -> None:
         built = self._run([_SERVER], os.environ)

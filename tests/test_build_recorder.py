@@ -14,7 +14,7 @@ PACKAGES = {"Cython": "cython", "setuptools": "setuptools"}
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    folder = tmp_path / build_recorder.FOLDER
+    folder = tmp_path / build_recorder.FOLDERS[0]
     folder.mkdir(parents=True)
     path = folder / "fast.pyx"
     path.touch()
@@ -26,7 +26,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The sources that were compiled."""
     sources: list[Path] = []
 
-    def compile_one(source: Path, module: Path) -> None:
+    def compile_one(source: Path, module: Path, name: str) -> None:
         module.touch()
         sources.append(source)
 
@@ -54,7 +54,7 @@ def test_only_a_changed_source_is_compiled_again(tmp_path: Path, source: Path, c
 
 
 def test_a_failure_leaves_no_old_module(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(source: Path, module: Path) -> None:
+    def fail(source: Path, module: Path, name: str) -> None:
         raise OSError("no compiler")
 
     (module,) = build_recorder.modules_of(tmp_path).values()

@@ -290,6 +290,10 @@ class Session:
         """Returns the calling thread's recorder."""
         return self._thread_recorders.own()
 
+    def shared_recorder(self) -> Recorder:
+        """Returns the recorder that threads use in turns (see `ThreadRecorders.shared`)."""
+        return self._thread_recorders.shared()
+
     def check_open(self) -> None:
         """Raises the reason of the session's end, if it has ended."""
         self._state.check_open()

@@ -218,7 +218,7 @@ cdef class ThreadTape:
     called when an op is on the tape and its result exists, if the op's number is `checkpoint` or more.
     """
 
-    cdef readonly unsigned long thread
+    cdef public unsigned long thread  # 0 if no thread may record now
     cdef public int64_t checkpoint
     cdef public object notes  # what `note` adds to while a gradient is wanted, else None
     cdef public object foreign
@@ -249,6 +249,21 @@ cdef class ThreadTape:
         free(self.dead.items)
         free(self.op_places)
         free(self.recent_calls)
+
+    def take(self):
+        """Makes the calling thread the owner of a tape that threads use in turns.
+
+        Returns True, or None if the thread is the owner already, or False if another thread is.
+        """
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        if self.thread:
+            return None if self.thread == thread else False
+        self.thread = thread
+        return True
+
+    def leave(self):
+        """Leaves the tape to any thread."""
+        self.thread = 0
 
     @property
     def next_number(self):

@@ -47,7 +47,7 @@ from fusewire._recording.recorded_ops import ThreadTape
 from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -348,11 +348,15 @@ class Recorder(ThreadTape):
             self.put_places(first, ops)
             return first
 
-    def draft_again(self, draft: Draft, first: int, inputs: list[int]) -> Draft:
-        """Drafts another use of a body. Under the lock. `first` is the handle of its first op."""
+    def draft_again(self, draft: Draft, first: int, inputs: list[int], values: list[Scalar] | None = None) -> Draft:
+        """Drafts another use of a body. Under the lock. `first` is the handle of its first op.
+
+        `values` are its scalars and slice starts in the order of its ops, by default those with which it was recorded.
+        """
         liveness = Liveness(draft.liveness.live, [], [], self._dead)
         structure = draft.structure._replace(inputs=inputs)
-        return draft._replace(first=first, structure=structure, liveness=liveness, is_again=True)
+        values = draft.values if values is None else values
+        return draft._replace(first=first, structure=structure, liveness=liveness, values=values, is_again=True)
 
     def _pass_over(self, ops: int) -> None:
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""

@@ -28,6 +28,6 @@ def user_source_line() -> SourceLine:
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Returns whether the frame runs the client's own code. The examples count as users' code."""
+    """Returns whether the frame runs code of the client or of PyTorch's device. The examples count as users' code."""
     module = str(frame.f_globals.get("__name__", ""))
-    return module == _PACKAGE or module.startswith(f"{_PACKAGE}._")
+    return module == _PACKAGE or module.startswith((f"{_PACKAGE}._", f"{_PACKAGE}_torch."))

@@ -8,6 +8,8 @@ from threading import RLock, get_ident
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
+_NO_THREAD = 0
+
 
 class ThreadRecorders:
     """Drops no recorder. A thread that gets the identifier of an ended thread gets the recorder of that thread."""
@@ -16,11 +18,21 @@ class ThreadRecorders:
         self._owner = owner
         self._indexes = count(1)
         self._by_thread: dict[int, Recorder] = {}
+        self._shared: Recorder | None = None
 
     def own(self) -> Recorder:
         """Returns the recorder of the calling thread, and makes it at the thread's first call."""
+        shared = self._shared
+        if shared is not None and shared.thread == get_ident():
+            return shared
         recorder = self._by_thread.get(get_ident())
         return recorder if recorder is not None else self._add(get_ident())
+
+    def shared(self) -> Recorder:
+        """Returns the recorder that threads use in turns: a thread takes it, and leaves it (see `ThreadTape.take`)."""
+        if self._shared is None:
+            self._shared = self._add(_NO_THREAD)
+        return self._shared
 
     def all(self) -> tuple[Recorder, ...]:
         return tuple(self._by_thread.values())

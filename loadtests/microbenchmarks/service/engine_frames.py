@@ -26,6 +26,7 @@ from fusewire_protos.programs.program import Program, ProgramOp, build
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.planning.planner import Planned, Planner, PlannerSettings, PlanRequest
 from fusewire_server.scheduling.turns import Owner
 from fusewire_server.sessions.session import Session
@@ -79,7 +80,7 @@ class _Client:
 
     async def is_set_up(self) -> None:
         """Waits until the engine has applied the first frame."""
-        await self._engine.applied(self._session)
+        await outcome_of(self._engine.unapplied(self._session))
 
     def send(self, segments: int) -> asyncio.Future[None]:
         """Sends `segments` more segments. Returns a future that is done when the device has completed them."""
@@ -104,7 +105,7 @@ class _Client:
             self._done.set_result(None)
 
     async def _go_on_once_applied(self) -> None:
-        await self._engine.applied(self._session)
+        await outcome_of(self._engine.unapplied(self._session))
         self._applying = None
         self._go_on()
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from fusewire._recording.source_lines import SourceLine, user_source_line
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fusewire._recording.source_lines import SourceLine, is_internal, user_source_line
 
 
 def test_a_line_is_told_with_its_file() -> None:
@@ -12,3 +17,19 @@ def test_a_line_is_told_with_its_file() -> None:
 def test_the_line_is_outside_the_package() -> None:
     source_line = user_source_line()
     assert source_line.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("module", "internal"),
+    [
+        ("fusewire", True),
+        ("fusewire._api.array", True),
+        ("fusewire_torch.kernels.pointwise", True),
+        ("fusewire.examples.demo", False),
+        ("fusewire_torches", False),
+        ("__main__", False),
+    ],
+)
+def test_the_client_and_the_device_of_pytorch_are_internal(module: str, internal: bool) -> None:
+    frame = SimpleNamespace(f_globals={"__name__": module})
+    assert is_internal(cast(Any, frame)) is internal

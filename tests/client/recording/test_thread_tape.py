@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fusewire._recording.recorded_ops import ThreadTape
 from tests.client.loops import H
 from tests.client.peer import connect
 
+WAIT_S = 20.0
 _SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 
 
@@ -118,3 +120,14 @@ def test_only_the_last_ops_have_places(tape: ThreadTape) -> None:
     assert [line is None for line in lines_of(tape, first, end)] == [True, False, False]
     tape.pass_over(OPS_WITH_PLACES)
     assert lines_of(tape, first, end) == [None] * 3
+
+
+def test_a_tape_that_threads_share_is_of_one_thread_at_a_time() -> None:
+    tape = ThreadTape(0, 1, 1)
+    assert tape.take() is True
+    assert tape.take() is None
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(tape.take).result(WAIT_S) is False
+        tape.leave()
+        assert pool.submit(tape.take).result(WAIT_S) is True
+    assert tape.take() is False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from fusewire._recording.record_op import Recorded, apply
+from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops import inference, shapes
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.op import Attributes, Op
@@ -25,6 +26,7 @@ def strides_of(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
+@known_call
 def view_of(x: R, shape: Sequence[int], strides: Sequence[int], start: int) -> R:
     """Returns the view of `x` whose element (i, j, …) is number start + i·strides[0] + j·strides[1] + … of `x`.
 
@@ -34,6 +36,7 @@ def view_of(x: R, shape: Sequence[int], strides: Sequence[int], start: int) -> R
     return result
 
 
+@known_call
 def with_view(x: R, value: Any, shape: Sequence[int], strides: Sequence[int], start: int) -> R:
     """Returns `x` with the elements of `view_of` replaced by `value`, which broadcasts to the view.
 
