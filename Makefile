@@ -26,26 +26,33 @@ FUSEWIRE := $(BIN)fusewire
 INSTALLED_DEMO := .venv/installed-demo
 INSTALLED_DEV := .venv/installed-dev
 INSTALLED_GPU := .venv/installed-$(CUDA)
+INSTALLED_TORCH := .venv/installed-torch
 endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # Both installations compile the recorder and the server.
-COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
+COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx client/fusewire_torch/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites
+TORCH ?= torch==2.13.0+cpu
+TORCH_PACKAGES := $(CURDIR)/.venv/torch
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
 STUB := client/fusewire/_api/catalogue/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults conformance deploy-check check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-torch test-faults conformance deploy-check check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults and not deploy"
+
+# PyTorch is large, so that only these tests have it. TORCH names another version, or another wheel.
+test-torch: $(INSTALLED_DEV) $(INSTALLED_TORCH)
+	PYTHONPATH=$(TORCH_PACKAGES)$(if $(PYTHONPATH),:$(PYTHONPATH)) $(PYTHON) -m pytest -q $(SIDE_BY_SIDE) tests/torch
 
 # In this and the next target a test that would be skipped fails, so that nothing is passed by being skipped.
 test-faults: $(INSTALLED_DEV)
@@ -146,6 +153,10 @@ venv: $(INSTALLED_DEV)
 
 $(INSTALLED_SUITES): tests/conformance/requirements.txt $(INSTALLED_DEV)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SUITE_PACKAGES) -r $<
+	@touch $@
+
+.venv/installed-torch: $(INSTALLED_DEV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade --target $(TORCH_PACKAGES) '$(TORCH)' expecttest
 	@touch $@
 
 .venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml $(COMPILED_SOURCES) | .venv/created

@@ -14,6 +14,7 @@ _SOURCES = (
     "kernels/fusewire_kernels",
     "server/fusewire_server",
     "client/fusewire_cli",
+    "client/fusewire_torch",
     "client/fusewire",
     "loadtests",
 )

@@ -47,7 +47,7 @@ def _headings(path: Path) -> set[str]:
 
 
 def test_the_program_in_readme_runs() -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", _text(_ROOT / "README.md"), re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", _text(_ROOT / "README.md"), re.DOTALL)
     assert _README_TARGET in program
     with serve_subprocess("cpu") as server:
         command = [sys.executable, "-c", program.replace(_README_TARGET, server.grpc)]
@@ -72,13 +72,14 @@ def test_every_block_of_readme_is_run_or_has_a_reason() -> None:
     """By the language of each block or its first words: the test that runs it, or why none does."""
     runs = {
         "mermaid": "a drawing",
-        "python": "tests/test_documents.py::test_the_program_in_readme_runs",
+        "import numpy": "tests/test_documents.py::test_the_program_in_readme_runs",
+        "import fusewire.torch": "tests/torch/test_readme.py::test_the_second_program_of_the_readme_learns",
         "make demo": "it runs all tests, and these hold the parts of the demo (tests/client/examples)",
         "pip install": "tests/deploy/test_installation.py::test_a_server_that_was_installed_as_readme_says_serves",
         "console": "tests/test_documents.py::test_the_curl_session_in_readme_works_as_printed",
     }
     blocks = re.findall(r"^```([^\n]*)\n([^\n]*)\n.*?^```$", _text(_ROOT / "README.md"), re.MULTILINE | re.DOTALL)
-    kinds = [language or " ".join(first.split()[:2]) for language, first in blocks]
+    kinds = [" ".join(first.split()[:2]) if language in ("", "python") else language for language, first in blocks]
     assert kinds == [*runs]
     for path, _, test in (each.partition("::") for each in runs.values() if "::" in each):
         assert f"\ndef {test}(" in _text(_ROOT / path)

@@ -19,14 +19,14 @@ SOURCE_ROOTS = {
     "protos": ("fusewire_protos",),
     "kernels": ("fusewire_kernels",),
     "server": ("fusewire_server",),
-    "client": ("fusewire", "fusewire_cli"),
+    "client": ("fusewire", "fusewire_cli", "fusewire_torch"),
 }
 PACKAGES = [package for packages in SOURCE_ROOTS.values() for package in packages]
 CLIENT_DEPENDENCIES = {"numpy", "grpcio", "protobuf", "msgpack"}
 COMPILED = "fusewire__mypyc"  # the code of all compiled modules, where they are compiled
 # What these bring: gRPC needs typing_extensions.
 CLIENT_MODULES = ["fusewire", "fusewire_protos", COMPILED, "numpy", "grpc", "google", "msgpack", "typing_extensions"]
-EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "load", "dev"}
+EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "torch", "load", "dev"}
 
 # Prints which of the names in argv[1] an import of fusewire asked for, with none of them importable.
 IMPORT_FUSEWIRE_WITHOUT = """

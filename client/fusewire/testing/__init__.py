@@ -1,4 +1,4 @@
-"""Test servers: in this process, or in one of their own."""
+"""Test servers."""
 
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_session import session_in_memory

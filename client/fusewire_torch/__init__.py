@@ -1,0 +1,23 @@
+"""PyTorch's device.
+
+Its tensors are plain `torch.Tensor` whose elements are arrays on a Fusewire server.
+
+Importing this package registers the device and its kernels with PyTorch. The first tensor connects to the server that
+`FUSEWIRE_TARGET` names, unless `connect` was called.
+"""
+
+from fusewire._recording.compiled_modules import import_compiled
+
+import_compiled("fusewire_torch.storage")  # which says how to compile it, before another module needs it
+
+from fusewire_torch.captured.step import step  # noqa: E402
+from fusewire_torch.connection import connect, session  # noqa: E402
+from fusewire_torch.device import register_device  # noqa: E402
+from fusewire_torch.registration import register_kernels  # noqa: E402
+from fusewire_torch.saving import teach_saving  # noqa: E402
+
+__all__ = ["connect", "session", "step"]
+
+register_device()
+register_kernels()
+teach_saving()

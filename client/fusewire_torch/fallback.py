@@ -1,0 +1,49 @@
+"""What an op does for which the device has no kernel: it raises, or runs on the CPU if the user asks for it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from fusewire_torch.overloads import Op
+from fusewire_torch.storage import DEVICE, is_ours
+
+SETTING = "FUSEWIRE_TORCH_FALLBACK"
+
+_warned: set[str] = set()
+
+
+def missing_op(op: Op, *arguments: Any, **options: Any) -> Any:
+    """Runs an op on the CPU, or raises NotImplementedError with its name and the way out."""
+    if os.environ.get(SETTING) != "1":
+        raise NotImplementedError(
+            f'{op.name()} is not implemented on device "fusewire"; move its operands to the CPU by x.cpu(), or set '
+            f"{SETTING}=1 to have such ops run there"
+        )
+    if op.name() not in _warned:
+        _warned.add(op.name())
+        warnings.warn(f'{op.name()} runs on the CPU: device "fusewire" has no kernel for it', stacklevel=2)
+    return _on_cpu(op, arguments, options)
+
+
+def _on_cpu(op: Op, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    moved: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def to_cpu(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and is_ours(value):
+            there = value.cpu()
+            moved.append((value, there))
+            return there
+        return torch.device("cpu") if isinstance(value, torch.device) and value.type == DEVICE else value
+
+    result = op(*tree_map(to_cpu, arguments), **tree_map(to_cpu, options))
+    if op._schema.is_mutable:
+        for ours, there in moved:
+            ours.copy_(there)
+        owners = {id(there): ours for ours, there in moved}
+        return tree_map(lambda value: owners.get(id(value), value), result)
+    return tree_map(lambda value: value.to(DEVICE) if isinstance(value, torch.Tensor) else value, result)

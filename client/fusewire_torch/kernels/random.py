@@ -1,0 +1,138 @@
+"""Random fills. `torch.manual_seed` decides the numbers; they are not those of another device."""
+
+from __future__ import annotations
+
+from math import log1p
+from typing import Any
+
+import torch
+
+import fusewire as fw
+from fusewire import Array
+from fusewire_torch import random_state
+from fusewire_torch.connection import session
+from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.storage import array_of, tensor_of, write
+from fusewire_torch.table import Table
+
+TABLE = Table()
+
+_LARGEST_INTEGER = {torch.float16: 2**11, torch.bfloat16: 2**8, torch.float32: 2**24, torch.float64: 2**53}
+
+
+@TABLE.kernel("uniform_")
+def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    drawn = random_state.generator().random(tuple(x.shape), fusewire_of(x.dtype))
+    return write(x, drawn * (high - low) + low)
+
+
+@TABLE.kernel("normal_")
+def _normal(x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return write(x, random_state.generator().normal(mean, std, tuple(x.shape)).astype(fusewire_of(x.dtype)))
+
+
+@TABLE.kernel("exponential_")
+def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    return write(x, random_state.generator().exponential(1 / lambd, tuple(x.shape)).astype(fusewire_of(x.dtype)))
+
+
+@TABLE.kernel("geometric_")
+def _geometric(x: torch.Tensor, p: float, *, generator: Any = None) -> torch.Tensor:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    drawn = random_state.generator().exponential(1.0, tuple(x.shape)) / -log1p(-p)
+    return write(x, (fw.floor(drawn) + 1).astype(fusewire_of(x.dtype)))
+
+
+@TABLE.kernel("bernoulli_.float")
+def _bernoulli(x: torch.Tensor, p: float = 0.5, *, generator: Any = None) -> torch.Tensor:
+    return write(x, random_state.generator().random(tuple(x.shape), "float32") < p)
+
+
+@TABLE.value("bernoulli")
+def _bernoulli_of(x: torch.Tensor, *, generator: Any = None) -> Array:
+    drawn = random_state.generator().random(tuple(x.shape), "float32")
+    return (drawn < array_of(x)).astype(fusewire_of(x.dtype))
+
+
+@TABLE.value("native_dropout")
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[Array, Array]:
+    array = array_of(x)
+    drawn = random_state.generator().random(tuple(x.shape), "float32")
+    if train is False or p == 0:
+        return array, drawn >= 0
+    is_kept = drawn >= p
+    return array * is_kept.astype(array.dtype) * (1 / (1 - p) if p < 1 else 0.0), is_kept
+
+
+@TABLE.value("multinomial")
+def _multinomial(x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Array:
+    """Draws places of each row by their weights: where one number falls among their sums, or the greatest of races."""
+    _check_multinomial(x, num_samples, replacement)
+    weights, draw = array_of(x), random_state.generator()
+    if replacement:
+        ends = fw.cumulative_sum(weights, axis=-1)
+        drawn = draw.random((*x.shape[:-1], num_samples), "float32").astype(weights.dtype) * ends[..., -1:]
+        ahead = fw.expand_dims(ends, -2) <= fw.expand_dims(drawn, -1)
+        return fw.minimum(fw.sum(ahead, axis=-1), x.shape[-1] - 1).astype("int64")
+    races = weights / draw.exponential(1.0, tuple(x.shape)).astype(weights.dtype)
+    return fw.topk(races, num_samples, axis=-1)[1]
+
+
+def _check_multinomial(x: torch.Tensor, num_samples: int, replacement: bool) -> None:
+    """Raises PyTorch's errors for wrong parameters. What is wrong with the weights is not known without a wait."""
+    if not 1 <= x.dim() <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > x.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+
+
+@TABLE.kernel("rrelu_with_noise")
+def _rrelu(
+    x: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> torch.Tensor:
+    array = array_of(x)
+    if not training:
+        return tensor_of(fw.where(array < 0, array * ((lower + upper) / 2), array))
+    slopes = random_state.generator().random(tuple(x.shape), array.dtype) * (upper - lower) + lower
+    factors = fw.where(array <= 0, slopes, 1).astype(array.dtype)
+    write(noise, factors)
+    return tensor_of(array * factors)
+
+
+@TABLE.kernel("random_")
+def _random(x: torch.Tensor, *, generator: Any = None) -> torch.Tensor:
+    largest = _LARGEST_INTEGER.get(x.dtype)
+    high = largest + 1 if largest else 2 if x.dtype is torch.bool else torch.iinfo(x.dtype).max + 1
+    return _random_between(x, 0, high)
+
+
+@TABLE.kernel("random_.to")
+def _random_below(x: torch.Tensor, high: int, *, generator: Any = None) -> torch.Tensor:
+    return _random_between(x, 0, high)
+
+
+@TABLE.kernel("random_.from")
+def _random_between(x: torch.Tensor, low: int, high: int | None, *, generator: Any = None) -> torch.Tensor:
+    end = torch.iinfo(x.dtype).max + 1 if high is None else high
+    if end <= low:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}")
+    return write(x, random_state.generator().integers(low, end, tuple(x.shape), "int64"))
+
+
+@TABLE.kernel("randperm.generator_out")
+def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> torch.Tensor:
+    if tuple(out.shape) != (n,):
+        out.resize_((n,))
+    return write(out, random_state.generator().permutation(fw.arange(n, device=session())))

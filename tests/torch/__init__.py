@@ -1,0 +1,1 @@
+"""The device of PyTorch. These tests need torch: `make test-torch`."""

@@ -1,0 +1,1 @@
+"""Ops of the device, by topic, beside those of the CPU."""

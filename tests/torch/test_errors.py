@@ -1,0 +1,44 @@
+"""Malformed calls raise PyTorch's own errors, and ops without a kernel say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as nn
+
+_CALLS: dict[str, Callable[[Any], Any]] = {
+    "shapes that do not broadcast": lambda d: torch.ones(3, device=d) + torch.ones(4, device=d),
+    "an axis out of range": lambda d: torch.ones(3, device=d).sum(4),
+    "matrices that do not fit": lambda d: torch.ones(2, 3, device=d) @ torch.ones(2, 3, device=d),
+    "an index of another rank": lambda d: torch.ones(3, 3, device=d).gather(0, torch.zeros(1, 1, 1, device=d).long()),
+    "a source of another dtype": lambda d: torch.ones(3, device=d).scatter(
+        0, torch.zeros(2, dtype=torch.int64, device=d), torch.ones(2, dtype=torch.float64, device=d)
+    ),
+    "more shifts than axes": lambda d: torch.ones(3, 3, device=d).roll((1, 2), 0),
+    "boundaries that are a matrix": lambda d: torch.bucketize(torch.ones(3, device=d), torch.ones(2, 2, device=d)),
+    "a divisor of zero": lambda d: nn.avg_pool2d(torch.ones(1, 4, 4, device=d), 2, divisor_override=0),
+    "an unknown approximation": lambda d: nn.gelu(torch.ones(3, device=d), approximate="none at all"),
+    "no samples": lambda d: torch.multinomial(torch.ones(3, device=d), 0),
+    "more samples than weights": lambda d: torch.multinomial(torch.ones(3, device=d), 4),
+    "a matrix that is not square": lambda d: torch.linalg.inv(torch.ones(2, 3, device=d)),
+    "a singular matrix": lambda d: torch.linalg.inv(torch.zeros(2, 2, device=d)),
+    "a mean of integers": lambda d: torch.ones(3, dtype=torch.int64, device=d).mean(),
+    "a window larger than the image": lambda d: nn.max_pool2d(torch.ones(1, 2, 2, device=d), 5),
+}
+
+
+@pytest.mark.parametrize("name", _CALLS)
+def test_a_malformed_call_raises_the_type_of_the_cpu(name: str) -> None:
+    with pytest.raises(Exception) as expected:  # noqa: PT011  # which error it is, is what the CPU says
+        _CALLS[name]("cpu")
+    with pytest.raises(type(expected.value)) as found:
+        _CALLS[name]("fusewire")
+    assert not isinstance(found.value, NotImplementedError)  # which is a RuntimeError
+
+
+def test_an_op_without_kernel_names_itself_and_the_way_out() -> None:
+    with pytest.raises(NotImplementedError, match=r"aten::linalg_lu_factor_ex.*FUSEWIRE_TORCH_FALLBACK"):
+        torch.linalg.lu_factor(torch.eye(2, device="fusewire"))
