@@ -29,7 +29,7 @@ SERVER_OPTIONS = (
     ("grpc.http2.lookahead_bytes", 512 << 10),
     ("grpc.server_handshake_timeout_ms", 5_000),
     ("grpc.max_connection_idle_ms", 15_000),
-    ("grpc.keepalive_time_ms", 9_000),
+    ("grpc.keepalive_time_ms", 8_000),
     *_KEEPALIVE,
     ("grpc.http2.ping_timeout_ms", 6_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
