@@ -44,21 +44,12 @@ class KernelPack:
     def __init__(self, identity: str, files: Mapping[str, Path]) -> None:
         self._identity = identity
         self._files = files
-        self._whole: dict[Path, bool] = {}  # whether a file has the content that its name tells
 
     def find(self, sources: Iterable[KernelSource]) -> tuple[str, ...] | None:
         """Returns the file that holds each kernel, or None if the pack lacks some kernel."""
         files = [self._files.get(kernel_digest(source.text, self._identity)) for source in sources]
-        found = tuple([str(file) for file in files if file is not None and self._is_whole(file)])
+        found = tuple([str(file) for file in files if file is not None])
         return found if len(found) == len(files) else None
-
-    def _is_whole(self, file: Path) -> bool:
-        known = self._whole.get(file)
-        if known is None:
-            known = self._whole[file] = is_whole(file)
-            if not known:
-                log.warning("%s is damaged or missing; `fusewire warm` makes it anew", file)
-        return known
 
 
 def pack_roots() -> tuple[Path, ...]:
@@ -74,7 +65,8 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
     """Returns the pack for a level of processors or an architecture, or None if there is none.
 
     Packs below several `roots` count as one, and one that cannot be read as none. Without `roots` it looks below
-    `pack_roots()`. Raises ConfigurationError if others may write a pack that is not the package's own.
+    `pack_roots()`. All files are checked now, because a row that needs a kernel first would have to wait. Raises
+    ConfigurationError if others may write a pack that is not the package's own.
     """
     files: dict[str, Path] = {}
     for root in reversed(pack_roots() if roots is None else roots):
@@ -84,12 +76,20 @@ def find_pack(dialect: str, target: str, roots: Sequence[Path] | None = None) ->
             check_writers(folder)
         try:
             index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-            files |= {digest: folder / name for digest, name in index.items()}
+            whole = {name for name in {*index.values()} if _is_whole(folder / name)}
+            files |= {digest: folder / name for digest, name in index.items() if name in whole}
         except FileNotFoundError:
             continue
         except (OSError, ValueError, AttributeError, TypeError) as error:
             log.warning("the pack %s cannot be used: %s", folder, error)
     return KernelPack(_identity(dialect, target), files) if files else None
+
+
+def _is_whole(file: Path) -> bool:
+    if is_whole(file):
+        return True
+    log.warning("%s is damaged or missing; `fusewire warm` makes it anew", file)
+    return False
 
 
 def find_c_pack() -> KernelPack | None:

@@ -64,12 +64,15 @@ def test_a_level_has_a_pack_of_its_own(tmp_path: Path, library: Path) -> None:
 
 
 def test_a_damaged_file_counts_as_missing(tmp_path: Path, library: Path) -> None:
-    found = _pack(tmp_path, (ADD, library)).find([ADD])
+    other = tmp_path / "other.so"
+    other.write_bytes(b"other machine code")
+    found = _pack(tmp_path, (ADD, library), (EXP, other)).find([ADD])
     assert found is not None
     Path(found[0]).write_bytes(b"machine")
     pack = find_pack("c", TARGET, [tmp_path])
     assert pack is not None
     assert pack.find([ADD]) is None
+    assert pack.find([EXP]) is not None
 
 
 @pytest.mark.parametrize("index", ["", "[]", "null", '{"a": 1}'])
