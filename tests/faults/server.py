@@ -123,6 +123,14 @@ def until(condition: Callable[[], bool], within_s: float = DEADLINE_S) -> float:
     return time.monotonic() - began_s
 
 
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    """Returns the processes that a process has started; none if it has ended meanwhile."""
+    with suppress(psutil.NoSuchProcess):
+        children: list[psutil.Process] = process.children()
+        return children
+    return []
+
+
 def until_gone(processes: Iterable[psutil.Process], within_s: float) -> float:
     """Waits until processes have ended, whether or not somebody has asked for their status. Returns the seconds."""
     left = list(processes)

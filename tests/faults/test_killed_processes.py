@@ -20,7 +20,7 @@ from tests.faults.bystander import join, running, watching
 from tests.faults.kernel_folders import COMPILER_NAME, Folders
 from tests.faults.left_over import LeftOver
 from tests.faults.mixed_load import OFTEN, Connect, do_round, mixed_load
-from tests.faults.server import DEADLINE_S, Inspector, pause, serving, until, until_gone
+from tests.faults.server import DEADLINE_S, Inspector, children_of, pause, serving, until, until_gone
 from tests.front_end_processes import is_front_end
 
 pytestmark = pytest.mark.faults
@@ -69,7 +69,7 @@ def test_compilers_end_with_a_killed_server(token: str, attacking: str, token_fi
         _wait_until_compiling(server)
         process = psutil.Process(server.pid)
         # A worker has a guardian once it has begun; before that it would end when it reads the end of its input.
-        until(lambda: all(worker.children() for worker in _workers(server)))
+        until(lambda: all(map(children_of, _workers(server))))
         started = process.children(recursive=True)
         process.kill()
         until_gone(started, GONE_WITHIN_S)
@@ -113,7 +113,7 @@ def test_sessions_notice_nothing_of_what_is_killed_while_it_plans(
         with mixed_load(*[connect] * _SESSIONS, seed=_SEED):
             pass
         until(lambda: inspector.held()[0] == 0)
-        until(lambda: all(worker.children() for worker in _workers(server)))
+        until(lambda: all(map(children_of, _workers(server))))
         before = left_over.held()
         with connect.session() as session:
             with mixed_load(*[connect] * _SESSIONS, seed=_SEED) as seen:
@@ -164,7 +164,7 @@ def _wait_until_compiling(server: ServerProcess) -> psutil.Process:
     found: list[psutil.Process] = []
 
     def is_compiling() -> bool:
-        found[:] = [worker for worker in _workers(server) if COMPILER_NAME in _names(worker.children())]
+        found[:] = [worker for worker in _workers(server) if COMPILER_NAME in _names(children_of(worker))]
         return bool(found)
 
     until(is_compiling, DEADLINE_S)

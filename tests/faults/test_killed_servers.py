@@ -21,7 +21,7 @@ from tests.bounds import Bounded
 from tests.faults.kernel_folders import Folders
 from tests.faults.left_over import LeftOver
 from tests.faults.mixed_load import OFTEN, Connect, Seen, do_round, mixed_load
-from tests.faults.server import Inspector, pause, serving, until, until_gone
+from tests.faults.server import Inspector, children_of, pause, serving, until, until_gone
 from tests.patience import HANGS_S
 
 pytestmark = pytest.mark.faults
@@ -93,7 +93,7 @@ def test_the_next_server_removes_what_is_left_when_all_processes_are_killed_at_o
     folders = Folders(tmp_path)
     with serving(token_file, environment=folders.environment, more=("--front-ends", "0")) as server:
         process = psutil.Process(server.pid)
-        until(lambda: bool(folders.of_workers()) and all(worker.children() for worker in process.children()))
+        until(lambda: bool(folders.of_workers()) and all(map(children_of, process.children())))
         left, all_processes = folders.of_workers(), [*reversed(process.children(recursive=True)), process]
         for each in all_processes:  # the guardians first
             each.kill()
