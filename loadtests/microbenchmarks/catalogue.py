@@ -27,6 +27,7 @@ from loadtests.microbenchmarks.service.loads import LOADS, RL_CLIENTS, RNN_CLIEN
 from loadtests.microbenchmarks.service.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.service.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.service.scraping import SCRAPING
+from loadtests.microbenchmarks.training.training import TRAINING
 
 _ON_EVERY_BACKEND = (
     RECORDING,
@@ -53,7 +54,7 @@ _ON_THE_HOST = (PLANNING, SCRAPING, ENGINE_FRAMES)
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {
     "cpu": (RNN_SMALL, *_ON_EVERY_BACKEND, *_ON_THE_HOST, *LOADS),
     # What matters most comes first, in case the bench is cut off.
-    "cuda": (RNN, DEVICE_CELLS, ARRAY_FUNCTIONS, RL_CLIENTS, *_ON_EVERY_BACKEND, RNN_CLIENTS),
+    "cuda": (RNN, DEVICE_CELLS, ARRAY_FUNCTIONS, RL_CLIENTS, TRAINING, *_ON_EVERY_BACKEND, RNN_CLIENTS),
 }
 
 

@@ -98,6 +98,16 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "rl_step": at_most(5, Subject.RATIO),
         "rl_step_local": at_most(350),
         "load_rl_15": at_least(8000),
+        "train_mlp": at_most(0.9, Subject.RATIO),
+        "train_mlp_step": at_most(0.25, Subject.RATIO),
+        "train_gpt": at_most(0.9, Subject.RATIO),
+        "train_gpt_step": at_most(0.25, Subject.RATIO),
+        "train_cnn": at_most(0.9, Subject.RATIO),
+        "train_cnn_step": at_most(0.3, Subject.RATIO),
+        "train_lstm": at_most(1, Subject.RATIO),
+        "train_lstm_step": at_most(0.3, Subject.RATIO),
+        "train_clients": at_least(2, Subject.RATIO),
+        "train_clients_step": at_least(8, Subject.RATIO),
     },
 }
 

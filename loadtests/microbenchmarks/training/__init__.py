@@ -1,0 +1,1 @@
+"""PyTorch's training steps on the device "fusewire"."""
