@@ -1,5 +1,7 @@
 """`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several clients at once.
 
+NumPy takes gradients that are written by hand, and Fusewire makes them by `value_and_grad`.
+
 Each client is a process with its own learning rate. All clients use one server. The demo passes if three conditions
 hold:
 

@@ -104,19 +104,21 @@ def _work(phase: Phase) -> dict[str, str]:
     return {
         "seconds": f"{phase.duration_s:.3f}",
         "ops recorded": f"{phase.ops:,}",
-        "µs an op": _figure(per(phase.duration_s * 1e6, phase.ops)),
-        "bytes sent an op": _figure(per(sent_bytes, phase.ops)),
+        "bytes sent": f"{sent_bytes:,}",
         "segments": f"{sum(client.segments for client in clients):,}",
         "of these fragments": f"{sum(client.fragments for client in clients):,}",
         "distinct programs": f"{len(phase.programs):,}",
-        **_server_work(phase.server),
+        **_server_work(phase.server, phase.duration_s),
     }
 
 
-def _server_work(server: ServerCount | None) -> dict[str, str]:
+def _server_work(server: ServerCount | None, duration_s: float) -> dict[str, str]:
+    """Returns what only the server knows: a loop is recorded once, and its ops run in each iteration."""
     if server is None:
         return {}
     return {
+        "ops run": f"{server.ops:,}",
+        "µs an op": _figure(per(duration_s * 1e6, server.ops)),
         "launches": f"{server.launches:,}",
         "ops a launch": _figure(per(server.ops, server.launches)),
         "rows a launch": _figure(per(server.rows, server.submissions)),
@@ -128,16 +130,12 @@ def _server_work(server: ServerCount | None) -> dict[str, str]:
 
 
 def _numpy_work(figures: Figures) -> dict[str, str]:
-    """Returns the cells of NumPy's column. NumPy ran the same ops in one process, one learning rate after the other."""
-    duration_s = sum(run.duration_s for run in figures.numpy)
-    return {
-        "seconds": f"{duration_s:.3f}",
-        "µs an op": _figure(per(duration_s * 1e6, figures.together.ops)),
-    }
+    """Returns the cells of NumPy's column. NumPy ran in one process, one learning rate after the other."""
+    return {"seconds": f"{sum(run.duration_s for run in figures.numpy):.3f}"}
 
 
 def _programs_line(together: Phase) -> str:
-    count = f"{len(together.programs)} distinct programs"
+    count = f"{len(together.programs)} distinct {_programs(len(together.programs))}"
     if together.are_programs_shared:
         return f"{count}, the same in all {_clients(len(together.clients))}"
     each = ", ".join(str(len(client.programs)) for client in together.clients)
@@ -153,7 +151,9 @@ def _verdict(figures: Figures) -> str:
 
 def _shared_programs(together: Phase) -> str:
     count, shared = len(together.programs), len(together.shared_programs)
-    return f"the same {count} programs" if shared == count else f"{shared} of the {count} distinct programs"
+    if shared == count:
+        return f"the same {count} programs" if count > 1 else "the same program"
+    return f"{shared} of the {count} distinct programs"
 
 
 def _shortcomings(figures: Figures) -> Iterator[str]:
@@ -173,6 +173,10 @@ def _shortcomings(figures: Figures) -> Iterator[str]:
 
 def _clients(count: int) -> str:
     return f"{count} client" if count == 1 else f"{count} clients"
+
+
+def _programs(count: int) -> str:
+    return "program" if count == 1 else "programs"
 
 
 def _figure(value: float | None) -> str:

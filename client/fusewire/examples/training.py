@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fusewire.examples import dataset
+import numpy as np
+
+from fusewire.examples import dataset, fusewire_training, numpy_training
 from fusewire.examples.figures import TrainingRun
-from fusewire.examples.network import accuracy, train
+from fusewire.examples.network import accuracy
 
 
 def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> TrainingRun:
@@ -17,7 +19,8 @@ def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable
     one_hot = dataset.one_hot(parts.training.labels)
     started_at_ns = time.perf_counter_ns()
     images, labels, *held_out = map(xp.asarray, (parts.training.images, one_hot, *parts.held_out))
-    trained = train(xp, images, labels, learning_rate=learning_rate, epochs=epochs, after_epoch=after_epoch)
+    train = numpy_training.train if xp is np else fusewire_training.train
+    trained = train(images, labels, learning_rate=learning_rate, epochs=epochs, after_epoch=after_epoch)
     share = accuracy(xp, trained.weights, *held_out)
     duration_s = (time.perf_counter_ns() - started_at_ns) / 1e9
     return TrainingRun(learning_rate, share, tuple(trained.losses), duration_s)

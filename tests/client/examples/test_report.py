@@ -25,6 +25,7 @@ def test_each_learning_rate_has_a_row_beside_numpys() -> None:
 def test_work_is_told_for_the_first_client_for_one_and_for_all() -> None:
     rows = work(figures())
     assert rows["ops recorded"] == (UNKNOWN, "1,000", "1,000", "2,000")
+    assert rows["bytes sent"] == (UNKNOWN, "400", "400", "800")
     assert rows["segments"] == (UNKNOWN, "12", "12", "24")
     assert rows["of these fragments"] == (UNKNOWN, "2", "2", "4")
     assert rows["distinct programs"] == (UNKNOWN, "2", "2", "2")
@@ -38,7 +39,8 @@ def test_ops_and_rows_a_launch_are_means() -> None:
 
 def test_time_an_op_is_told_end_to_end_and_on_the_device() -> None:
     rows = work(figures())
-    assert rows["µs an op"] == ("500.00", "500.00", "500.00", "250.00")
+    assert rows["ops run"] == (UNKNOWN, "1,000", "1,000", "2,000")
+    assert rows["µs an op"] == (UNKNOWN, "500.00", "500.00", "250.00")
     assert rows["device µs an op"] == (UNKNOWN, "0.90", "0.90", "0.45")
 
 
@@ -60,6 +62,14 @@ def test_programs_are_said_to_be_the_same_only_if_they_are() -> None:
     lines = closing_lines(figures(others_programs=("cc",)))
     start = "3 distinct programs, not the same in all clients (they sent 2, 1: "
     assert any(line.startswith(start) for line in lines)
+
+
+def test_one_program_is_told_in_the_singular() -> None:
+    measured = figures()
+    clients = tuple(replace(client, programs=("aa",)) for client in measured.together.clients)
+    lines = closing_lines(replace(measured, together=replace(measured.together, clients=clients)))
+    assert "1 distinct program, the same in all 2 clients" in lines
+    assert lines[-1].endswith("all clients sent the same program")
 
 
 def test_a_server_without_a_compiler_is_told() -> None:
