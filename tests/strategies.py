@@ -233,6 +233,13 @@ def _matrices(draw: DrawFn, count: int) -> tuple[Shape, ...]:
 
 
 @st.composite
+def _alike_matrices(draw: DrawFn, count: int) -> tuple[Shape, ...]:
+    """Square matrices, which are the parts of complex ones."""
+    (shape,) = draw(_matrices(1))
+    return (shape,) * count
+
+
+@st.composite
 def _transformable(draw: DrawFn, count: int) -> tuple[Shape, ...]:
     """Lines of two points or more, which a transform of any kind takes."""
     return ((*draw(shapes(most_dim=3, most_rank=2)), draw(st.integers(2, 12))),) * count
@@ -307,6 +314,7 @@ _SHAPES_OF: dict[str, _ShapesOf] = {
     "take_along_axis": _takeable_along,
     **dict.fromkeys(_SEGMENTED, _segmented),
     **dict.fromkeys((op.name for op in catalogue.OPS if op.core_rank == 1), _transformable),
+    **dict.fromkeys((op.name for op in catalogue.OPS if op.name.startswith("complex_")), _alike_matrices),
 }
 
 

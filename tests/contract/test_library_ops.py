@@ -18,6 +18,8 @@ _SQUARE = _RANDOM.standard_normal((3, 5, 5)).astype(np.float32)
 _POSITIVE = _SQUARE @ _SQUARE.mT + np.eye(5, dtype=np.float32)
 _SINGULAR = np.stack([_POSITIVE[0], np.zeros((5, 5), np.float32)])
 _ITERATIONS = 4
+_COMPLEX = (_SQUARE + 1j * _RANDOM.standard_normal((3, 5, 5))).astype(np.complex64)
+_HERMITIAN = _COMPLEX @ _COMPLEX.conj().mT + np.eye(5, dtype=np.complex64)
 
 
 def _turned(x: Any) -> Any:
@@ -51,6 +53,28 @@ def test_decompositions_give_back_their_matrices(service: Service) -> None:
             (fw.linalg.eigvalsh(x), values.numpy(timeout=HANGS_S)),
         ):
             np.testing.assert_allclose(found.numpy(timeout=HANGS_S), expected, rtol=2e-4, atol=2e-4)
+
+
+def test_decompositions_of_complex_matrices_give_back_their_matrices(service: Service) -> None:
+    with service.connect() as session:
+        x, wide = session.array(_HERMITIAN), session.array(_COMPLEX[:, :3])
+        lower = fw.linalg.cholesky(x)
+        q, r = fw.linalg.qr(wide, "complete")
+        values, vectors = fw.linalg.eigh(x)
+        any_values, any_vectors = fw.linalg.eig(session.array(_COMPLEX))
+        u, s, vh = fw.linalg.svd(wide, full_matrices=False)
+        sign, logarithm = fw.linalg.slogdet(x)
+        for found, expected in (
+            (lower @ lower.mH, _HERMITIAN),
+            (q @ r, _COMPLEX[:, :3]),
+            (q @ q.mH, np.broadcast_to(np.eye(3), (3, 3, 3))),
+            (vectors * values[:, None] @ vectors.mH, _HERMITIAN),
+            (any_vectors * any_values[:, None] @ fw.linalg.inv(any_vectors), _COMPLEX),
+            ((u * s[:, None]) @ vh, _COMPLEX[:, :3]),
+            (sign * fw.exp(logarithm), np.linalg.det(_HERMITIAN)),
+            (fw.linalg.eigvalsh(x), values.numpy(timeout=HANGS_S)),
+        ):
+            np.testing.assert_allclose(found.numpy(timeout=HANGS_S), expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

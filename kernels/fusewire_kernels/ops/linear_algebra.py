@@ -3,6 +3,8 @@
 A matrix for which an algorithm fails, because it is singular or not positive definite, gives NaN alone; the other
 matrices of its batch do not. So does a matrix that holds NaN or an infinity: what an algorithm makes of these depends
 on where the matrix lies in memory.
+
+A complex matrix is two operands, its real and its imaginary parts, and so is each result.
 """
 
 from __future__ import annotations
@@ -63,7 +65,33 @@ def _half(*, upper: bool) -> str:
 
 
 def _turned(library: Any, a: Any) -> Any:
-    return library.ascontiguousarray(library.swapaxes(a, -1, -2))
+    """Returns the conjugate transposed matrices."""
+    return library.ascontiguousarray(library.swapaxes(a, -1, -2).conj())
+
+
+def _complex_eig(library: Any, a: Any) -> Any:
+    return tuple(library.linalg.eig(a))
+
+
+def _slogdet(library: Any, a: Any) -> Any:
+    return tuple(library.linalg.slogdet(a))
+
+
+def _of_complex(compute: _Compute) -> _Compute:
+    """Returns what takes both parts of complex matrices, and returns first all real parts, then all imaginary ones."""
+
+    def of_parts(library: Any, real: Any, imaginary: Any, *attributes: Any) -> Any:
+        matrices = library.empty(real.shape, np.result_type(real.dtype, np.complex64))
+        matrices.real, matrices.imag = real, imaginary
+        computed = compute(library, matrices, *attributes)
+        arrays = [library.asarray(each) for each in (computed if isinstance(computed, tuple) else (computed,))]
+        return (*[each.real for each in arrays], *[_imaginary(library, each) for each in arrays])
+
+    return of_parts
+
+
+def _imaginary(library: Any, array: Any) -> Any:
+    return array.imag if array.dtype.kind == "c" else library.zeros_like(array)
 
 
 _COMPUTED: dict[str, _Compute] = {
@@ -71,7 +99,7 @@ _COMPUTED: dict[str, _Compute] = {
     "solve": lambda library, a, b: library.linalg.solve(a, b),
     "inv": lambda library, a: library.linalg.inv(a),
     "det": lambda library, a: library.linalg.det(a),
-    "slogdet": lambda library, a: tuple(library.linalg.slogdet(a)),
+    "slogdet": _slogdet,
     "qr": _qr,
     "eigh": _eigh,
     "eigvalsh": _eigvalsh,
@@ -79,6 +107,12 @@ _COMPUTED: dict[str, _Compute] = {
     "eigvals": _eigvals,
     "svd": _svd,
     "svdvals": _svdvals,
+    "complex_cholesky": _of_complex(_cholesky),
+    "complex_slogdet": _of_complex(_slogdet),
+    "complex_qr": _of_complex(_qr),
+    "complex_eigh": _of_complex(_eigh),
+    "complex_svd": _of_complex(_svd),
+    "complex_eig": _of_complex(_complex_eig),
 }
 
 
@@ -90,8 +124,8 @@ def _twin(name: str, compute: _Compute) -> Twin:
         if 0 in shape:
             return library.empty(shape, operands[0].dtype)
         if 0 in operands[0].shape:  # which CuPy does not take
-            nothing = np.empty(operands[0].shape, operands[0].dtype)
-            return library.asarray(_packed(np, compute(np, nothing, *attributes), shape))
+            nothing = [np.empty(each.shape, each.dtype) for each in operands]
+            return library.asarray(_packed(np, compute(np, *nothing, *attributes), shape))
         is_finite = _are_finite(library, operands)
         matrices = [_where_finite(library, is_finite, each) for each in operands]
         try:

@@ -575,6 +575,12 @@ def _packed(results: ResultsRule) -> ShapeRule:
     return lambda operands, attributes: results(operands, attributes).packed
 
 
+def _library_of_complex(name: str, code: int, shape_rule: ShapeRule, summary: str, *attributes: Attribute) -> Op:
+    """Returns an op of complex matrices, of two operands: the real and the imaginary parts. It computes both parts."""
+    of_several = _library_of_several(name, code, linear_algebra.of_complex(shape_rule), summary, *attributes)
+    return replace(of_several, least_operands=2, most_operands=2)
+
+
 def _transform(name: str, code: int, operands: int, shape_rule: ShapeRule, summary: str, *attributes: Attribute) -> Op:
     """Returns an op of lines along the last axis that has one result."""
     return replace(_library(name, code, operands, shape_rule, summary, *attributes), dtype_rule=of_lines, core_rank=1)
@@ -588,6 +594,8 @@ def _transform_of_several(
 
 
 _UPPER = Attribute("upper", AttributeKind.FLAG, False)
+_COMPLETE = Attribute("complete", AttributeKind.FLAG, False)
+_FULL = Attribute("full", AttributeKind.FLAG, False)
 
 _LIBRARY = (
     _library("cholesky", 150, 1, linear_algebra.same, "The triangular Cholesky factors of matrices.", _UPPER),
@@ -602,7 +610,7 @@ _LIBRARY = (
         155,
         linear_algebra.orthogonal_and_triangular,
         "The QR decompositions of matrices.",
-        Attribute("complete", AttributeKind.FLAG, False),
+        _COMPLETE,
     ),
     _library_of_several(
         "eigh",
@@ -617,7 +625,7 @@ _LIBRARY = (
         158,
         linear_algebra.singular_values_and_vectors,
         "The singular value decompositions of matrices.",
-        Attribute("full", AttributeKind.FLAG, False),
+        _FULL,
     ),
     _library("svdvals", 159, 1, linear_algebra.diagonal, "The singular values of matrices, in descending order."),
     _library_of_several(
@@ -628,6 +636,45 @@ _LIBRARY = (
     ),
     _library_of_several(
         "eigvals", 164, linear_algebra.complex_values, "Both parts of the eigenvalues of square matrices."
+    ),
+)
+
+_LIBRARY_OF_COMPLEX = (
+    _library_of_complex(
+        "complex_cholesky", 165, linear_algebra.same, "The triangular Cholesky factors of complex matrices.", _UPPER
+    ),
+    _library_of_complex(
+        "complex_slogdet",
+        166,
+        _packed(linear_algebra.sign_and_logarithm),
+        "The signs and the logarithms of determinants of complex matrices.",
+    ),
+    _library_of_complex(
+        "complex_qr",
+        167,
+        _packed(linear_algebra.orthogonal_and_triangular),
+        "The QR decompositions of complex matrices.",
+        _COMPLETE,
+    ),
+    _library_of_complex(
+        "complex_eigh",
+        168,
+        _packed(linear_algebra.values_and_vectors),
+        "The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors; one triangle is read.",
+        _UPPER,
+    ),
+    _library_of_complex(
+        "complex_svd",
+        169,
+        _packed(linear_algebra.singular_values_and_vectors),
+        "The singular value decompositions of complex matrices.",
+        _FULL,
+    ),
+    _library_of_complex(
+        "complex_eig",
+        170,
+        _packed(linear_algebra.values_and_vectors),
+        "The eigenvalues and the eigenvectors of complex square matrices.",
     ),
 )
 
@@ -654,7 +701,8 @@ _TRANSFORMS = (
 )
 
 OPS: tuple[Op, ...] = (
-    _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES + _LIBRARY + _TRANSFORMS
+    *(_POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _LINES + _VIEWS + _MOVES + _CREATES),
+    *(_LIBRARY + _LIBRARY_OF_COMPLEX + _TRANSFORMS),
 )
 BY_CODE: dict[int, Op] = {op.code: op for op in OPS}
 BY_NAME: dict[str, Op] = {op.name: op for op in OPS}

@@ -10,7 +10,8 @@ from typing import Any
 from fusewire_protos.errors import DtypeError, ShapeError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.results import Results
+from fusewire_protos.ops.op import ShapeRule
+from fusewire_protos.ops.results import Results, ResultsRule
 from fusewire_protos.ops.shapes import Shape
 
 # An op runs as a whole, in a time that grows with the third power of the side, and nothing else runs meanwhile.
@@ -115,3 +116,20 @@ def complex_values_and_vectors(operands: tuple[Shape, ...], attributes: _Attribu
     """Returns the results of `eig`: both parts of the eigenvalues, and both of the eigenvectors."""
     batch, length = square(operands[0])
     return Results(batch, ((length,), (length,), (length, length), (length, length)))
+
+
+def of_complex(shape_rule: ShapeRule) -> ResultsRule:
+    """Returns the rule of complex matrices, given by their real and their imaginary parts.
+
+    The results are the real and the imaginary parts of what `shape_rule` says of the matrices.
+    """
+
+    def both_parts(operands: tuple[Shape, ...], attributes: _Attributes) -> Results:
+        real, imaginary = operands
+        if real != imaginary:
+            raise ShapeError(f"imaginary parts of shape {imaginary} do not fit real parts of shape {real}")
+        batch, _, _ = matrices(real)
+        shape = shape_rule((real,), attributes)[len(batch) :]
+        return Results(batch, (shape, shape))
+
+    return both_parts

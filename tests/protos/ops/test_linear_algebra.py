@@ -12,7 +12,10 @@ from fusewire_protos.ops.linear_algebra import MOST_SIDE
 from fusewire_protos.ops.op import Op
 from fusewire_protos.ops.shapes import Shape, Spec
 
-_OF_SQUARE = ("cholesky", "solve", "inv", "det", "slogdet", "eig", "eigvals", "eigh", "eigvalsh")
+_OF_SQUARE = (
+    *("cholesky", "solve", "inv", "det", "slogdet", "eig", "eigvals", "eigh", "eigvalsh"),
+    *("complex_cholesky", "complex_slogdet", "complex_eigh", "complex_eig"),
+)
 _OPS = [op for op in catalogue.OPS if op.core_rank == 2]
 
 
@@ -39,6 +42,12 @@ def _shape(name: str, *operands: Shape, flag: bool = False) -> Shape:
         ("svd", [(3, 4)], True, (3 * 3 + 3 + 4 * 4,)),
         ("svdvals", [(2, 3, 4)], False, (2, 3)),
         ("qr", [(0, 3)], False, (0,)),
+        ("complex_cholesky", [(2, 3, 3)] * 2, False, (2, 9 + 9)),
+        ("complex_slogdet", [(7, 3, 3)] * 2, False, (7, 2 + 2)),
+        ("complex_qr", [(2, 4, 3)] * 2, True, (2, 2 * (4 * 4 + 4 * 3))),
+        ("complex_eigh", [(3, 3)] * 2, False, (2 * (3 + 9),)),
+        ("complex_svd", [(3, 4)] * 2, False, (2 * (3 * 3 + 3 + 3 * 4),)),
+        ("complex_eig", [(3, 3)] * 2, False, (2 * (3 + 9),)),
     ],
 )
 def test_a_result_has_room_for_all_arrays(name: str, operands: list[Shape], flag: bool, shape: Shape) -> None:
@@ -57,6 +66,12 @@ def test_what_is_no_matrix_or_too_large_a_one_is_refused(op: Op) -> None:
         _shape(op.name, *[(3,)] * op.least_operands)
     with pytest.raises(ShapeError, match=f"the most is {MOST_SIDE}"):
         _shape(op.name, *[(MOST_SIDE + 1, MOST_SIDE + 1)] * op.least_operands)
+
+
+@pytest.mark.parametrize("name", [op.name for op in _OPS if op.name.startswith("complex_")])
+def test_parts_of_other_shapes_are_refused(name: str) -> None:
+    with pytest.raises(ShapeError, match=r"imaginary parts of shape \(3, 3\) do not fit real parts of shape \(2, 2\)"):
+        _shape(name, (2, 2), (3, 3))
 
 
 @pytest.mark.parametrize("right", [(3, 3, 1), (2, 4, 1), (3, 1)])

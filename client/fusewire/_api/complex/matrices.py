@@ -1,17 +1,20 @@
-"""Products of complex matrices, and linear equations, as those of real matrices."""
+"""Products of complex matrices and linear equations as those of real ones, and decompositions by ops of both parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from fusewire._api.catalogue.catalogued import exp
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.complex.operands import Pair, parts_in
 from fusewire._api.functions.arrangement.joining import concat
+from fusewire._api.functions.arrangement.matrices import tril, triu
 from fusewire._api.functions.arrangement.shapes import broadcast_to
 from fusewire._api.functions.dtypes import result_type
 from fusewire._api.ops import operations
 from fusewire._api.ops.filled import counted, filled
+from fusewire._api.ops.several_results import apply_for_several
 from fusewire._errors import ShapeError
 from fusewire._recording.record_op import apply
 from fusewire_protos.ops import dtypes
@@ -55,6 +58,26 @@ def svdvals(op: Op, operands: Sequence[Any], attributes: Attributes, _starts: Se
     return apply(op, (_as_real(*x.parts),), attributes)[..., ::2]
 
 
+def eigvalsh(op: Op, operands: Sequence[Any], attributes: Attributes, _starts: Sequence[int]) -> Any:
+    """Records the eigenvalues of the real matrix [[A, −B], [B, A]], which has each of them twice."""
+    a, b = _square("eigvalsh", operands).parts
+    (upper,) = attributes
+    half = (triu if upper else tril)(b, 1 if upper else -1)
+    return apply(op, (_as_real(a, half - half.mT),), attributes)[..., ::2]
+
+
+def decomposed(op: Op, operands: Sequence[Any], attributes: Attributes, _starts: Sequence[int]) -> Any:
+    """Records the op of complex matrices that `op` is of real ones. Its result has the form of that of `op`."""
+    (x,) = operands
+    return ComplexArray(*apply_for_several(BY_NAME[f"complex_{op.name}"], x.parts, attributes))
+
+
+def det(_op: Op, operands: Sequence[Any], _attributes: Attributes, _starts: Sequence[int]) -> Any:
+    """Records the product of the sign and the size, as NumPy computes it."""
+    found = decomposed(BY_NAME["slogdet"], operands, (), ())
+    return found[..., 0] * exp(found.real_part[..., 1])
+
+
 def _as_real(a: Any, b: Any) -> Any:
     """Returns the real matrix that does to both parts of a vector, one below the other, what A + Bi does to it."""
     return concat([concat([a, -b], axis=-1), concat([b, a], axis=-1)], axis=-2)
@@ -62,10 +85,15 @@ def _as_real(a: Any, b: Any) -> Any:
 
 def inv(_op: Op, operands: Sequence[Any], _attributes: Attributes, _starts: Sequence[int]) -> Any:
     """Records the solution for the identity. Raises ShapeError unless the matrices are square."""
-    (x,) = operands
-    if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
-        raise ShapeError(f"inv takes square matrices, not the shape {x.shape}")
+    x = _square("inv", operands)
     return apply(BY_NAME["solve"], (x, broadcast_to(_identity(x), x.shape)))
+
+
+def _square(name: str, operands: Sequence[Any]) -> ComplexArray:
+    x: ComplexArray = operands[0]
+    if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
+        raise ShapeError(f"{name} takes square matrices, not the shape {x.shape}")
+    return x
 
 
 def _identity(x: ComplexArray) -> Any:

@@ -15,7 +15,7 @@ from fusewire._api.functions.dtypes import result_type
 from fusewire._api.ops.float_operands import complex_functions
 from fusewire._errors import DtypeError
 from fusewire._recording.record_op import apply, recording_of_types
-from fusewire_protos.ops.op import Attributes, Category, Op
+from fusewire_protos.ops.op import Attributes, Op
 
 # Records an op of these operands, attributes and starts. One operand is complex, or a real array becomes complex.
 Rule = Callable[[Op, Sequence[Any], Attributes, Sequence[int]], Any]
@@ -53,6 +53,9 @@ _RULES: dict[str, Rule] = {
     "solve": matrices.solve,
     "inv": matrices.inv,
     "svdvals": matrices.svdvals,
+    "eigvalsh": matrices.eigvalsh,
+    "det": matrices.det,
+    **dict.fromkeys(("cholesky", "slogdet", "qr", "eigh", "svd"), matrices.decomposed),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not", "any", "all"), _of_truth),
     "prod": reductions.prod,
     "cumulative_prod": reductions.cumulative_prod,
@@ -98,10 +101,9 @@ def record_complex(op: Op, operands: Sequence[Any], attributes: Attributes, star
     """Records an op of complex numbers. Raises DtypeError for an op that has no rule."""
     rule = _RULES.get(op.name)
     if rule is None:
-        numpys = f"np.linalg.{op.name}" if op.category is Category.LIBRARY else "NumPy's functions"
         raise DtypeError(
-            f"{op.name} is not defined for complex numbers; take their parts, x.real and x.imag, or give {numpys} "
-            "their values, x.numpy()"
+            f"{op.name} is not defined for complex numbers; take their parts, x.real and x.imag, or give "
+            "NumPy's functions their values, x.numpy()"
         )
     return rule(op, operands, attributes, starts)
 

@@ -45,9 +45,9 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
-    """Returns the lower triangular L with L @ L.mT = x, or the upper U with U.mT @ U = x; one triangle of `x` is read.
+    """Returns the lower triangular L with L @ L.mH = x, or the upper U with U.mH @ U = x; one triangle of `x` is read.
 
-    `x` holds symmetric positive definite matrices of shape [..., n, n]; others give NaN.
+    `x` holds symmetric or Hermitian positive definite matrices of shape [..., n, n]; others give NaN.
     """
     return apply_to_one(BY_NAME["cholesky"], asarray(x), (upper,))
 
@@ -63,30 +63,46 @@ def qr(x: Any, /, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
 
 
 def eigh(x: Any, /, UPLO: Triangle = "L") -> EighResult:  # noqa: N803 - NumPy's name
-    """Returns the eigenvalues [..., n], ascending, and the eigenvectors [..., n, n] of symmetric matrices [..., n, n].
+    """Returns the eigenvalues [..., n], ascending, and the eigenvectors [..., n, n] of symmetric or, if
+    they are complex, Hermitian matrices [..., n, n].
 
     It reads the lower triangle, or the upper one if `UPLO` is "U".
     """
-    return EighResult(*apply_for_several(BY_NAME["eigh"], [asarray(x)], (_is_upper(UPLO),)))
+    values, vectors = apply_for_several(BY_NAME["eigh"], [asarray(x)], (_is_upper(UPLO),))
+    return EighResult(real_of(values), vectors)
 
 
 def eig(x: Any, /) -> EigResult:
     """Returns the complex eigenvalues [..., n], in any order, and eigenvectors [..., n, n] of matrices [..., n, n].
 
-    NumPy's are real if all of them are. Raises DtypeError for complex matrices. A server whose GPU has a library
+    NumPy's are real if all of them are. A server whose GPU has a library
     without it answers by ServerFault.
     """
-    real, imag, vectors, imag_of_vectors = apply_for_several(BY_NAME["eig"], [asarray(x)])
+    given = asarray(x)
+    if isinstance(given, ComplexArray):
+        return EigResult(*_of_complex(given))
+    real, imag, vectors, imag_of_vectors = apply_for_several(BY_NAME["eig"], [given])
     return EigResult(ComplexArray(real, imag), ComplexArray(vectors, imag_of_vectors))
 
 
 def eigvals(x: Any, /) -> ComplexArray:
-    """Returns the complex eigenvalues [..., n], in any order, of real square matrices [..., n, n] (see `eig`)."""
-    return ComplexArray(*apply_for_several(BY_NAME["eigvals"], [asarray(x)]))
+    """Returns the complex eigenvalues [..., n], in any order, of square matrices [..., n, n] (see `eig`)."""
+    given = asarray(x)
+    if isinstance(given, ComplexArray):
+        return _of_complex(given)[0]
+    return ComplexArray(*apply_for_several(BY_NAME["eigvals"], [given]))
+
+
+def _of_complex(x: ComplexArray) -> tuple[ComplexArray, ComplexArray]:
+    """Returns the eigenvalues and the eigenvectors of complex matrices."""
+    real, imag = apply_for_several(BY_NAME["complex_eig"], x.parts)
+    side = x.shape[-1]
+    vectors = [each[..., side:].reshape(x.shape) for each in (real, imag)]
+    return ComplexArray(real[..., :side], imag[..., :side]), ComplexArray(*vectors)
 
 
 def eigvalsh(x: Any, /, UPLO: Triangle = "L") -> Array:  # noqa: N803
-    """Returns the eigenvalues [..., n] of symmetric matrices [..., n, n], ascending."""
+    """Returns the eigenvalues [..., n] of symmetric or Hermitian matrices [..., n, n], ascending."""
     return apply_to_one(BY_NAME["eigvalsh"], asarray(x), (_is_upper(UPLO),))
 
 
@@ -104,7 +120,13 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitia
     """
     if not compute_uv:
         return svdvals(x)
-    return SVDResult(*apply_for_several(BY_NAME["svd"], [asarray(x)], (bool(full_matrices),)))
+    u, s, vh = apply_for_several(BY_NAME["svd"], [asarray(x)], (bool(full_matrices),))
+    return SVDResult(u, real_of(s), vh)
+
+
+def real_of(x: Array) -> Array:
+    """Returns the real part of complex numbers that have no other."""
+    return x.real_part if isinstance(x, ComplexArray) else x
 
 
 def svdvals(x: Any, /) -> Array:

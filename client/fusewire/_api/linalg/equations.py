@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from fusewire._api.array import Array
+from fusewire._api.catalogue.catalogued import abs as size_of
 from fusewire._api.catalogue.catalogued import any as any_of
 from fusewire._api.functions.arrangement.matrices import diag
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.functions.products.contraction import einsum
-from fusewire._api.linalg.decompositions import svd, svdvals
+from fusewire._api.linalg.decompositions import real_of, svd, svdvals
 from fusewire._api.linalg.norms import norm
 from fusewire._api.ops.filled import filled
 from fusewire._api.ops.operands import array_beside, arrays_of, asarray
@@ -61,8 +62,12 @@ def det(x: Any, /) -> Array:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """Returns the signs [...] of the determinants of square matrices [..., n, n], and the logarithms of their sizes."""
-    return SlogdetResult(*apply_for_several(BY_NAME["slogdet"], [asarray(x)]))
+    """Returns the signs [...] of the determinants of square matrices [..., n, n], and the logarithms of their sizes.
+
+    A complex sign is the determinant divided by its size, or 0.
+    """
+    sign, logarithm = apply_for_several(BY_NAME["slogdet"], [asarray(x)])
+    return SlogdetResult(sign, real_of(logarithm))
 
 
 def pinv(x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:  # noqa: FBT001, FBT002 - as NumPy has it
@@ -75,7 +80,7 @@ def pinv(x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = N
     u, s, vh = svd(given, full_matrices=False)
     cutoff = _cutoff(s, given, rtol if rcond is None else rcond)
     inverse = where(s > cutoff, 1 / s, 0.0)
-    found: Array = vh.mT @ (inverse[..., None] * u.mT)
+    found: Array = vh.mH @ (inverse[..., None] * u.mH)
     return found
 
 
@@ -114,7 +119,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Array, Array, Arr
     columns = right[:, None] if right.ndim == 1 else right
     x = pinv(matrix, rcond) @ columns
     rows, unknowns = matrix.shape
-    left = ((matrix @ x - columns) ** 2).sum(axis=0) if rows > unknowns else x[:0].sum(axis=1)
+    left = (size_of(matrix @ x - columns) ** 2).sum(axis=0) if rows > unknowns else real_of(x[:0]).sum(axis=1)
     s = svdvals(matrix)
     rank = (s > _cutoff(s, matrix, rcond)).sum()
     return (x[:, 0] if right.ndim == 1 else x), left, rank, s

@@ -19,7 +19,8 @@ from fusewire_protos.errors import OutOfMemory, ServerFault
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 
-_OF_ANY_MATRIX = ("eig", "eigvals")  # which CuPy 13 and cuSOLVER 11.6 do not have
+# By op the function that CuPy 13 and cuSOLVER 11.6 do not have.
+_OF_ANY_MATRIX = {"eig": "eig", "eigvals": "eigvals", "complex_eig": "eig"}
 _KEPT_BYTES = 1 << 26  # of the memory of cuFFT's plans, in each thread that uses the device
 
 
@@ -30,7 +31,7 @@ def library_twin(call: OneOpCall, allocate: Callable[[int], Any]) -> Twin:
     function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory. Raises
     ServerFault if CuPy or cuSOLVER are too old to have the op.
     """
-    if call.op.name in _OF_ANY_MATRIX and not _has(call.op.name):
+    if call.op.name in _OF_ANY_MATRIX and not _has(_OF_ANY_MATRIX[call.op.name]):
         raise ServerFault(f"CuPy {cupy.__version__} with this version of cuSOLVER has no {call.op.name}")
     result = call.result()
     compute = reference.prepare(call.op, cupy, call.operands, call.attributes)

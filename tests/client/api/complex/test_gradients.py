@@ -12,7 +12,14 @@ import fusewire as fw
 Z = np.array([0j, 1 + 1j, -0.5 + 2j, 2.5, -0.3j])
 _STEP = 1e-6
 
+
+def _hermitian(z: Any) -> Any:
+    made = z[:3, None] * fw.asarray([1.0, 2.0, -1.0j])
+    return made + made.mH + z[4].real
+
+
 LOSSES: dict[str, Any] = {
+    "eigvalsh": lambda z: fw.linalg.eigvalsh(_hermitian(z))[0],
     "size": lambda z: abs(z).sum(),
     "square of the size": lambda z: (abs(z) ** 2).sum(),
     "product": lambda z: (z * z * (1 + 2j)).imag.sum(),
@@ -112,3 +119,15 @@ def test_cotangents_of_complex_results_are_complex(session: fw.Session) -> None:
 def test_a_complex_loss_has_no_gradient(session: fw.Session) -> None:
     with pytest.raises(fw.DtypeError, match="returns arrays of floats, not of complex128"):
         fw.grad(lambda z: z.sum())(session.array(Z))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "det", "slogdet", "qr", "eigh", "svd", "eig", "pinv"])
+def test_a_decomposition_without_a_gradient_is_refused_by_name(session: fw.Session, name: str) -> None:
+    def loss(z: Any) -> Any:
+        found = getattr(fw.linalg, name)(z)
+        return abs(found[-1] if isinstance(found, tuple) else found).sum()
+
+    z = session.array(np.array([[2, 1j], [-1j, 3]]))
+    named = {"det": "slogdet", "pinv": "svd"}.get(name, name)
+    with pytest.raises(fw.ArgumentError, match=f"^{named} of complex matrices has no gradient"):
+        fw.grad(loss)(z)

@@ -142,7 +142,7 @@ def test_integers_are_computed_in_float64_and_float32_stays(session: fw.Session)
         (lambda x: linalg.solve(x[0], x), fw.ShapeError, "takes matrices"),
         (lambda x: linalg.qr(x, cast("Any", "economic")), fw.ArgumentError, "reduced, complete and r"),
         (lambda x: linalg.eigh(x, UPLO=cast("Any", "M")), fw.ArgumentError, "L or U"),
-        (lambda x: linalg.eig(x + 1j), fw.DtypeError, "eig is not defined for complex"),
+        (lambda x: linalg.eig(x[:, :3] + 1j), fw.ShapeError, "as many rows as columns"),
         (lambda x: linalg.eigvals(x[:, :3]), fw.ShapeError, "as many rows as columns"),
         (lambda x: linalg.norm(x, 3), fw.ArgumentError, "no norm 3"),
         (lambda x: linalg.norm(x, 2, axis=(0, 1, 2)), IndexError, "axis 2"),

@@ -159,7 +159,14 @@ def _inverse(differences: Any) -> Any:
     return where(differences == 0, 0.0, 1 / where(differences == 0, 1.0, differences))
 
 
+def _refused(g: Any, use: Use) -> Any:
+    name = use.signature.op.name.removeprefix("complex_")
+    raise ArgumentError(f"{name} of complex matrices has no gradient here; solve, inv, svdvals and eigvalsh have one")
+
+
+REFUSED = frozenset(("complex_cholesky", "complex_slogdet", "complex_qr", "complex_eigh", "complex_svd", "complex_eig"))
 LINEAR_ALGEBRA = {
+    **dict.fromkeys(REFUSED, Rule((_refused, _refused))),
     "cholesky": Rule((_of_cholesky,), result=True),
     "solve": Rule((_of_equations, _of_right_sides), ((0,), (0,)), result=True),
     "inv": Rule((_of_inv,), result=True),
