@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,9 +61,7 @@ class Suite:
         return self.folder or self.name
 
 
-def _of_the_standard(
-    name: str, examples: int, *options: str, companions: int = 0, environment: Mapping[str, str] | None = None
-) -> Suite:
+def _of_the_standard(name: str, examples: int, *options: str, companions: int = 0) -> Suite:
     """Returns the tests of the array API standard, with so many examples a test."""
     chosen = ("--max-examples", str(examples), "--hypothesis-disable-deadline", *options)
     return Suite(
@@ -75,7 +72,6 @@ def _of_the_standard(
         environment={
             "ARRAY_API_TESTS_MODULE": "fusewire",
             "ARRAY_API_TESTS_VERSION": "2024.12",
-            **(environment or {}),
         },
         companions=companions,
     )
@@ -83,13 +79,6 @@ def _of_the_standard(
 
 SUITES = (
     _of_the_standard("array-api-tests", 20),
-    # Complex matrices have no decompositions, so that a test that draws them too says nothing of real ones.
-    _of_the_standard(
-        "array-api-tests-of-real-matrices",
-        20,
-        *("-p", "without_complex", "-k", "test_linalg"),
-        environment={"ARRAY_API_TESTS_SKIP_DTYPES": "complex64,complex128"},
-    ),
     _of_the_standard("array-api-tests-flushed", 5, "-p", "flushed_after_each_op"),
     # One seed, so that all of them do the same work.
     _of_the_standard("array-api-tests-in-company", 5, "-p", "in_step", "--hypothesis-seed", "0", companions=4),
