@@ -1,1 +1,1 @@
-"""The `fusewire` command: what can be typed, and what it prints."""
+"""The `fusewire` command."""

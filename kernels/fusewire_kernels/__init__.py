@@ -1,1 +1,1 @@
-"""The compiler, from a program to a plan, and the devices that run one."""
+"""The compiler, and the devices."""

@@ -1,1 +1,1 @@
-"""Results: JSON, summary, bounds, comparison, HTML."""
+"""Results and their reports."""

@@ -1,1 +1,1 @@
-"""The system under test: server, sessions, loops."""
+"""The system under test."""

@@ -1,1 +1,1 @@
-"""The service: sessions, coalescing, buffers and inspection."""
+"""The service."""

@@ -1,1 +1,1 @@
-"""Version 1 of the wire: the .proto file and its stubs."""
+"""Version 1 of the wire."""

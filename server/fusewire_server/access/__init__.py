@@ -1,1 +1,1 @@
-"""Access control: the token file, and the check of each call."""
+"""Tokens, and the check of each call."""

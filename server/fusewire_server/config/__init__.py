@@ -1,1 +1,1 @@
-"""Settings, their sources and limits, and the version."""
+"""Settings, and the version."""

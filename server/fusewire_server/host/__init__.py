@@ -1,1 +1,1 @@
-"""Process settings: memory, timers, priority."""
+"""Settings of processes."""

@@ -1,1 +1,1 @@
-"""Known programs: entries, quotas, costs, counters. Pure."""
+"""Known programs. Pure."""

@@ -24,7 +24,7 @@ def test_the_line_is_outside_the_package() -> None:
     [
         ("fusewire", True),
         ("fusewire._api.array", True),
-        ("fusewire_torch.kernels.pointwise", True),
+        ("fusewire_torch.kernels.elementwise.pointwise", True),
         ("fusewire.examples.demo", False),
         ("fusewire_torches", False),
         ("__main__", False),

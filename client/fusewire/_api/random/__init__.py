@@ -1,1 +1,1 @@
-"""Random numbers: keys, generators, functions."""
+"""Random numbers."""

@@ -1,1 +1,1 @@
-"""The CUDA backend: launches, graphs, transfers."""
+"""The CUDA backend."""

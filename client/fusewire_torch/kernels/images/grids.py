@@ -11,7 +11,7 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
-from fusewire_torch.kernels.resampling import cubic_weight
+from fusewire_torch.kernels.images.resampling import cubic_weight
 from fusewire_torch.storage import array_of
 from fusewire_torch.table import Table
 

@@ -9,7 +9,7 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire_torch.dtypes import fusewire_of
-from fusewire_torch.kernels.indexing import at_least_vector
+from fusewire_torch.kernels.arrangement.indexing import at_least_vector
 from fusewire_torch.promotion import number_of
 from fusewire_torch.storage import array_of, is_ours, write
 from fusewire_torch.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fusewire_torch.kernels import pointwise
+from fusewire_torch.kernels.elementwise import pointwise
 from fusewire_torch.table import Table
 
 TABLE = Table()

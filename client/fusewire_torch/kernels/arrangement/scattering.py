@@ -8,7 +8,7 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
-from fusewire_torch.kernels.indexing import at_least_vector, keys_along
+from fusewire_torch.kernels.arrangement.indexing import at_least_vector, keys_along
 from fusewire_torch.storage import array_of, write
 from fusewire_torch.table import Table
 

@@ -10,7 +10,7 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
-from fusewire_torch.kernels.pointwise import elementwise, in_single
+from fusewire_torch.kernels.elementwise.pointwise import elementwise, in_single
 from fusewire_torch.promotion import Kind
 from fusewire_torch.storage import array_of
 from fusewire_torch.table import Table

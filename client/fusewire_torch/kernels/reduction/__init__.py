@@ -1,0 +1,5 @@
+"""One element from many, and order."""
+
+from fusewire_torch.kernels.reduction import ordering, reductions
+
+TABLES = tuple(module.TABLE for module in (ordering, reductions))

@@ -1,0 +1,1 @@
+"""Elementwise ops of the device beside those of the CPU."""
