@@ -76,12 +76,16 @@ def _nll_backward(
     ignore_index: int,
     total_weight: torch.Tensor,
 ) -> Array:
-    weights = _weights(x, target, weight, ignore_index)
     given = array_of(grad)
     if reduction == _MEAN:
         given = given / array_of(total_weight)
-    hot = fw.one_hot(_known_classes(target, ignore_index), x.shape[-1], dtype=fusewire_of(x.dtype))
-    return hot * fw.expand_dims(-given * weights, -1)
+    classes = _known_classes(target, ignore_index)
+    if weight is not None:
+        given = given * fw.take(array_of(weight), classes)
+    hot = fw.one_hot(classes, x.shape[-1], dtype=fusewire_of(x.dtype))
+    # Of elements to ignore it is 0 even if all are, so that their weight together, a divisor, is 0.
+    slope = fw.where(array_of(target) != ignore_index, -given, 0).astype(hot.dtype, copy=False)
+    return hot * fw.expand_dims(slope, -1)
 
 
 def _known_classes(target: torch.Tensor, ignore_index: int) -> Array:
@@ -141,23 +145,49 @@ def _spread(grad: torch.Tensor, x: torch.Tensor, rows: Array, reduction: int) ->
     return given / rows.shape[0] if reduction == _MEAN else given
 
 
+@TABLE.value("multilabel_margin_loss_forward")
+def _multilabel_margin(x: torch.Tensor, target: torch.Tensor, reduction: int) -> tuple[Array, Array]:
+    """Returns the loss, of one row a number, and which classes are targets."""
+    rows, hot, is_named = _named_classes(x, target)
+    is_right = fw.any(hot != 0, axis=1)
+    pairs = fw.maximum(_beyond(rows, hot), 0) * _counted(is_named, is_right, rows)
+    losses = fw.sum(pairs, axis=(1, 2))
+    result = losses if reduction == _NONE and x.dim() > 1 else _reduced(losses, max(reduction, _MEAN))
+    return result, is_right.astype(rows.dtype).reshape(tuple(x.shape))
+
+
 @TABLE.value("multilabel_margin_loss_backward")
 def _multilabel_margin_backward(
     grad: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int, is_target: torch.Tensor
 ) -> Array:
     """Returns the gradient for each pair of a class that is a target and one that is none."""
+    rows, hot, is_named = _named_classes(x, target)
+    pairs = (_beyond(rows, hot) > 0).astype(rows.dtype)
+    pairs = pairs * _counted(is_named, array_of(is_target).reshape(rows.shape) != 0, rows)
+    slope = fw.sum(pairs, axis=1) - fw.sum(hot * fw.sum(pairs, axis=2, keepdims=True), axis=1)
+    return (slope * _spread(grad, x, rows, reduction)).reshape(tuple(x.shape))
+
+
+def _named_classes(x: torch.Tensor, target: torch.Tensor) -> tuple[Array, Array, Array]:
+    """Returns scores as rows, the classes that each row names before the first -1 as ones, and whether it is one."""
     array = array_of(x)
     rows = array if x.dim() > 1 else array.reshape(1, -1)
-    classes, is_right = array_of(target).reshape(rows.shape), array_of(is_target).reshape(rows.shape)
+    classes = array_of(target).reshape(rows.shape)
     is_named = fw.cumulative_prod((classes >= 0).astype("int64"), axis=1) != 0
     hot = fw.one_hot(fw.maximum(classes, 0), rows.shape[1], dtype=rows.dtype)
-    hot = hot * fw.expand_dims(is_named, -1).astype(rows.dtype)
-    scores = fw.expand_dims(fw.sum(hot * fw.expand_dims(rows, 1), axis=2), -1)
-    beyond = 1 - scores + fw.expand_dims(rows, 1) > 0
-    counted = fw.logical_and(beyond, fw.logical_and(fw.expand_dims(is_named, -1), fw.expand_dims(is_right == 0, 1)))
-    pairs = counted.astype(rows.dtype) / rows.shape[1]
-    slope = fw.sum(pairs, axis=1) - fw.sum(hot * fw.sum(pairs, axis=2, keepdims=True), axis=1)
-    return (slope * _spread(grad, x, rows, reduction)).reshape(array.shape)
+    return rows, hot * fw.expand_dims(is_named, -1).astype(rows.dtype), is_named
+
+
+def _beyond(rows: Array, hot: Array) -> Array:
+    """Returns by how much each class comes nearer to each named class than the margin allows."""
+    scores = fw.sum(hot * fw.expand_dims(rows, 1), axis=2)
+    return 1 - fw.expand_dims(scores, -1) + fw.expand_dims(rows, 1)
+
+
+def _counted(is_named: Array, is_right: Array, rows: Array) -> Array:
+    """Returns the weight of each pair of a named class and another one: that of a class that is no target."""
+    pairs = fw.logical_and(fw.expand_dims(is_named, -1), fw.expand_dims(fw.logical_not(is_right), 1))
+    return pairs.astype(rows.dtype) / rows.shape[1]
 
 
 def _reduced(losses: Array, reduction: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 _SCALE, _INTERVAL = 8.0, 2
@@ -29,6 +30,17 @@ def test_an_overflow_skips_the_step_and_lowers_the_scale() -> None:
     _step(scaler, weight, 1e38)
     assert weight.tolist() == [1.0, 1.0, 1.0]
     assert scaler.get_scale() == _SCALE / 2
+
+
+def test_an_optimizer_of_one_op_skips_a_step_that_overflows() -> None:
+    scaler, weight = _scaler(), torch.ones(3, device="fusewire", requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=1.0, fused=True)
+    for factor, expected in ((0.5, 0.0), (1e38, 0.0), (0.5, -1.0)):
+        optimizer.zero_grad()
+        scaler.scale((weight * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert weight.tolist() == pytest.approx([expected] * 3, abs=1e-6)
 
 
 def test_steps_without_overflow_raise_the_scale() -> None:
