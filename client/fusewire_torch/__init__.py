@@ -13,6 +13,7 @@ import_compiled("fusewire_torch.storage")  # which says how to compile it, befor
 from fusewire_torch.captured.step import step  # noqa: E402
 from fusewire_torch.connection import connect, session  # noqa: E402
 from fusewire_torch.device import register_device  # noqa: E402
+from fusewire_torch.moving import teach_moving  # noqa: E402
 from fusewire_torch.registration import register_kernels  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
 
@@ -21,3 +22,4 @@ __all__ = ["connect", "session", "step"]
 register_device()
 register_kernels()
 teach_saving()
+teach_moving()

@@ -502,3 +502,9 @@ def test_a_step_that_raises_leaves_all_tensors_as_they_were(calls_before: int) -
     fails.clear()
     for x, y in data:
         stepped(x, y)
+
+
+def test_a_tensor_without_elements_may_be_made_within_a_step() -> None:
+    step = fusewire.torch.step(lambda x: torch.cat([torch.tensor([], device="fusewire"), x + 1]))
+    for _ in range(4):
+        assert step(torch.zeros(2, device="fusewire")).tolist() == [1.0, 1.0]

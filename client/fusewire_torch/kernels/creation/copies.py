@@ -8,6 +8,7 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
+from fusewire._api.ops.filled import filled
 from fusewire_torch.connection import session
 from fusewire_torch.dtypes import fusewire_of
 from fusewire_torch.storage import array_of, is_ours, note_transfer, write
@@ -41,6 +42,8 @@ def _number(x: torch.Tensor) -> Any:
 
 def uploaded(source: torch.Tensor, dtype: torch.dtype) -> Array:
     """Returns the elements of a tensor of another device as an array of `dtype`."""
+    if not source.numel():
+        return filled(session(), tuple(source.shape), 0, fusewire_of(dtype))
     note_transfer(f"uploads a tensor of the device {source.device}")
     wanted = fusewire_of(dtype)
     there = source.detach().to("cpu", dtype).contiguous()
