@@ -172,6 +172,13 @@ def _demo(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="picture of the loss curves"
     )
     _json(parser)
+    parser.add_argument(
+        "--torch",
+        dest="run",
+        action="store_const",
+        const="fusewire.examples.torch_demo:run",
+        help="train by PyTorch on its CPU and on Fusewire instead; draws nothing, and has no --clients",
+    )
     parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")
     parser.add_argument(
         "--http", metavar="HOST:PORT", help="address of the inspection of --target; without it, fewer figures"

@@ -39,6 +39,16 @@ class ClientRun:
 
 
 @dataclass(frozen=True)
+class TorchRun:
+    """One training by PyTorch."""
+
+    name: str
+    accuracy: float  # the share of the held-out images that is classified correctly
+    losses: tuple[float, ...]  # one for each epoch
+    step_us: float  # of the median epoch
+
+
+@dataclass(frozen=True)
 class ServerCount:
     """Totals of a server, or the differences between two counts."""
 
