@@ -18,6 +18,7 @@ from loadtests.microbenchmarks.loops.pointwise import POINTWISE
 from loadtests.microbenchmarks.loops.rnn import RNN, RNN_SMALL
 from loadtests.microbenchmarks.loops.settling import SETTLING
 from loadtests.microbenchmarks.loops.throughput import THROUGHPUT
+from loadtests.microbenchmarks.loops.training import TRAINING
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.microbenchmarks.service.agent_step import AGENT_STEP
 from loadtests.microbenchmarks.service.bulk_transfer import BULK_TRANSFER
@@ -27,7 +28,6 @@ from loadtests.microbenchmarks.service.loads import LOADS, RL_CLIENTS, RNN_CLIEN
 from loadtests.microbenchmarks.service.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.service.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.service.scraping import SCRAPING
-from loadtests.microbenchmarks.training.training import TRAINING
 
 _ON_EVERY_BACKEND = (
     RECORDING,

@@ -9,7 +9,7 @@ import pytest
 from fusewire.testing.server_process import ServerProcess
 from loadtests.measuring.errors import WrongResult
 from loadtests.measuring.workers import Worker
-from loadtests.microbenchmarks.training.training import NETS, check_losses
+from loadtests.microbenchmarks.loops.training import NETS, check_losses
 from loadtests.peers.pytorch.training import EAGER, RECORDED, REMOTE, serve
 
 _STEPS = 10

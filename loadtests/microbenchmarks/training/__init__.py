@@ -1,1 +1,0 @@
-"""PyTorch's training steps on the device "fusewire"."""
