@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes.util
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +17,7 @@ from fusewire_cli.doctor.finding import Finding, State
 _PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "rich", "fastapi", "uvicorn")
 _CUPY_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 _NVRTC_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
+_TORCH_FROM, _TORCH_BELOW = (2, 11), (2, 16)  # the versions with which the device "fusewire" is tested
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _COMPILED = "fusewire__mypyc"  # the code of the server's compiled modules
 
@@ -26,6 +28,7 @@ def machine_findings() -> Iterator[Finding]:
     for name, text in (
         ("python", f"{platform.python_version()} on {platform.platform()}"),
         ("packages", ", ".join(_installed(_PACKAGES))),
+        ("torch", _torch()),
         ("server", _server()),
         ("compiler", compiler or "none: a CPU server here would run op by op"),
         ("packs", _packs(has_compiler=compiler is not None)),
@@ -40,6 +43,18 @@ def gpu_models(folder: Path) -> list[str]:
     """Returns the models of the GPUs that NVIDIA's driver shows in a folder of /proc."""
     lines = [line for path in sorted(folder.glob("*/information")) for line in path.read_text().splitlines()]
     return [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+
+
+def _torch() -> str:
+    """Tells PyTorch's version, and whether its device "fusewire" is tested with it."""
+    installed = next(_installed(("torch",)), None)
+    if installed is None:
+        return "none; the device of PyTorch needs 'fusewire[torch]'"
+    numbers = re.match(r"(\d+)\.(\d+)", installed.removeprefix("torch "))
+    if numbers and _TORCH_FROM <= tuple(map(int, numbers.groups())) < _TORCH_BELOW:
+        return installed
+    start, end = (".".join(map(str, each)) for each in (_TORCH_FROM, _TORCH_BELOW))
+    return f'{installed}: the device "fusewire" is tested with torch>={start},<{end}'
 
 
 def _server() -> str:
