@@ -104,7 +104,8 @@ def train(
 
     def judge(values: torch.Tensor, fallen: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            later, advantage, found = policy(state)[1], torch.zeros_like(values[0]), []
+            later, advantage = policy(state)[1], torch.zeros_like(values[0])
+            found: list[torch.Tensor] = []
             for value, fell in zip(values.flip(0), fallen.flip(0), strict=True):
                 # Each move is worth 1, and what comes later counts only for poles that have not fallen.
                 advantage = 1 + DISCOUNT * (1 - fell) * (later + TRACE * advantage) - value
@@ -124,7 +125,7 @@ def train(
         return loss.detach()
 
     if captured:
-        choose, judge, update = map(fusewire.torch.step, (choose, judge, update))
+        choose, judge, update = fusewire.torch.step(choose), fusewire.torch.step(judge), fusewire.torch.step(update)
     losses, moves_for_each_fall = [], []
     for _ in range(rounds):
         played = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import fusewire as fw
 from fusewire.examples.network import BATCH, Trained, Weights, start
 
@@ -26,10 +28,11 @@ def train(
         batch = slice(i * BATCH, (i + 1) * BATCH)
         return _step(weights, loss, images[batch], labels[batch], learning_rate)
 
-    weights = Weights(*(fw.asarray(weight) for weight in start()))
+    session = images.session
+    weights = Weights(*map(session.array, start()))
     losses = []
     for _ in range(epochs):
-        weights, loss = fw.fori_loop(whole_batches, body, (weights, fw.zeros((), "float32")))
+        weights, loss = fw.fori_loop(whole_batches, body, (weights, session.array(np.float32(0))))
         if seen < len(images):
             weights, loss = _step(weights, loss, images[seen:], labels[seen:], learning_rate)
         losses.append(loss / len(images))

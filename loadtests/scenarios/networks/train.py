@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire.examples import dataset, network
+from fusewire.examples import dataset, fusewire_training, network, numpy_training
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
@@ -12,8 +12,9 @@ def _program(xp: Library, data: Data) -> Steps:
     order = data.random.permutation(len(digits.labels))[: 20 * network.BATCH]
     images, labels = xp.asarray(digits.images[order]), xp.asarray(dataset.one_hot(digits.labels[order]))
     rate = float(data.random.uniform(network.SMALLEST_RATE, network.LARGEST_RATE))
+    train = fusewire_training.train if xp.name == "fusewire" else numpy_training.train
     while True:
-        trained = network.train(xp, images, labels, learning_rate=rate, epochs=1, after_epoch=lambda: None)
+        trained = train(images, labels, learning_rate=rate, epochs=1, after_epoch=lambda: None)
         yield trained.weights.second
 
 
