@@ -42,6 +42,8 @@ _OPS_IN_FLOAT32 = "ops in float32"
 _BEGIN, _END = "<!-- counts -->", "<!-- end of counts -->"
 # How far results of float32 may differ, as in PyTorch's own comparison of devices, which allows ten times as much.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
+# Small elements of these are differences of great ones, of which the CPU's float32 loses as many digits.
+ROUGH = {"matrix_exp": 5e-3}
 UNDEFINED = ("empty", "new_empty")  # the elements of what these ops return are undefined: shapes and dtypes count
 # Their indices of equal elements are not determined.
 TIES = ("argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk")
@@ -286,7 +288,7 @@ def _tolerance(op: Any, dtype: torch.dtype) -> tuple[float | None, float | None]
     """Returns the relative and the absolute tolerance: ours, or those of the OpInfo if they are larger."""
     if dtype not in TOLERANCE:
         return None, None
-    rtol = atol = TOLERANCE[dtype]
+    rtol = atol = max(TOLERANCE[dtype], ROUGH.get(op.name, 0.0))
     for each in op.decorators or ():
         for decorator in getattr(each, "decorators", [each]):
             if isinstance(decorator, toleranceOverride) and dtype in decorator.d:

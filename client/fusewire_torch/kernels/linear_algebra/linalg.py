@@ -17,6 +17,11 @@ from fusewire_torch.table import Table
 
 TABLE = Table()
 
+_TAYLOR_TERMS = 18
+_MOST_SQUARINGS = 16
+# The greatest norm for which the next term is less than the last bit: Bader, Blanes and Casas, 2019.
+_TAYLOR_NORM, _TAYLOR_NORM_OF_FLOAT64 = 3.010066362817634, 1.090863719290036
+
 
 @TABLE.value("linalg_cholesky_ex")
 def _cholesky_ex(x: torch.Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
@@ -212,6 +217,29 @@ def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> Array:
         v = vectors[..., number : number + 1]
         factor = fw.expand_dims(factors[..., number : number + 1], -1)
         result = result - factor * (v @ (fw.matrix_transpose(v) @ result))
+    return result
+
+
+@TABLE.value("linalg_matrix_exp")
+def _matrix_exp(x: torch.Tensor) -> Array:
+    """Returns exp of matrices by scaling and squaring (Higham, 2005), with Taylor's series for small norms.
+
+    A matrix is squared as often as its norm has doublings, at most 16: of a greater norm digits are lost.
+    """
+    _check_square(x, "linalg.matrix_exp")
+    matrix = array_of(x)
+    if not matrix.size:
+        return matrix
+    norm = fw.max(fw.sum(fw.abs(matrix), axis=-2, keepdims=True), axis=-1, keepdims=True)
+    small = _TAYLOR_NORM_OF_FLOAT64 if x.dtype is torch.float64 else _TAYLOR_NORM
+    doublings = fw.clip(fw.ceil(fw.log2(fw.maximum(norm / small, 1.0))), 0, _MOST_SQUARINGS)
+    scaled = matrix / fw.exp2(doublings)
+    one = fw.eye(x.shape[-1], dtype=matrix.dtype, device=matrix.session)
+    result: Array = fw.broadcast_to(one, matrix.shape)
+    for number in range(_TAYLOR_TERMS, 0, -1):
+        result = one + scaled @ result / number
+    for number in range(_MOST_SQUARINGS):
+        result = fw.where(doublings > number, result @ result, result)
     return result
 
 

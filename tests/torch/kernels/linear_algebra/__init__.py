@@ -1,0 +1,1 @@
+"""Linear algebra of the device beside that of the CPU."""
