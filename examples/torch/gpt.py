@@ -14,6 +14,7 @@ from torch.nn import functional
 import fusewire.torch
 
 BLOCKS, HEADS, WIDTH, CONTEXT, BATCH, RATE = 2, 4, 64, 32, 16, 3e-3
+BETAS = 0.9, 0.95
 VERSES = ("lay in the house that", "ate the malt that", "killed the rat that", "worried the cat that")
 ANIMALS = ("the malt that", "the rat that", "the cat that", "the dog that")
 TEXT = "\n".join(
@@ -64,7 +65,7 @@ def train(device: str, steps: int = 300, *, captured: bool = False) -> tuple[Gpt
     torch.manual_seed(0)  # weights are drawn on the CPU, so they are the same on each device
     net = Gpt().to(device)
     # With `capturable`, AdamW counts its steps on the device, as a captured step needs it. The CPU does not take it.
-    optimizer = torch.optim.AdamW(net.parameters(), lr=RATE, capturable=device != "cpu")
+    optimizer = torch.optim.AdamW(net.parameters(), lr=RATE, betas=BETAS, capturable=device != "cpu")
     pieces = numbers(device).unfold(0, CONTEXT + 1, 1).contiguous()
 
     def step(chosen: torch.Tensor) -> torch.Tensor:

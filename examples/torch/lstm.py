@@ -14,6 +14,7 @@ from torch.nn import functional
 import fusewire.torch
 
 VALUES, WINDOW, BATCH, HIDDEN, RATE, NOISE = 1200, 24, 32, 32, 5e-3, 0.1
+BETAS = 0.9, 0.99
 TRAINING = 1000  # windows; the later ones are for the test
 
 
@@ -43,7 +44,7 @@ def train(device: str, steps: int = 300, *, captured: bool = False) -> tuple[For
     torch.manual_seed(0)  # weights are drawn on the CPU, so they are the same on each device
     net, pieces = Forecaster().to(device), windows(device)
     # With `capturable`, Adam counts its steps on the device, as a captured step needs it. The CPU does not take it.
-    optimizer = torch.optim.Adam(net.parameters(), lr=RATE, capturable=device != "cpu")
+    optimizer = torch.optim.Adam(net.parameters(), lr=RATE, betas=BETAS, capturable=device != "cpu")
 
     def step(chosen: torch.Tensor) -> torch.Tensor:
         piece = pieces[chosen]

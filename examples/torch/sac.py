@@ -18,6 +18,7 @@ import fusewire.torch
 
 COUNT, EPISODE, CAPACITY, BATCH, HIDDEN = 16, 200, 16_384, 128, 64
 RATE, DISCOUNT, TEMPERATURE, FOLLOWED = 2e-3, 0.97, 0.1, 0.01
+BETAS = 0.9, 0.99
 KEPT = (3, 1, 3, 1)  # widths of what is kept of a move: the state, the action, the state after it and the reward
 
 
@@ -79,7 +80,7 @@ def train(device: str, steps: int = 1000, *, captured: bool = False) -> tuple[nn
     slow_critic = copy.deepcopy(critic)
     # With `capturable`, Adam counts its steps on the device, as a captured step needs it. The CPU does not take it.
     of_actor, of_critic = (
-        torch.optim.Adam(net.parameters(), lr=RATE, capturable=device != "cpu") for net in (actor, critic)
+        torch.optim.Adam(net.parameters(), lr=RATE, betas=BETAS, capturable=device != "cpu") for net in (actor, critic)
     )
     memory = torch.zeros(CAPACITY, sum(KEPT), device=device)
 

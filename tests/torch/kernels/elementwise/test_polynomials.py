@@ -12,8 +12,7 @@ from fusewire import RequestError
 def test_a_number_as_degree_needs_no_read() -> None:
     step = fusewire.torch.step(lambda x: torch.special.legendre_polynomial_p(x, 3))
     x = torch.linspace(-1, 1, 5)
-    for _ in range(4):
-        found = step(x.to("fusewire"))
+    found = [step(x.to("fusewire")) for _ in range(4)][-1]
     torch.testing.assert_close(found.cpu(), torch.special.legendre_polynomial_p(x, 3), rtol=0, atol=1e-6)
 
 
