@@ -44,6 +44,8 @@ def test_every_op_that_users_call_by_name_is_a_function() -> None:
         *("assign_slice", "slice"),  # they are what brackets mean
         *("assign_strided", "strided"),  # they are what windows and diagonals are
         *("exponential_of_bits", "normal_of_bits", "random_bits"),  # they are what `fusewire.random` draws by
+        # They are what functions of `fusewire.linalg` take for complex matrices.
+        *("complex_cholesky", "complex_eig", "complex_eigh", "complex_qr", "complex_slogdet", "complex_svd"),
         *("segment_max", "segment_min", "segment_prod", "segment_sum"),  # they are what `x.at[key].add` consists of
     }
     of_library = {1: fw.fft, 2: fw.linalg}

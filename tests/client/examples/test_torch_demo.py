@@ -1,4 +1,4 @@
-"""`fusewire demo --torch` where PyTorch is not installed."""
+"""`fusewire demo --torch` where PyTorch is not installed. `tests/torch/test_demo.py` has what it does otherwise."""
 
 import sys
 
