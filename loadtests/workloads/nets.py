@@ -65,7 +65,8 @@ def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, _CLASSES))
 
 
-def _cnn() -> nn.Module:
+def cnn() -> nn.Module:
+    """Returns a small network of convolutions for images [batch, 3, height, width]."""
     return nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1),
         nn.BatchNorm2d(8),
@@ -89,7 +90,7 @@ def _tokens(*shape: int) -> torch.Tensor:
 _NETS: Mapping[str, tuple[Callable[[], nn.Module], Callable[[], tuple[torch.Tensor, torch.Tensor]]]] = {
     "mlp": (_mlp, lambda: (torch.randn(64, 16), _classes(64))),
     "gpt": (_GptBlock, lambda: (_tokens(4, 32), _tokens(4 * 32))),
-    "cnn": (_cnn, lambda: (torch.randn(4, 3, 16, 16), _classes(4))),
+    "cnn": (cnn, lambda: (torch.randn(4, 3, 16, 16), _classes(4))),
     "lstm": (_Lstm, lambda: (torch.randn(8, 5, 16), _classes(8))),
 }
 

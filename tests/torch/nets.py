@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from loadtests.workloads.nets import cnn
+
 
 class Recurrent(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
     """A classifier of sequences by the last state of a recurrent layer."""
@@ -60,19 +62,6 @@ def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
 
 
-def _convolutional() -> nn.Module:
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(8, 8, 3),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(8, 4),
-    )
-
-
 def _encoder() -> nn.Module:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, dropout=0.0)
     return nn.Sequential(nn.Embedding(50, 32), layer, nn.Linear(32, 50), nn.Flatten(0, 1))
@@ -93,7 +82,7 @@ def cases() -> dict[str, Case]:
         "rnn": Case(Recurrent(nn.RNN), *sequences),
         "lstm": Case(Recurrent(nn.LSTM), *sequences),
         "gru": Case(Recurrent(nn.GRU), *sequences),
-        "cnn": Case(_convolutional(), *images),
+        "cnn": Case(cnn(), *images),
         "encoder": Case(_encoder(), *tokens),
         "attention": Case(Attention(), *tokens),
     }

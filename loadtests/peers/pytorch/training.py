@@ -12,6 +12,7 @@ from loadtests.peers.library_process import commands_of, imported
 
 REMOTE = "fusewire"  # the device
 EAGER, RECORDED, COMPILED, REDUCED = "eager", "recorded", "torch.compile", "torch.compile, reduce-overhead"
+_MODES = {COMPILED: "default", REDUCED: "reduce-overhead"}  # of PyTorch's compiler
 _READ_EVERY = 100  # steps
 
 
@@ -51,10 +52,7 @@ class Trainer:
     def _step(self, net: str, way: str) -> Callable[[], Any]:
         nets = imported("loadtests.workloads.nets")
         trained = nets.training(net, self._device, **({"capturable": True} if way == RECORDED else {}))
-        match way:
-            case "eager":
-                return trained.step  # type: ignore[no-any-return]
-            case "recorded":
-                return imported("fusewire.torch").step(trained.step)  # type: ignore[no-any-return]
-        mode = "default" if way == COMPILED else "reduce-overhead"
-        return trained._replace(net=self._torch.compile(trained.net, mode=mode)).step  # type: ignore[no-any-return]
+        if way in _MODES:
+            trained = trained._replace(net=self._torch.compile(trained.net, mode=_MODES[way]))
+        step: Callable[[], Any] = trained.step
+        return imported("fusewire.torch").step(step) if way == RECORDED else step

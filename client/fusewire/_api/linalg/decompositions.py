@@ -63,10 +63,10 @@ def qr(x: Any, /, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
 
 
 def eigh(x: Any, /, UPLO: Triangle = "L") -> EighResult:  # noqa: N803 - NumPy's name
-    """Returns the eigenvalues [..., n], ascending, and the eigenvectors [..., n, n] of symmetric or, if
-    they are complex, Hermitian matrices [..., n, n].
+    """Returns the eigenvalues [..., n], ascending, and the eigenvectors [..., n, n] of matrices [..., n, n].
 
-    It reads the lower triangle, or the upper one if `UPLO` is "U".
+    The matrices are symmetric, or Hermitian if they are complex. The lower triangle is read, or the upper one if `UPLO`
+    is "U".
     """
     values, vectors = apply_for_several(BY_NAME["eigh"], [asarray(x)], (_is_upper(UPLO),))
     return EighResult(real_of(values), vectors)
@@ -75,8 +75,7 @@ def eigh(x: Any, /, UPLO: Triangle = "L") -> EighResult:  # noqa: N803 - NumPy's
 def eig(x: Any, /) -> EigResult:
     """Returns the complex eigenvalues [..., n], in any order, and eigenvectors [..., n, n] of matrices [..., n, n].
 
-    NumPy's are real if all of them are. A server whose GPU has a library
-    without it answers by ServerFault.
+    NumPy's are real if all of them are. A server whose GPU has a library without it answers by ServerFault.
     """
     given = asarray(x)
     if isinstance(given, ComplexArray):

@@ -1,5 +1,5 @@
 """Windows and samples."""
 
-from fusewire_torch.kernels.images import convolution, fractional_pools, grids, pools, resampling
+from fusewire_torch.kernels.images import convolution, grids, pools, resampling
 
-TABLES = tuple(module.TABLE for module in (convolution, fractional_pools, grids, pools, resampling))
+TABLES = tuple(module.TABLE for module in (convolution, grids, pools, resampling))
