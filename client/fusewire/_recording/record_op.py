@@ -15,7 +15,8 @@ import numpy as np
 from fusewire._errors import ArgumentError, FusewireError
 from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.recorded_ops import Recorded, adopt, record, record_known
+from fusewire._recording.recorded_body import RecordedBody
+from fusewire._recording.recorded_ops import Recorded, adopt, record, record_body, record_known
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
 from fusewire_protos.frames import Scalar
@@ -23,7 +24,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.op import Attributes, Op
 
-__all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create"]
+__all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create", "repeat"]
 
 R = TypeVar("R", bound=Recorded)
 Operand = Recorded | Scalar | np.generic
@@ -80,6 +81,25 @@ def create(
     """Records an op that takes no array."""
     signature = intern_creation(op, tuple([dtype for dtype, _ in scalars]), attributes, recorder.array_bytes)
     return record(kind, recorder, signature, (), [canonical_of(dtype)(value) for dtype, value in scalars])
+
+
+def repeat(
+    kind: type[R],
+    recorder: Recorder,
+    body: RecordedBody,
+    inputs: Sequence[int],
+    values: Sequence[Scalar],
+    pins: list[HandlePin],
+) -> list[R]:
+    """Records the ops of a body again. Returns its live results.
+
+    `inputs` are handles that `admit` has returned, with these `pins`.
+    """
+    try:
+        return record_body(kind, recorder, body, inputs, values)
+    finally:
+        if pins:
+            recorder.keep(pins, recorder.next_number - 1)
 
 
 def _operand_specs(op: Op, operands: Sequence[Operand]) -> tuple[OperandSpec, ...]:

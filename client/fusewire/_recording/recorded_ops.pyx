@@ -22,6 +22,7 @@ from functools import update_wrapper
 
 from numpy import empty, int64, integer
 
+from fusewire._recording.integer_scans import INSIDE, OUTSIDE
 from fusewire._recording.op_rules import known_ops, learn, learn_beside
 from fusewire._recording.pinned_handles import ForeignHandles
 from fusewire._recording.places import INTERNAL, NOT_KNOWN, OPS_WITH_PLACES, places
@@ -205,6 +206,9 @@ cdef int fill(object array, const int64_t* items, Py_ssize_t count) except -1:
     return 0
 
 
+cdef int64_t LEAST_INSIDE = INSIDE, LEAST_OUTSIDE = OUTSIDE  # of the integers of a structure
+
+
 cdef struct RecentCall:
     PyObject* known
     uint64_t last_with_float  # the hash of a call
@@ -229,6 +233,7 @@ cdef class ThreadTape:
     cdef Numbers dead
     cdef list values
     cdef int64_t origin  # the number of the first op of all
+    cdef public list repeats  # of bodies, each the number of its first op and the signatures, see `record_body`
     cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
     cdef dict known_calls  # by their words, see `known_call`
     cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
@@ -240,6 +245,7 @@ cdef class ThreadTape:
         self.first = self.origin = first
         self.checkpoint = checkpoint
         self.values = []
+        self.repeats = []
         self.foreign = ForeignHandles()
         self.known_calls = {}
 
@@ -346,12 +352,9 @@ cdef class ThreadTape:
         del self.values[:least_value - self.first_value]
         self.first_value = least_value
 
-    def pass_over(self, int64_t ops):
-        """Drops all records and values. The number of the next op grows by `ops`. Called in the owning thread."""
-        cdef int64_t number = self.first + self.starts.count, place
-        for place in range(max(0, ops - KEPT_PLACES), ops):
-            self.put_place(number + place, NO_PLACE)
-        self.first += self.starts.count + ops
+    def pass_over(self):
+        """Drops all records and values. Called in the owning thread."""
+        self.first += self.starts.count
         self.integers.count = self.starts.count = 0
         self.first_value += len(self.values)
         self.values = []
@@ -630,6 +633,83 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values, 
     for place in range(len(listed_values)):
         items[1 + len(listed) + place] = recorder.keep_value(listed_values[place])
     return finish(result, recorder, count, signature.result, operands, None)
+
+
+def record_body(type kind, ThreadTape recorder not None, body, inputs, values):
+    """Records the ops of a `RecordedBody` again. Returns objects of class `kind` for its live results.
+
+    `inputs` are the handles of its inputs, and `values` its values. Called in the recorder's own thread. Raises
+    ValueError if there are fewer or more than the body has.
+    """
+    cdef list handles = list(inputs), scalars = list(values)
+    cdef list results = [adopt_without_handle(kind, recorder, spec) for spec in body.specs]
+    cdef tuple live = body.live
+    cdef int64_t first = write_body(recorder, body.cells, handles, scalars), number
+    cdef Py_ssize_t place
+    for place in range(len(live)):
+        number = live[place]
+        (<Recorded>results[place])._handle = first + number
+    add_deaths(recorder, body.dead, first)
+    recorder.repeats.append((first, body.signatures))
+    recorder.put_places(first, body.places)
+    number = recorder.next_number - 1
+    if number >= recorder.checkpoint:
+        (<object>recorder).on_checkpoint(number)
+    return results
+
+
+cdef int64_t write_body(ThreadTape tape, object cells, list handles, list scalars) except 0:
+    """Writes the records of a structure (see `integer_scans`). Returns the number of the first op."""
+    cdef Py_buffer view
+    cdef Py_ssize_t place, count, values = 0, starts = tape.starts.count
+    cdef int64_t cell, slot, first = tape.first + starts, value = -tape.first_value - len(tape.values)
+    cdef int64_t* items
+    cdef const int64_t* given
+    PyObject_GetBuffer(cells, &view, PyBUF_SIMPLE)
+    try:
+        count = view.len // <Py_ssize_t>sizeof(int64_t)
+        make_room(&tape.integers, count)
+        make_room(&tape.starts, count)
+        given, items = <const int64_t*>view.buf, tape.integers.items + tape.integers.count
+        for place in range(count):
+            cell = given[place]
+            if cell < 0:
+                values += 1
+                items[place] = value - values
+            elif cell < LEAST_INSIDE:
+                items[place] = cell
+                tape.starts.items[starts] = tape.integers.count + place
+                starts += 1
+            elif cell < LEAST_OUTSIDE:
+                items[place] = first + (cell - LEAST_INSIDE)
+            else:
+                slot = cell - LEAST_OUTSIDE
+                if slot >= len(handles):
+                    raise ValueError(f"{len(handles)} inputs of a body that has more")
+                items[place] = handles[slot]
+    finally:
+        PyBuffer_Release(&view)
+    if values != len(scalars):
+        raise ValueError(f"{len(scalars)} values of a body of {values}")
+    tape.values.extend(scalars)
+    tape.integers.count += count
+    tape.starts.count = starts
+    return first
+
+
+cdef int add_deaths(ThreadTape tape, object ops, int64_t first) except -1:
+    """Notes that the results of these ops are dead. They are relative to op number `first`."""
+    cdef Py_buffer view
+    cdef Py_ssize_t place, count
+    PyObject_GetBuffer(ops, &view, PyBUF_SIMPLE)
+    try:
+        count = view.len // <Py_ssize_t>sizeof(int64_t)
+        make_room(&tape.dead, count)
+        for place in range(count):
+            tape.add_death(first + (<const int64_t*>view.buf)[place])
+    finally:
+        PyBuffer_Release(&view)
+    return 0
 
 
 cdef dict KNOWN_OPS = known_ops

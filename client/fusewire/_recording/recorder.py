@@ -38,16 +38,18 @@ from fusewire._recording.cutting.cutter import (
     Reach,
 )
 from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
+from fusewire._recording.cutting.known_bodies import Found
 from fusewire._recording.cutting.known_step import KnownStep
-from fusewire._recording.cutting.segments import Liveness, liveness_of, structure_of
+from fusewire._recording.cutting.segments import liveness_of, structure_of
 from fusewire._recording.integer_scans import INSIDE, places_of_signatures
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
-from fusewire._recording.places import places
+from fusewire._recording.places import source_line
+from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorded_ops import ThreadTape
 from fusewire._recording.source_lines import user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.programs.limits import MOST_LEAVES, MOST_LIVE
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -280,7 +282,11 @@ class Recorder(ThreadTape):
                     {*range(self.sent, self.next_number)}.difference(self._dead[is_given_up].tolist())
                 )
                 self._dead = self._dead[~is_given_up]
-                self._pass_over(0)
+                self.pass_over()
+                self.sent = end = self.next_number
+                self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
+                self._cutter = Cutter()
+                self._set_marks()
 
     def draft_body(self, results: Sequence[int]) -> Draft:
         """Drafts the body that has been recorded; its parameters are among its inputs. Under the lock.
@@ -333,38 +339,15 @@ class Recorder(ThreadTape):
         with self.lock:
             return structure_of(self._collect_unsent().records, self.sent, self.next_number - self.sent).inputs
 
-    def places_of(self, draft: Draft) -> list[int]:
-        """Returns the numbers of the places that recorded the ops of a draft."""
-        return [self.place_of_op(draft.first + index) for index in range(draft.piece.ops)]
+    def recorded_body(self, results: Sequence[int]) -> RecordedBody:
+        """Returns the body that has been recorded, so that it can be recorded again. It is not sent itself.
 
-    def reserve(self, ops: Sequence[int]) -> int:
-        """Takes handles for the results of ops that were recorded before, and returns the first of them.
-
-        `ops` holds the numbers of the places that recorded them. All earlier ops are sent.
+        `results` are the handles of the results that are handed out at each use.
         """
         with self.lock:
-            first = self.next_number
-            self._pass_over(len(ops))
-            self.put_places(first, ops)
-            return first
-
-    def draft_again(self, draft: Draft, first: int, inputs: list[int], values: list[Scalar] | None = None) -> Draft:
-        """Drafts another use of a body. Under the lock. `first` is the handle of its first op.
-
-        `values` are its scalars and slice starts in the order of its ops, by default those with which it was recorded.
-        """
-        liveness = Liveness(draft.liveness.live, [], [], self._dead)
-        structure = draft.structure._replace(inputs=inputs)
-        values = draft.values if values is None else values
-        return draft._replace(first=first, structure=structure, liveness=liveness, values=values, is_again=True)
-
-    def _pass_over(self, ops: int) -> None:
-        """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
-        self.pass_over(ops)
-        self.sent = end = self.next_number
-        self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
-        self._cutter = Cutter()
-        self._set_marks()
+            draft = self.draft_body(results)
+        places = [self.place_of_op(draft.first + index) for index in range(draft.piece.ops)]
+        return RecordedBody.of(draft.structure, draft.liveness.live, draft.values, places)
 
     # ---- any thread ----
 
@@ -386,9 +369,7 @@ class Recorder(ThreadTape):
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
-        place = places.find(self.place_of_op(number))
-        line = None if place is None else place.source_line()
-        return "" if line is None else str(line)
+        return source_line(self.place_of_op(number))
 
     def end(self) -> None:
         """Makes every further op of the recording thread check whether the session is open. The check raises."""
@@ -422,7 +403,7 @@ class Recorder(ThreadTape):
         def look_back(ops: int) -> Past:
             return Past(self.between(end - ops, end), end - ops)
 
-        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back)
+        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back, self._next_repeat())
         if piece is None:
             return None
         self._take_deaths(deaths)
@@ -431,6 +412,10 @@ class Recorder(ThreadTape):
         if reach is Reach.EVERYTHING:
             self._known_step = KnownStep.of(draft, self._cutter.body)
         return draft
+
+    def _next_repeat(self) -> Found | None:
+        """Returns the first recorded body that was recorded again and is wholly unsent, if any."""
+        return Found(self.repeats[0][0] - self.sent, self.repeats[0][1]) if self.repeats else None
 
     def _draft_known_step(self, step: KnownStep, unsent: Integers) -> Draft | None:
         """Drafts all unsent ops if they are those of a step that the last read ended, and else returns None."""
@@ -443,10 +428,6 @@ class Recorder(ThreadTape):
 
         May be called again after an interruption.
         """
-        if draft.is_again:
-            self._keep_foreign_pins()
-            self._drop_sent_pins()
-            return
         self._dead = draft.liveness.waiting
         self._collected = self._collected._replace(records=draft.later)
         if self.sent == draft.first:
@@ -455,6 +436,8 @@ class Recorder(ThreadTape):
             else:
                 self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
+            begun = next((place for place, each in enumerate(self.repeats) if each[0] >= self.sent), len(self.repeats))
+            del self.repeats[:begun]
         self._keep_foreign_pins()
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None

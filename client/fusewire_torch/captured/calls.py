@@ -44,8 +44,8 @@ def call_plainly(call: Call, arguments: Arguments) -> tuple[Any, PythonState]:
 
 def call_recorded(
     recorder: Recorder, call: Call, arguments: Arguments, before: PythonState, earlier: Recording | None
-) -> tuple[Recording, Any]:
-    """Calls a step, records it, and runs what was recorded. Returns also what the step returns.
+) -> Recording:
+    """Calls a step, and records it. Its first replay is the call: until then, all tensors are as they were.
 
     `before` is the state of its Python, `earlier` the recording before. Raises ArgumentError if the two are of the same
     ops, but of other scalars.
@@ -61,9 +61,8 @@ def call_recorded(
             del returned
             recording = making.recording(PythonState(used))
             _check_scalars(earlier, recording)
-            making.send(recording)
-        making.restore_unwritten()
-    return recording, recording.hand_out(arguments, making.value)
+        making.go_back()
+    return recording
 
 
 def _check_scalars(earlier: Recording | None, recording: Recording) -> None:

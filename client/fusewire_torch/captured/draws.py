@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
+from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.signature import signature_of
 from fusewire_protos.frames import Scalar
 from fusewire_torch import random_state
@@ -50,16 +50,16 @@ class Draws(NamedTuple):
         generator._next_counter = (generator._next_counter + self.taken) % _COUNTERS
 
 
-def draws_of(draft: Draft, first_counter: int) -> Draws:
+def draws_of(body: RecordedBody, first_counter: int) -> Draws:
     """Returns the draws of a recording that has begun at a counter of the device's generator, and has just ended."""
     generator = random_state.generator()
     count = (generator._next_counter - first_counter) % _COUNTERS
-    cells = np.frombuffer(draft.structure.key, np.int64)
+    cells = body.cells
     found = []
     for place in places_of_signatures(cells).tolist():
         if signature_of(int(cells[place])).op.name == "random_bits":
             position = int(np.count_nonzero(cells[:place] == VALUE))
-            start, _, key = draft.values[position : position + 3]
+            start, _, key = body.values[position : position + 3]
             offset = (int(start) - first_counter) % _COUNTERS
             if key == _key(generator) and offset < count:
                 found.append((position, offset))

@@ -11,7 +11,6 @@ import torch
 from fusewire import ArgumentError, Array
 from fusewire._api.recorded_once.nested import flatten
 from fusewire._recording.body import BodyRecording
-from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder
 from fusewire_torch import random_state
 from fusewire_torch.captured.arguments import Arguments
@@ -26,7 +25,6 @@ from fusewire_torch.captured.recording import (
     Recording,
     Source,
     Taken,
-    bound_inputs,
 )
 from fusewire_torch.captured.storage_log import RecordedLog, Touched
 from fusewire_torch.storage import DEVICE, array_of, held, is_ours, tensor_of
@@ -39,11 +37,10 @@ class Making:
 
     def __init__(self, recorder: Recorder, body: BodyRecording, arguments: Arguments) -> None:
         self._recorder, self._body, self._arguments = recorder, body, arguments
-        self.log = RecordedLog(self._parameter_of)
+        self.log = RecordedLog(lambda array: body.parameter(Array, array._spec))
         self._generator = random_state.generator()
         self._counter = self._generator._next_counter
         self._inputs: list[Input] = []
-        self._arrays: list[Array] = []  # of each input the array that it is in this call
         self._places: dict[int, int] = {}  # of each input, by the handle of its parameter
         self._stand_ins: list[Any] = []  # what stands for the tensors among the arguments
         self._computed: dict[int, Array] = {}  # the results that have a use after the step, by op
@@ -55,8 +52,8 @@ class Making:
         """Returns the leaves with which the step is to be called."""
         arguments = self._arguments
         for number, array in enumerate(arguments.arrays):
-            parameter = self._parameter_of(array)
-            self._add_input(Input(number, None, array._spec), array, parameter)
+            parameter = self._body.parameter(Array, array._spec)
+            self._add_input(Input(number, None, array._spec), parameter)
             self._stand_ins.append(tensor_of(parameter))
         return arguments.substituted(self._stand_ins)
 
@@ -64,7 +61,7 @@ class Making:
         """Notes what the step returns and leaves. `before` are the gradients that it has found."""
         for each in self.log.touched:
             if each.before is not None and each.parameter is not None:
-                self._add_input(Input(None, each.elements, each.parameter._spec), each.before, each.parameter)
+                self._add_input(Input(None, each.elements, each.parameter._spec), each.parameter)
         self._gradients = [self._kept_gradient(each) for each in _with_new(before, used)]
         leaves, self._form = flatten(returned)
         self._returned = self._descriptions(leaves)
@@ -82,7 +79,7 @@ class Making:
         to_arguments = [
             (number, source)
             for number, source in enumerate([self._source(array_of(each)) for each in self._stand_ins])
-            if source != Taken(number)
+            if not isinstance(source, Taken) or source.place != number
         ]
         self._stand_ins.clear()
         to_kept = [(weak, self._source(array)) for weak, array in self.log.new_alive()]
@@ -90,12 +87,10 @@ class Making:
             raise ArgumentError(f"a step of which nothing on {DEVICE!r} is kept: it writes and returns no tensor")
         inputs = recorder.inputs_of_body()
         pins = [recorder.owner.pin(handle) for handle in inputs if handle not in self._places]
-        with recorder.lock:
-            draft = recorder.draft_body(self._handles())
+        body = recorder.recorded_body([array._handle for array in self._computed.values()])
         return Recording(
             recorder,
-            draft,
-            recorder.places_of(draft),
+            body,
             self._inputs,
             [self._places.get(handle) for handle in inputs],
             pins,
@@ -105,40 +100,18 @@ class Making:
             self._returned,
             self._form,
             self._gradients,
-            draws_of(draft, self._counter),
+            draws_of(body, self._counter),
             state,
         )
 
-    def send(self, recording: Recording) -> None:
-        """Sends the body with the arrays of this call."""
-        recorder, pins = self._recorder, list[HandlePin]()
-        bound = bound_inputs(recorder, recording.draft.structure.inputs, recording.places, self._arrays, pins)
-        structure = recording.draft.structure._replace(inputs=bound)
-        handles = self._handles()
-        recorder.owner.send_body(recorder, lambda: recorder.draft_body(handles)._replace(structure=structure))
+    def go_back(self) -> None:
+        """Gives the storages and the device's generator the state that they had before the call."""
+        self.log.undo()
+        self._generator._next_counter = self._counter
 
-    def restore_unwritten(self) -> None:
-        """Gives the storages that the step has only read their arrays."""
-        for each in self.log.touched:
-            if each.before is not None and _written_to(each) is None:
-                each.elements.array = each.before
-
-    def value(self, source: Source) -> Array:
-        """Returns the array of this call."""
-        if isinstance(source, Taken):
-            return self._arrays[source.place]
-        return self._computed[source.op] if isinstance(source, Computed) else source
-
-    def _parameter_of(self, array: Array) -> Array:
-        return self._body.parameter(Array, array._spec)
-
-    def _add_input(self, given: Input, array: Array, parameter: Array) -> None:
+    def _add_input(self, given: Input, parameter: Array) -> None:
         self._places[parameter._handle] = len(self._inputs)
         self._inputs.append(given)
-        self._arrays.append(array)
-
-    def _handles(self) -> list[int]:
-        return [array._handle for array in self._computed.values()]
 
     def _source(self, array: Array) -> Source:
         """Returns where an array comes from at each use of the body."""
@@ -149,7 +122,7 @@ class Making:
             return array
         op = array._handle - self._body.first
         self._computed.setdefault(op, array)
-        return Computed(op, array._spec)
+        return Computed(op)
 
     def _kept_gradient(self, before: Gradient) -> KeptGradient:
         parameter, needed, wants_one = before

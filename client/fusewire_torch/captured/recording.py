@@ -10,10 +10,11 @@ import torch
 
 from fusewire import Array
 from fusewire._api.recorded_once.nested import Form, unflatten
-from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.record_op import admit, adopt
+from fusewire._recording.places import source_line
+from fusewire._recording.record_op import admit, repeat
+from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, signature_of
 from fusewire_torch.captured.arguments import Arguments
@@ -26,7 +27,6 @@ class Computed(NamedTuple):
     """The result of an op of the body."""
 
     op: int
-    spec: ArraySpec
 
 
 class Taken(NamedTuple):
@@ -77,11 +77,10 @@ class KeptGradient(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What `replay` needs. `places` has for each input of the draft its place among `inputs`; None: a constant's."""
+    """What `replay` needs. `places` has for each input of the body its place among `inputs`; None: a constant's."""
 
     recorder: Recorder
-    draft: Draft
-    op_places: Sequence[int]
+    body: RecordedBody
     inputs: Sequence[Input]
     places: Sequence[int | None]
     pins: Sequence[HandlePin]  # keep the handles of constants alive
@@ -105,30 +104,25 @@ class Recording(NamedTuple):
 
     def replay(self, arguments: Arguments) -> Any:
         """Runs the step again, and returns what it returns."""
-        recorder, draft = self.recorder, self.draft
-        arrays = [self._input(each, arguments) for each in self.inputs]
-        recorder.owner.flush_all(recorder)
+        recorder, body = self.recorder, self.body
+        given = [self._input(each, arguments) for each in self.inputs]
         pins: list[HandlePin] = []
-        bound = bound_inputs(recorder, draft.structure.inputs, self.places, arrays, pins)
-        first = recorder.reserve(self.op_places)
-        values = self.draws.values(draft.values)
-        recorder.owner.send_body(recorder, lambda: recorder.draft_again(draft, first, bound, values))
-        del pins
-        results: dict[int, Array] = {}
+        bound = [
+            handle if place is None else admit(given[place], recorder, pins)
+            for handle, place in zip(body.structure.inputs, self.places, strict=True)
+        ]
+        computed = repeat(Array, recorder, body, bound, self.draws.values(body.values), pins)
+        results = dict(zip(body.live, computed, strict=True))
 
         def value(source: Source) -> Array:
-            if isinstance(source, Taken):
-                return arrays[source.place]
-            if not isinstance(source, Computed):
-                return source
-            if source.op not in results:  # one object has a handle, whose death is told once
-                results[source.op] = adopt(Array, recorder, first + source.op, source.spec)
-            return results[source.op]
+            if isinstance(source, Computed):
+                return results[source.op]
+            return given[source.place] if isinstance(source, Taken) else source
 
         self.draws.advance()
-        return self.hand_out(arguments, value)
+        return self._hand_out(arguments, value)
 
-    def hand_out(self, arguments: Arguments, value: Callable[[Source], Array]) -> Any:
+    def _hand_out(self, arguments: Arguments, value: Callable[[Source], Array]) -> Any:
         """Writes the results of one use, whose arrays `value` returns. Returns what the step returns."""
         for elements, source in self.to_elements:
             elements.array = value(source)
@@ -155,9 +149,9 @@ class Recording(NamedTuple):
 
     def difference(self, other: Recording) -> str | None:
         """Returns in which respect another recording of the step has other ops or tensors, as text, or None."""
-        if self.draft.structure.key != other.draft.structure.key:
+        if self.body.structure.key != other.body.structure.key:
             return "it records other ops"
-        if self.draft.liveness.live != other.draft.liveness.live:
+        if self.body.live != other.body.live:
             return "other results of it live on"
         if self.places != other.places or [_identity(each) for each in self.inputs] != [
             _identity(each) for each in other.inputs
@@ -171,18 +165,17 @@ class Recording(NamedTuple):
 
     def changing_scalar(self, other: Recording) -> str | None:
         """Returns which scalar differs from that of another recording of the same ops, as text, or None."""
-        old, new = (each.draws.normal(each.draft.values) for each in (self, other))
+        old, new = (each.draws.normal(each.body.values) for each in (self, other))
         place = next((place for place, pair in enumerate(zip(old, new, strict=True)) if not _same(*pair)), None)
         if place is None:
             return None
         op = self._op_of_value(place)
-        cells = np.frombuffer(self.draft.structure.key, np.int64)
-        name = signature_of(int(cells[places_of_signatures(cells)[op]])).op.name
-        line = other.recorder.source_line(other.draft.first + op)
+        name = signature_of(int(self.body.signatures[op])).op.name
+        line = source_line(other.body.places[op])
         return f"a scalar of {name!r}, {line or 'at an unknown line'}, which was {old[place]!r} and is {new[place]!r}"
 
     def _op_of_value(self, place: int) -> int:
-        cells = np.frombuffer(self.draft.structure.key, np.int64)
+        cells = self.body.cells
         starts = places_of_signatures(cells)
         cell = int((cells == VALUE).nonzero()[0][place])
         return int(np.searchsorted(starts, cell, side="right")) - 1
@@ -198,16 +191,6 @@ def _identity(each: Input) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and repr(one) == repr(other)
-
-
-def bound_inputs(
-    recorder: Recorder, handles: Sequence[int], places: Sequence[int | None], arrays: Sequence[Array], pins: list[Any]
-) -> list[int]:
-    """Returns the handles of the inputs of a use. `pins` keep those of other threads alive until they are sent."""
-    return [
-        handle if place is None else admit(arrays[place], recorder, pins)
-        for handle, place in zip(handles, places, strict=True)
-    ]
 
 
 def _leaves(leaves: Sequence[Any], arguments: Arguments, value: Callable[[Source], Array]) -> list[Any]:

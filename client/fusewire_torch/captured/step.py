@@ -1,4 +1,4 @@
-"""`step`: a training step that is recorded once, and then replayed by one message."""
+"""`step`: a training step that is recorded once, and then replayed without running its Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Case:
 
 
 def step(call: Callable[P, T]) -> Callable[P, T]:
-    """Makes a function, which trains or computes on the device, run by one message a call instead of op by op.
+    """Makes a function, which trains or computes on the device, run as a whole instead of op by op.
 
     The function is called plainly at first, so that optimizers make their state, then recorded at two calls, whose
     recordings are compared, and from then on replayed: its Python does not run. It is recorded anew for tensors of
@@ -117,7 +117,7 @@ def _run_plainly(case: _Case, call: Callable[..., Any], arguments: Arguments, ch
 def _record(case: _Case, call: Callable[..., Any], arguments: Arguments) -> Any:
     assert case.state is not None, "the first call runs plainly"
     earlier = case.recording
-    case.recording, returned = call_recorded(device_recorder(), call, arguments, case.state, earlier)
+    case.recording = call_recorded(device_recorder(), call, arguments, case.state, earlier)
     difference = None if earlier is None else earlier.difference(case.recording)
     case.is_confirmed = earlier is not None and difference is None
     case.state = case.recording.state
@@ -129,4 +129,4 @@ def _record(case: _Case, call: Callable[..., Any], arguments: Arguments) -> Any:
             "that change as arguments",
             stacklevel=2,
         )
-    return returned
+    return case.recording.replay(arguments)

@@ -73,8 +73,8 @@ def test_nothing_is_trimmed_twice(tape: ThreadTape) -> None:
 
 def test_ops_are_passed_over(tape: ThreadTape) -> None:
     end = tape.next_number
-    tape.pass_over(5)
-    assert (tape.records_kept, tape.next_number) == (0, end + 5)
+    tape.pass_over()
+    assert (tape.records_kept, tape.next_number) == (0, end)
 
 
 def test_deaths_are_taken_in_order(tape: ThreadTape) -> None:
@@ -103,23 +103,28 @@ def test_an_op_keeps_its_place_when_its_record_is_dropped(tape: ThreadTape) -> N
     first, end = first_of(tape), tape.next_number
     before = lines_of(tape, first, end)
     tape.trim(end, end)
-    tape.pass_over(2)
-    assert lines_of(tape, first, end + 2) == [*before, None, None]
+    tape.pass_over()
+    assert lines_of(tape, first, end) == before
 
 
-def test_the_places_of_ops_that_are_passed_over_may_be_given(tape: ThreadTape) -> None:
+def test_the_places_of_ops_may_be_given(tape: ThreadTape) -> None:
     first, end = first_of(tape), tape.next_number
-    tape.pass_over(2)
-    tape.put_places(end, [tape.place_of_op(first + 1), tape.place_of_op(first)])
-    assert lines_of(tape, end, end + 2) == lines_of(tape, first, first + 2)[::-1]
+    lines = lines_of(tape, first, end)
+    tape.put_places(first, [tape.place_of_op(first + 1), tape.place_of_op(first)])
+    assert lines_of(tape, first, end) == [lines[1], lines[0], lines[2]]
 
 
-def test_only_the_last_ops_have_places(tape: ThreadTape) -> None:
-    first, end = first_of(tape), tape.next_number
-    tape.pass_over(OPS_WITH_PLACES - 2)
-    assert [line is None for line in lines_of(tape, first, end)] == [True, False, False]
-    tape.pass_over(OPS_WITH_PLACES)
-    assert lines_of(tape, first, end) == [None] * 3
+def test_only_the_last_ops_have_places() -> None:
+    x = connect(is_manual=True).session.array(H)
+    tape = x._recorder
+    tape.begin_body()  # so that no op is sent
+    first = tape.next_number
+    for _ in range(OPS_WITH_PLACES + 1):
+        _ = -x
+    assert [line is None for line in lines_of(tape, first, first + 3)] == [True, False, False]
+    for _ in range(OPS_WITH_PLACES):
+        _ = -x
+    assert lines_of(tape, first, first + 3) == [None] * 3
 
 
 def test_a_tape_that_threads_share_is_of_one_thread_at_a_time() -> None:

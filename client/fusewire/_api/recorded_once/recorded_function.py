@@ -1,4 +1,4 @@
-"""A function whose ops are recorded once, and then run again by one small message: `function`."""
+"""A function whose ops are recorded once, and then again without a call of it: `function`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from fusewire._api.array import Array
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import BodyRecording, recording_body
-from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.default_session import default_session
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.record_op import admit, adopt
+from fusewire._recording.record_op import admit, repeat
+from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorded_ops import exchange
 from fusewire._recording.recorder import Owner, Recorder
-from fusewire._recording.signature import ArraySpec
 
 MOST_RECORDINGS = 64  # of a function in a session; beyond, the one that was used least recently is dropped
 
@@ -31,8 +30,7 @@ T = TypeVar("T")
 class _Result(NamedTuple):
     """An array that a recorded function returns: the result of one of its ops."""
 
-    op_index: int
-    spec: ArraySpec
+    op: int
 
 
 class _Argument(NamedTuple):
@@ -44,17 +42,15 @@ class _Argument(NamedTuple):
 class _Recording(NamedTuple):
     """The ops of a function for arguments of one form.
 
-    `places` holds for each input of the draft the index of an argument, or None for an array that the function took
+    `places` holds for each input of the body the index of an argument, or None for an array that the function took
     from its surroundings. `assigned` holds the new values of the arguments to whose elements the function assigns, by
-    index. `op_places` holds the numbers of the places that recorded the ops. `returned` holds the leaves of what the
-    function returns, with a `_Result` or `_Argument` for each array. If `checks_indices`, one more leaf is the number
-    of the session's `index_checks`.
+    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array. If
+    `checks_indices`, one more leaf is the number of the session's `index_checks`.
     """
 
-    draft: Draft
+    body: RecordedBody
     places: tuple[int | None, ...]
     pins: Sequence[HandlePin]  # keep the handles of the surroundings' arrays alive
-    op_places: Sequence[int]
     assigned: Mapping[int, _Result]
     returned: Sequence[Any]
     form: Form
@@ -64,7 +60,8 @@ class _Recording(NamedTuple):
 def function(call: Callable[P, T]) -> Callable[P, T]:
     """Makes a function whose ops are recorded at its first call, and run again at later calls.
 
-    A later call costs the client one small message, however many ops the function has. The function is recorded anew
+    A later call costs the client some microseconds, however many ops the function has: its Python does not run. Calls
+    one after the other, also with other ops between them, are sent as a loop. The function is recorded anew
     for arguments of another form, dtype or shape, for other values of arguments that are no arrays, and in another
     session. Of each session, 64 recordings are kept. Arguments and results are arrays, other values, or nested tuples,
     lists and dicts of these; arguments that are neither must be hashable. NumPy arrays are uploaded at each call. An
@@ -94,9 +91,8 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
                 f"an argument of a recorded function is neither an array nor hashable: {error}"
             ) from None
         if recording is None:
-            recording, results = _record(recorder, call, form, leaves)
-        else:
-            results = _replay(recorder, recording, leaves)
+            recording = _record(recorder, call, form, leaves)
+        results = _replay(recorder, recording, leaves)
         of_session[key] = recording
         if len(of_session) > MOST_RECORDINGS:
             of_session.popitem(last=False)
@@ -108,13 +104,8 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def _record(
-    recorder: Recorder, call: Callable[..., Any], form: Form, leaves: Sequence[Any]
-) -> tuple[_Recording, list[Any]]:
-    """Calls the function with parameters in place of the arrays, and sends its ops.
-
-    Returns also the leaves of the results.
-    """
+def _record(recorder: Recorder, call: Callable[..., Any], form: Form, leaves: Sequence[Any]) -> _Recording:
+    """Calls the function with parameters in place of the arrays."""
     with recording_body(recorder) as recording:
         parameters = [recording.parameter(Array, leaf._spec) if isinstance(leaf, Array) else leaf for leaf in leaves]
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
@@ -127,32 +118,20 @@ def _record(
         results += [] if found is None else [found]
         assigned = _assigned(parameters, recording)
         results = [_returned(each, assigned, recording) for each in results]
-        del parameters, args, kwargs
         arrays = [*assigned.values(), *(each for each in results if isinstance(each, Array))]
         if not arrays:
             raise ArgumentError("a recorded function returns no array, so that there is nothing to run")
         inputs = recorder.inputs_of_body()
-        pinned = [recorder.owner.pin(handle) for handle in inputs if handle not in places]
-        handles = [each._handle for each in arrays]
-        with recorder.lock:
-            draft = recorder.draft_body(handles)
-        known = _Recording(
-            draft,
+        pins = [recorder.owner.pin(handle) for handle in inputs if handle not in places]
+        return _Recording(
+            recorder.recorded_body([each._handle for each in arrays]),
             tuple([places.get(handle) for handle in inputs]),
-            pinned,
-            recorder.places_of(draft),
+            pins,
             {index: _as_result(each, recording) for index, each in assigned.items()},
             [_as_result(each, recording) for each in results],
             returned_form,
             found is not None,
         )
-        pins, bound = _bound(recorder, known, leaves)
-        structure = draft.structure._replace(inputs=bound)
-        recorder.owner.send_body(recorder, lambda: recorder.draft_body(handles)._replace(structure=structure))
-        del pins
-    for index, array in assigned.items():
-        exchange(leaves[index], array)
-    return known, [leaves[each.place] if isinstance(each, _Argument) else each for each in results]
 
 
 def _assigned(parameters: Sequence[Any], recording: BodyRecording) -> dict[int, Array]:
@@ -170,38 +149,25 @@ def _returned(each: Any, assigned: Mapping[int, Array], recording: BodyRecording
 
 
 def _as_result(each: Any, recording: BodyRecording) -> Any:
-    return _Result(each._handle - recording.first, each._spec) if isinstance(each, Array) else each
+    return _Result(each._handle - recording.first) if isinstance(each, Array) else each
 
 
 def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> list[Any]:
-    """Sends another use of recorded ops. Returns the leaves of the results."""
-    recorder.owner.flush_all(recorder)
-    pins, bound = _bound(recorder, known, leaves)
-    first = recorder.reserve(known.op_places)
-    recorder.owner.send_body(recorder, lambda: recorder.draft_again(known.draft, first, bound))
-    del pins
-
-    def result(each: _Result) -> Array:
-        return adopt(Array, recorder, first + each.op_index, each.spec)
-
-    for index, value in known.assigned.items():
-        exchange(leaves[index], result(value))
-    results: dict[Any, Array] = {each: result(each) for each in _results_of(known.returned)}
-    results |= {_Argument(index): leaves[index] for index in known.assigned}
-    return [results[each] if isinstance(each, _Result | _Argument) else each for each in known.returned]
-
-
-def _results_of(returned: Sequence[Any]) -> set[_Result]:
-    """Returns the different results among the leaves. An array that is returned twice is one object of one handle."""
-    return {each for each in returned if isinstance(each, _Result)}
-
-
-def _bound(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> tuple[list[HandlePin], list[int]]:
-    """Returns the handles of the inputs, and pins that keep those of other threads alive until they are sent."""
+    """Records the ops again. Returns the leaves of the results."""
     pins: list[HandlePin] = []
-    inputs = zip(known.draft.structure.inputs, known.places, strict=True)
+    inputs = zip(known.body.structure.inputs, known.places, strict=True)
     handles = [handle if place is None else admit(leaves[place], recorder, pins) for handle, place in inputs]
-    return pins, handles
+    arrays = repeat(Array, recorder, known.body, handles, known.body.values, pins)
+    results = dict(zip(known.body.live, arrays, strict=True))
+    for index, assigned in known.assigned.items():
+        exchange(leaves[index], results[assigned.op])
+
+    def value(each: Any) -> Any:
+        if isinstance(each, _Argument):
+            return leaves[each.place]
+        return results[each.op] if isinstance(each, _Result) else each
+
+    return [value(each) for each in known.returned]
 
 
 def _owner_of(leaves: Sequence[Any]) -> Owner:

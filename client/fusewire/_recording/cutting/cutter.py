@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.cutting.history import History
-from fusewire._recording.cutting.known_bodies import KnownBodies, openings_of, place_of
+from fusewire._recording.cutting.known_bodies import Found, KnownBodies, openings_of, place_of
 from fusewire._recording.cutting.loop_period import (
     LEAST_COVERAGE,
     Period,
@@ -127,18 +127,20 @@ class Cutter:
             return unsent_ops >= LEAST_SEGMENT_OPS
         return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
 
-    def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
+    def next_piece(
+        self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack, repeat: Found | None = None
+    ) -> Piece | None:
         """Returns the first ops of `unsent` that are to become a segment, or None if all unsent ops should wait.
 
         `unsent` is not empty. While a loop goes on, pieces of fewer than `least_ops` ops wait. Outside a loop,
         fragments wait until there are `least_ops` unsent ops. `look_back` returns the records up to the last unsent
-        one.
+        one. `repeat` is the first recorded body among the unsent ops: it is a loop, whatever stands before or in it.
         """
         self._unsent = unsent
         if self._is_broken(unsent):
-            self._leave(unsent, look_back)
+            self._leave(unsent, look_back, repeat)
         elif self._body is None and len(unsent) != self._searched_ops:
-            self._enter(unsent, look_back)
+            self._enter(unsent, look_back, repeat)
         elif self._body is not None and self._looped_ops is not None and self._looped_ops >= _OPS_OF_TWO_CALLS:
             self._enter_calls(self._body, unsent, look_back)
         if self._body is None and reach is not Reach.SETTLED:
@@ -217,7 +219,7 @@ class Cutter:
         following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
         return not _begins_with(self._body, following)
 
-    def _leave(self, unsent: Integers, look_back: LookBack) -> None:
+    def _leave(self, unsent: Integers, look_back: LookBack, repeat: Found | None) -> None:
         """Leaves the loop, which has ended. Enters its outer loop if that fits in a segment, or else any other loop."""
         assert self._body is not None
         left, self._body = self._body, None
@@ -226,15 +228,15 @@ class Cutter:
         if self._body is None or len(self._body) <= len(left):
             self._known.add(left)
         if self._body is None:
-            self._enter(unsent, look_back, may_be_new=is_in_any)
+            self._enter(unsent, look_back, repeat, may_be_new=is_in_any)
 
-    def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
+    def _enter(self, unsent: Integers, look_back: LookBack, repeat: Found | None, *, may_be_new: bool = True) -> None:
         """Enters a known loop that occurs in the unsent ops, or else searches for a new loop.
 
         Another loop may stand before a known one: such as the iterations of a call that has more of them than calls
         before, whose bodies hold all iterations of a call.
         """
-        known = self._known.find_in(unsent)
+        known = repeat or self._known.find_in(unsent)
         if known is None:
             if may_be_new:
                 self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)

@@ -67,8 +67,7 @@ class Draft(NamedTuple):
     liveness: Liveness
     values: list[Scalar]
     later: Integers  # the records behind the piece
-    is_body: bool = False  # whether the piece is the body of a recorded loop or function
-    is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
+    is_body: bool = False  # whether the piece is the body of a recorded loop
     rolled: Rolled = _NOT_ROLLED
 
 
@@ -94,6 +93,11 @@ class Unsent(NamedTuple):
         """Returns the records of the first ops, and those of the other ops."""
         end = self.end_of(ops)
         return self.records[:end], self.records[end:]
+
+    def count_leaves(self, ops: int) -> int:
+        """Returns how many operands of the first ops are no results of theirs."""
+        here = self.records[: self.end_of(ops)]
+        return len(here) - ops - int(np.count_nonzero((here >= self.first) & (here < self.first + ops)))
 
     def size_bytes_of(self, op: int) -> int:
         """Returns the size of an op's result."""
@@ -172,8 +176,10 @@ class Drafter:
 
     def _fits(self, unsent: Unsent, ops: int) -> bool:
         """Returns whether one program may hold the first ops."""
-        limits = self._limits
-        return ops <= limits.program_ops and unsent.end_of(ops) - ops <= self._most_operands
+        limits, operands = self._limits, unsent.end_of(ops) - ops
+        if ops > limits.program_ops or operands > limits.program_operands:
+            return False
+        return operands <= MOST_LEAVES or unsent.count_leaves(ops) <= MOST_LEAVES
 
     def _that_fit_in_a_frame(self, bodies: RolledBodies, cells: Integers) -> RolledBodies:
         """Returns the first iterations, so many that a frame holds their numbers if all values change in each."""

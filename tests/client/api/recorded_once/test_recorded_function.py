@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire._api.recorded_once.recorded_function import MOST_RECORDINGS
+from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS
 from tests.client.peer import connect
 from tests.patience import HANGS_S
 
@@ -34,18 +38,84 @@ def test_each_call_computes_anew_and_the_function_is_called_once() -> None:
     assert len(calls) == 1
 
 
-def test_a_later_call_costs_few_bytes() -> None:
+@pytest.mark.parametrize("is_read", [False, True])
+def test_later_calls_cost_few_bytes(is_read: bool) -> None:
     peer = connect()
     step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
-    x = step(peer.session.array(START))
-    x.numpy(timeout=HANGS_S)
-    before = peer.session.stats
-    for _ in range(10):
-        x = step(x)
-    x.numpy(timeout=HANGS_S)
-    after = peer.session.stats
+    x = peer.session.array(START)
+    for _ in range(2):
+        before = peer.session.stats
+        for _ in range(10):
+            x = step(x)
+            if is_read:
+                x.numpy(timeout=HANGS_S)
+        x.numpy(timeout=HANGS_S)
+        after = peer.session.stats
     assert after.programs == before.programs
-    assert after.sent_bytes - before.sent_bytes < 10 * 150
+    assert after.sent_bytes - before.sent_bytes < (10 if is_read else 2) * 150
+
+
+@pytest.mark.parametrize("extra", [lambda x: x, lambda x: x * 0.5 - 1])
+def test_calls_one_after_the_other_are_iterations_of_a_loop(extra: Callable[[fw.Array], fw.Array]) -> None:
+    peer = connect()
+    step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
+    x, expected = peer.session.array(START), START
+    for _ in range(2):
+        before = peer.session.stats.segments
+        for _ in range(50):
+            x = extra(step(x))
+            expected = extra(np.tanh(expected * 2 + 1) - expected)
+        np.testing.assert_allclose(x.numpy(timeout=HANGS_S), expected, rtol=1e-4)
+    assert peer.session.stats.segments - before <= 6
+
+
+def test_a_body_of_more_ops_than_a_segment_of_others_is_one_segment() -> None:
+    def long(x: Any) -> Any:
+        for number in range(LARGEST_SEGMENT_OPS):
+            x = x * 0.5 + number
+        return x
+
+    peer = connect()
+    step, x = fw.function(long), peer.session.array(START)
+    for _ in range(3):
+        before = peer.session.stats.segments
+        np.testing.assert_allclose(step(x).numpy(timeout=HANGS_S), long(START), rtol=1e-5)
+        assert peer.session.stats.segments - before == 1
+
+
+@fw.function
+def _halve(x: fw.Array) -> fw.Array:
+    return x * 0.5 - 0.25
+
+
+@fw.function
+def _mix(x: fw.Array, y: fw.Array) -> tuple[fw.Array, fw.Array]:
+    total = x * 0.5 + y
+    return total, total - x
+
+
+HALF, QUARTER = np.float32(0.5), np.float32(0.25)
+CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {  # of x and y, with NumPy's twin
+    "halve": (lambda x, y: (_halve(x), y), lambda x, y: (x * HALF - QUARTER, y)),
+    "mix": (_mix, lambda x, y: (x * HALF + y, x * HALF + y - x)),
+    "op": (lambda x, y: (x, y + x), lambda x, y: (x, y + x)),
+    "read": (lambda x, y: (x, x._recorder.owner.array(y.numpy(timeout=HANGS_S))), lambda x, y: (x, y)),
+}
+
+
+@given(calls=st.lists(st.tuples(st.sampled_from([*CALLS]), st.booleans()), max_size=60))
+@settings(deadline=None, max_examples=60)
+def test_calls_among_other_ops_give_what_ops_give(calls: list[tuple[str, bool]]) -> None:
+    with connect().session as session:
+        pair, expected = (session.array(START), session.array(START)), (START, START)
+        kept: list[tuple[fw.Array, Any]] = []
+        for name, is_kept in calls:
+            ours, twin = CALLS[name]
+            pair, expected = ours(*pair), twin(*expected)
+            if is_kept:
+                kept.append((pair[1], expected[1]))
+        for array, value in [*kept, *zip(pair, expected, strict=True)]:
+            np.testing.assert_array_equal(array.numpy(timeout=HANGS_S), value)
 
 
 def test_arguments_and_results_keep_their_form() -> None:
@@ -240,6 +310,7 @@ def test_results_of_calls_die_as_others_do() -> None:
     x = peer.session.array(START)
     for _ in range(5):
         x = work(x)
+        peer.session.flush_all(x._recorder)
         peer.session._sender.send_frees()
         peer.transport.run_once()
         assert peer.server.values.keys() == {x._handle}
@@ -328,6 +399,7 @@ def test_the_value_before_the_assignment_dies_with_the_call() -> None:
     x = peer.session.array(START)
     for _ in range(5):
         clear(x)
+        peer.session.flush_all(x._recorder)
         peer.session._sender.send_frees()
         peer.transport.run_once()
         assert peer.server.values.keys() == {x._handle}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from fusewire._recording.cutting.cutter import (
     Reach,
     largest_fragment,
 )
+from fusewire._recording.cutting.known_bodies import Found
 from fusewire._recording.cutting.loop_period import Period, find_period, ops_in_loops
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers
@@ -54,6 +56,12 @@ class Feed:
         self.places: list[int] = []
         self.sent = 0
         self.pieces: list[Piece] = []
+        self.repeats: list[tuple[int, list[int]]] = []  # each the index of its first op, and its places
+
+    def repeat(self, places: list[int]) -> None:
+        """Records a body again."""
+        self.repeats.append((len(self.places), places))
+        self.places += places
 
     def record(self, places: Sequence[int]) -> None:
         self.places += places
@@ -82,7 +90,12 @@ class Feed:
             return None
         if not self.cutter.may_cut(len(self.places) - self.sent, reach):
             return None
-        return self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back)
+        self.repeats = [each for each in self.repeats if each[0] >= self.sent]
+        repeat = None
+        if self.repeats:
+            first, places = self.repeats[0]
+            repeat = Found(first - self.sent, np.array([signature(place) for place in places], np.int64))
+        return self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back, repeat)
 
     def unsent(self) -> Integers:
         return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
@@ -484,3 +497,50 @@ def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> 
 
 def test_a_fragment_has_no_more_ops_than_a_program_may_have() -> None:
     assert largest_fragment(np.arange(2, 50, 2), most_ops=5, most_operands=1000) == Piece(5)
+
+
+# ---- recorded bodies ----
+
+
+def test_a_recorded_body_is_a_loop_from_its_first_use_on() -> None:
+    feed = Feed()
+    feed.record([30, 31, 32])
+    feed.repeat([*BODY, *BODY, 7])
+    assert feed.cut(Reach.EVERYTHING) == [Piece(3), Piece(13, 1)]
+    feed.repeat([*BODY, *BODY, 7])
+    assert feed.cut(Reach.EVERYTHING) == [Piece(13, 1)]
+
+
+def test_uses_of_a_recorded_body_longer_than_a_segment_are_cut_as_whole_bodies() -> None:
+    feed = Feed()
+    long = [*range(LARGEST_SEGMENT_OPS)] * 3
+    for _ in range(3):
+        feed.repeat(long)
+    assert feed.cut(Reach.EVERYTHING) == [Piece(3 * len(long), 3)]
+
+
+def test_two_recorded_bodies_in_turns_become_one_loop() -> None:
+    feed = Feed()
+    for _ in range(6):
+        feed.repeat(BODY)
+        feed.repeat([11, 12, 13])
+        feed.cut(least_ops=1)
+    assert feed.cut(Reach.EVERYTHING)[-1].bodies
+    feed.run(([*BODY, 11, 12, 13]) * 20, least_ops=45)
+    assert {piece.ops // piece.bodies for piece in feed.pieces[-2:]} == {9}
+
+
+@given(
+    uses=st.lists(st.sampled_from([(0, 1, 2), (3, 4, 5, 3, 4, 5, 3, 4), (6,), (0, 1, 2, 6)]), max_size=40),
+    eager=st.lists(st.integers(0, 8), max_size=40),
+)
+def test_pieces_of_any_ops_and_uses_take_all_ops_once(uses: list[tuple[int, ...]], eager: list[int]) -> None:
+    feed = Feed()
+    for use, op in zip_longest(uses, eager):
+        if use is not None:
+            feed.repeat([*use])
+        feed.record([] if op is None else [op])
+        feed.cut(least_ops=8)
+    feed.cut(Reach.EVERYTHING)
+    assert sum(piece.ops for piece in feed.pieces) == len(feed.places)
+    assert all(piece.is_fragment or piece.ops % piece.bodies == 0 for piece in feed.pieces)
