@@ -24,12 +24,21 @@ from build_recorder import CannotCompileError, check_tools
 # By folder. Not among them are modules with coroutines and generators of asyncio, which spend their time elsewhere.
 MODULES = {
     "protos/fusewire_protos": ("credit", "frames", "unpacking", "local_calls/part_socket", "local_calls/parts"),
+    "kernels/fusewire_kernels/devices": (
+        "block_pool",
+        "graph_cache",
+        "loop_parts",
+        "page_ring",
+        "retirement",
+    ),
+    "kernels/fusewire_kernels/plan": ("slots",),
     "server/fusewire_server/device": (
         "device_thread",
         "device_time",
         "executor",
         "joined_reports",
         "memory/allocation",
+        "memory/device_memory",
         "orders",
         "slots_of_rows",
     ),

@@ -360,7 +360,6 @@ def test_steps_one_after_the_other_are_iterations_of_a_loop(session: Session) ->
     train = fusewire.torch.step(train_step(net, adam(torch.optim.Adam)(net.parameters())))
     x, y = next(batches("fusewire"))
 
-
     def run() -> tuple[int, int]:
         """Trains fifty steps. Returns the numbers of segments and programs so far."""
         losses = [train(x, y) for _ in range(50)]

@@ -59,7 +59,10 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _NEVER = sys.maxsize  # the number of no op
-_AGE_NS = 1_000_000
+_PAUSE_NS = 1_000_000  # after which the unsent ops are sent, as the thread has something else to do
+# After which they are sent although the thread goes on recording. PyTorch records a step in a millisecond, and a segment
+# for each step would take most of that again.
+_LONGEST_WAIT_NS = 8_000_000
 
 
 class Owner(Protocol):
@@ -162,6 +165,7 @@ class Recorder(ThreadTape):
         "_mark",
         "_next_look",
         "_next_upload",
+        "_recorded_until",
         "_unknown_to_server",
         "_waiting_since_ns",
         "array_bytes",
@@ -196,6 +200,7 @@ class Recorder(ThreadTape):
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
+        self._recorded_until = (self.first, 0)  # the number of the next op, and when the I/O thread first saw it
 
     # ---- the recording thread ----
 
@@ -453,25 +458,30 @@ class Recorder(ThreadTape):
         return liveness.freed
 
     def is_due(self, now_ns: int) -> bool:
-        """Returns whether the unsent ops have waited long enough to be cut, but for an incomplete body at their end."""
+        """Returns whether the unsent ops have waited long enough to be cut, but for an incomplete body at their end.
+
+        Called in the I/O thread. So is `ripens_in_ns`.
+        """
         if not self.has_unsent or self.is_in_body:
             return False
         if self._waiting_since_ns is None:
             self._waiting_since_ns = now_ns
-        return now_ns - self._waiting_since_ns >= _AGE_NS
+        if self.next_number != self._recorded_until[0]:
+            self._recorded_until = (self.next_number, now_ns)
+        return self.ripens_in_ns(now_ns) <= 0
 
     def ripens_in_ns(self, now_ns: int) -> int:
-        """Returns in how many ns the unsent ops are old enough to be cut, at most a millisecond; negative if late."""
+        """Returns in how many ns the unsent ops will have waited long enough if no more come; negative if late."""
         if not self.has_unsent or self._waiting_since_ns is None:
-            return _AGE_NS
-        return self._waiting_since_ns + _AGE_NS - now_ns
+            return _PAUSE_NS
+        return min(self._recorded_until[1] + _PAUSE_NS, self._waiting_since_ns + _LONGEST_WAIT_NS) - now_ns
 
     @property
     def _least_ops(self) -> int:
         """Returns the fewest ops that are worth sending while a loop runs.
 
         A segment of a loop costs both ends the same however long it is. But the device should not idle, and several
-        segments are to be in flight at a time. Fewer ops are sent when they have waited for a millisecond.
+        segments are to be in flight at a time. Fewer ops are sent when recording pauses, or they have waited for long.
         """
         segments = min(self.owner.segments_in_flight, len(_LOOP_OPS) - 1)
         ops = min(_LOOP_OPS[segments], self.owner.credit_ops // _SEGMENTS_IN_FLIGHT)

@@ -5,6 +5,7 @@ Waits for the device if the whole ring is in use.
 
 from __future__ import annotations
 
+from builtins import memoryview  # noqa: A004 - mypyc looks for types of fields in the module
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

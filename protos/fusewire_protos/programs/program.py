@@ -182,9 +182,14 @@ class Program:
         return lags
 
     @cached_property
+    def live_specs(self) -> tuple[Spec, ...]:
+        """The spec of each live result."""
+        return tuple([self.result_spec(index) for index in self.live])
+
+    @cached_property
     def live_sizes(self) -> tuple[int, ...]:
         """Bytes of each live result."""
-        return tuple([self.result_spec(index).size_bytes for index in self.live])
+        return tuple([spec.size_bytes for spec in self.live_specs])
 
     @cached_property
     def live_bytes(self) -> int:

@@ -104,44 +104,72 @@ def _fill(
     table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, numbers: Integers
 ) -> None:
     """Writes the slots of the iterations `numbers` of a loop that has its memory. `table`: int64[numbers][columns]."""
-    inputs = [_address(value) for value in row.inputs]
-    rings = [np.array([_address(value) for value in ring]) for ring in iterations.rings]
+    results = _Results(iterations)
     layout.fill_iterations(
         table,
         arena_address,
-        [_inputs(iterations, rings, inputs, number, numbers) for number in range(len(row.entry.program.inputs))],
-        [_results(iterations, ring, numbers) for ring in rings],
+        _inputs(iterations, results, [_address(value) for value in row.inputs], numbers),
+        [*results.at(numbers)],
         _scalars(row.scalars, iterations, numbers),
         _starts(row.starts, iterations, numbers),
     )
 
 
-def _results(iterations: Iterations, ring: Integers, numbers: Integers) -> Integers:
-    """Returns the address of a result in the iterations `numbers`."""
-    found: Integers = ring[(iterations.count - 1 - numbers) % len(ring)]
-    return found
+class _Results:
+    """The addresses of a loop's live results. Rings of one length are looked up together: a loop may have hundreds."""
+
+    def __init__(self, iterations: Iterations) -> None:
+        by_length: dict[int, list[int]] = {}
+        for position, ring in enumerate(iterations.rings):
+            by_length.setdefault(len(ring), []).append(position)
+        self._count, self._live = iterations.count, len(iterations.rings)
+        self._rings = [
+            (positions, np.array([[_address(value) for value in iterations.rings[each]] for each in positions]))
+            for positions in by_length.values()
+        ]
+
+    def at(self, numbers: Integers) -> Integers:
+        """Returns the addresses in the iterations `numbers`, int64[live][numbers]."""
+        found = np.empty((self._live, len(numbers)), np.int64)
+        for positions, addresses in self._rings:
+            found[positions] = addresses[:, (self._count - 1 - numbers) % addresses.shape[1]]
+        return found
 
 
 def _inputs(
-    iterations: Iterations, rings: Sequence[Integers], inputs: Sequence[int], number: int, numbers: Integers
-) -> int | Integers:
-    """Returns the address of an input in the iterations `numbers`. `inputs` are the addresses of the row's inputs."""
-    origin = iterations.program.origins.get(number)
-    if origin is None:
-        stepped = iterations.stepped.get(number)
-        return inputs[number] if stepped is None else np.array(inputs)[np.array(stepped)[numbers % len(stepped)]]
-    initial, source = origin
-    position = iterations.position_of(source)
-    earlier = numbers - len(initial)
-    carried = np.empty(len(numbers), np.int64)
-    carried[:] = (
-        _inputs(iterations, rings, inputs, source, earlier)
-        if position is None
-        else _results(iterations, rings[position], earlier)
-    )
-    for place in np.flatnonzero(earlier < 0).tolist():
-        carried[place] = inputs[initial[numbers[place]]]
-    return carried
+    iterations: Iterations, results: _Results, inputs: Sequence[int], numbers: Integers
+) -> list[int | Integers]:
+    """Returns the address of each input in the iterations `numbers`. `inputs` are the addresses of the row's inputs."""
+    program = iterations.program
+    found: list[int | Integers] = [*inputs[: len(program.inputs)]]
+    for number, places in iterations.stepped.items():
+        found[number] = np.array(inputs)[np.array(places)[numbers % len(places)]]
+    by_lag: dict[int, list[tuple[int, int, Sequence[int]]]] = {}
+    for number, (initial, source) in program.origins.items():
+        position = iterations.position_of(source)
+        if position is None:
+            found[number] = _moved(iterations, inputs, source, numbers, initial)
+        else:
+            by_lag.setdefault(len(initial), []).append((number, position, initial))
+    for lag, carried in by_lag.items():
+        addresses = results.at(numbers - lag)[[position for _, position, _ in carried]]
+        for place in range(int(np.searchsorted(numbers, lag))):  # the first iterations take what is bound
+            iteration = int(numbers[place])
+            addresses[:, place] = [inputs[initial[iteration]] for _, _, initial in carried]
+        for (number, _, _), of_input in zip(carried, addresses, strict=True):
+            found[number] = of_input
+    return found
+
+
+def _moved(
+    iterations: Iterations, inputs: Sequence[int], source: int, numbers: Integers, initial: Sequence[int]
+) -> Integers:
+    """Returns the address of an input that is carried from another input, `source`, which is not carried."""
+    places = iterations.stepped.get(source, (source,))
+    found: Integers = np.array(inputs)[np.array(places)[(numbers - len(initial)) % len(places)]]
+    for place in range(int(np.searchsorted(numbers, len(initial)))):
+        found[place] = inputs[initial[numbers[place]]]
+    return found
 
 
 def _scalars(

@@ -41,10 +41,11 @@ ARENA_BYTES = 256
 DEVICE = NullDevice()
 
 
-def program_of(lags: Sequence[int], *, is_moved: bool) -> Program:
+def program_of(lags: Sequence[int], *, is_moved: bool, is_shared: bool) -> Program:
     """A body whose result r is carried over `lags[r]` iterations, or not at all if that is 0.
 
-    If `is_moved`, the last input is carried from the one before it, which is not carried.
+    If `is_moved`, the last input is carried from the one before it, which is not carried. If `is_shared`, another one
+    is carried from the first result, which others may be carried from too.
     """
     carried: list[tuple[int, int]] = []
     inputs = count()
@@ -52,6 +53,8 @@ def program_of(lags: Sequence[int], *, is_moved: bool) -> Program:
         chain = [next(inputs) for _ in range(lag)]
         sources = [*chain[1:], INPUTS + SCALARS + result]
         carried += zip(chain, sources[:lag] if lag else [], strict=True)
+    if is_shared and next(inputs) < INPUTS - 2:
+        carried.append((INPUTS - 3, INPUTS + SCALARS))
     if is_moved:
         carried.append((INPUTS - 1, INPUTS - 2))
     ops = [op("negative", result) for result in range(RESULTS)] + [
@@ -126,7 +129,7 @@ def loops(draw: st.DrawFn, program: Program) -> Segment:
 
 
 lags = st.tuples(*[st.integers(0, 3)] * RESULTS).filter(lambda each: sum(each) <= INPUTS - 2)
-programs = st.builds(program_of, lags, is_moved=st.booleans())
+programs = st.builds(program_of, lags, is_moved=st.booleans(), is_shared=st.booleans())
 
 
 def slots_of(position: int, row: Row, iteration: int) -> list[int]:
@@ -203,7 +206,7 @@ def _entry(span: range, iteration: int, first: int, tail: int, entries: int) -> 
 
 
 def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_it_runs() -> None:
-    program = program_of([1, 2, 0], is_moved=False)
+    program = program_of([1, 2, 0], is_moved=False, is_shared=False)
     first = tuple(range(UPLOADS, UPLOADS + INPUTS))
     row = row_of(program, loop_of(Segment(0, BASE, first, (), (), ()), 1 << 20, OPS, (1, 0, 1)))
     table = loop_table(DEVICE, PLAN, [row], {row: range(1000, 9000)})
@@ -220,7 +223,7 @@ def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_i
 )
 def test_a_loop_with_steps_has_the_slots_of_all_iterations(moving: dict[str, Any]) -> None:
     first = Segment(0, BASE, tuple(range(UPLOADS, UPLOADS + INPUTS)), (), (), ())
-    row = row_of(program_of([1, 0, 0], is_moved=False), loop_of(first, 50, OPS, (1, 0, 0), **moving))
+    row = row_of(program_of([1, 0, 0], is_moved=False, is_shared=False), loop_of(first, 50, OPS, (1, 0, 0), **moving))
     table = loop_table(DEVICE, PLAN, [row], {row: range(50)})
     assert (len(table.slots), table.first) == (50, 50)
     assert table.moving

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.unfused.steps import Step
 from fusewire_protos import frames
 from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.frames import Fetch, Free, Segment, Upload
@@ -14,7 +15,7 @@ from fusewire_protos.programs.program import build
 from fusewire_server.config import config
 from fusewire_server.device import orders, sliced_read
 from fusewire_server.device.large_read import LargeRead
-from fusewire_server.device.memory.device_memory import DeviceMemory, Temporaries
+from fusewire_server.device.unfused.iteration import Iteration
 from tests.segments import loop_of
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
@@ -45,15 +46,15 @@ def test_a_loop_whose_op_found_no_memory_once_brings_no_value_and_keeps_no_memor
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The last iterations are ordered before the device says that an op of the first ones has failed."""
-    real, refused = DeviceMemory.allocate_temporary, list[None]()
+    real, refused = Iteration._address_of_result, list[None]()
 
-    def refuse_first(self: DeviceMemory, size_bytes: int, owner: Temporaries) -> Block:
+    def refuse_first(self: Iteration, step: Step, *, is_last: bool) -> int:
         if not refused:
             refused.append(None)
             raise OutOfMemory("no memory now")
-        return real(self, size_bytes, owner)
+        return real(self, step, is_last=is_last)
 
-    monkeypatch.setattr(DeviceMemory, "allocate_temporary", refuse_first)
+    monkeypatch.setattr(Iteration, "_address_of_result", refuse_first)
     body = build([VECTOR], [], [op("abs", 0), op("negative", 1)], (1,), [(0, 2)])
 
     async def test() -> None:

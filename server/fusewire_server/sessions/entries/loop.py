@@ -98,8 +98,10 @@ def iterations_of(segment: Segment, row: Row, made_at_ns: int) -> Iterations:
     program, repetition = row.entry.program, segment.repetition
     lengths = ring_lengths(repetition, row.entry)
     rings = [
-        _ring(row.session, segment, index, program.result_spec(index), kept, length, made_at_ns)
-        for index, kept, length in zip(program.live, repetition.kept or (), lengths, strict=True)
+        _ring(row.session, segment, index, spec, kept, length, made_at_ns)
+        for index, spec, kept, length in zip(
+            program.live, program.live_specs, repetition.kept or (), lengths, strict=True
+        )
     ]
     return Iterations(program, repetition, rings, stepped_inputs(repetition, program))
 

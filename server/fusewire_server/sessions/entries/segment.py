@@ -147,9 +147,10 @@ def _admit(frame: Frame, segment: Segment, row: Row) -> None:
     """Takes credit for a row, makes its results, counts the row as reader of its inputs, and lets dying inputs die."""
     session, program, repetition = frame.session, row.entry.program, segment.repetition
     if repetition is NO_REPETITION:
-        base, now_ns, result_spec, awaited = row.base, row.queued_at_ns, program.result_spec, ValueState.AWAITED
+        base, now_ns, awaited = row.base, row.queued_at_ns, ValueState.AWAITED
         row.outputs = [
-            mint(session, base + index, result_spec(index), awaited, now_ns, index) for index in program.live
+            mint(session, base + index, spec, awaited, now_ns, index)
+            for index, spec in zip(program.live, program.live_specs, strict=True)
         ]
     else:
         row.iterations = iterations_of(segment, row, row.queued_at_ns)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
+from fusewire import SessionStats
 from fusewire._api.recorded_once.recorded_function import MOST_RECORDINGS
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS
 from tests.client.peer import connect
@@ -40,33 +41,37 @@ def test_each_call_computes_anew_and_the_function_is_called_once() -> None:
 
 @pytest.mark.parametrize("is_read", [False, True])
 def test_later_calls_cost_few_bytes(is_read: bool) -> None:
-    peer = connect()
+    session = connect().session
     step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
-    x = peer.session.array(START)
-    for _ in range(2):
-        before = peer.session.stats
+
+    def run() -> SessionStats:
+        x = session.array(START)
         for _ in range(10):
             x = step(x)
             if is_read:
                 x.numpy(timeout=HANGS_S)
         x.numpy(timeout=HANGS_S)
-        after = peer.session.stats
+        return session.stats
+
+    before, after = run(), run()
     assert after.programs == before.programs
     assert after.sent_bytes - before.sent_bytes < (10 if is_read else 2) * 150
 
 
 @pytest.mark.parametrize("extra", [lambda x: x, lambda x: x * 0.5 - 1])
-def test_calls_one_after_the_other_are_iterations_of_a_loop(extra: Callable[[fw.Array], fw.Array]) -> None:
-    peer = connect()
+def test_calls_one_after_the_other_are_iterations_of_a_loop(extra: Callable[[Any], Any]) -> None:
+    session = connect().session
     step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
-    x, expected = peer.session.array(START), START
-    for _ in range(2):
-        before = peer.session.stats.segments
+
+    def run() -> int:
+        x, expected = session.array(START), START
         for _ in range(50):
-            x = extra(step(x))
-            expected = extra(np.tanh(expected * 2 + 1) - expected)
+            x, expected = extra(step(x)), extra(np.tanh(expected * 2 + 1) - expected)
         np.testing.assert_allclose(x.numpy(timeout=HANGS_S), expected, rtol=1e-4)
-    assert peer.session.stats.segments - before <= 6
+        return session.stats.segments
+
+    before, after = run(), run()
+    assert after - before <= 6
 
 
 def test_a_body_of_more_ops_than_a_segment_of_others_is_one_segment() -> None:
@@ -75,12 +80,11 @@ def test_a_body_of_more_ops_than_a_segment_of_others_is_one_segment() -> None:
             x = x * 0.5 + number
         return x
 
-    peer = connect()
-    step, x = fw.function(long), peer.session.array(START)
-    for _ in range(3):
-        before = peer.session.stats.segments
+    session = connect().session
+    step, x = fw.function(long), session.array(START)
+    for segments in (1, 2, 3):
         np.testing.assert_allclose(step(x).numpy(timeout=HANGS_S), long(START), rtol=1e-5)
-        assert peer.session.stats.segments - before == 1
+        assert session.stats.segments == segments
 
 
 @fw.function
