@@ -16,7 +16,7 @@ class ThreadTape:
     foreign: ForeignHandles
     is_in_body: bool
     notes: Notes | None
-    repeats: list[tuple[int, Integers]]
+    repeats: list[tuple[int, RecordedBody]]
 
     def __init__(self, thread: int, first: int, checkpoint: int) -> None: ...
     @property

@@ -233,7 +233,7 @@ cdef class ThreadTape:
     cdef Numbers dead
     cdef list values
     cdef int64_t origin  # the number of the first op of all
-    cdef public list repeats  # of bodies, each the number of its first op and the signatures, see `record_body`
+    cdef public list repeats  # of bodies, each the number of its first op and the body, see `record_body`
     cdef public bint is_in_body  # whether the owning thread records the body of a loop or function
     cdef dict known_calls  # by their words, see `known_call`
     cdef RecentCall* recent_calls  # of `known_calls`, by the hash of their words
@@ -650,7 +650,7 @@ def record_body(type kind, ThreadTape recorder not None, body, inputs, values):
         number = live[place]
         (<Recorded>results[place])._handle = first + number
     add_deaths(recorder, body.dead, first)
-    recorder.repeats.append((first, body.signatures))
+    recorder.repeats.append((first, body))
     recorder.put_places(first, body.places)
     number = recorder.next_number - 1
     if number >= recorder.checkpoint:

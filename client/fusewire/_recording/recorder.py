@@ -60,8 +60,8 @@ _LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _NEVER = sys.maxsize  # the number of no op
 _PAUSE_NS = 1_000_000  # after which the unsent ops are sent, as the thread has something else to do
-# After which they are sent although the thread goes on recording. PyTorch records a step in a millisecond, and a segment
-# for each step would take most of that again.
+# After which they are sent although the thread goes on recording. PyTorch records a step in a millisecond, and a
+# segment for each step would take most of that again.
 _LONGEST_WAIT_NS = 8_000_000
 
 
@@ -413,14 +413,20 @@ class Recorder(ThreadTape):
             return None
         self._take_deaths(deaths)
         drafted = Unsent(unsent, places, self.sent, self._dead, self.values_of)
-        draft = self._drafter.draft(piece, drafted, self._cutter.rotate)
+        draft = self._drafter.draft(piece, drafted, self._cutter.rotate, self._handed_out(piece))
         if reach is Reach.EVERYTHING:
             self._known_step = KnownStep.of(draft, self._cutter.body)
         return draft
 
     def _next_repeat(self) -> Found | None:
         """Returns the first recorded body that was recorded again and is wholly unsent, if any."""
-        return Found(self.repeats[0][0] - self.sent, self.repeats[0][1]) if self.repeats else None
+        return Found(self.repeats[0][0] - self.sent, self.repeats[0][1].signatures) if self.repeats else None
+
+    def _handed_out(self, piece: Piece) -> frozenset[int]:
+        """Returns the results that a recorded body hands out at each use, if a piece consists of such a body."""
+        first, body = self.repeats[0] if self.repeats else (None, None)
+        is_of_body = body is not None and first == self.sent and piece.ops == piece.bodies * len(body.signatures)
+        return frozenset(body.live) if body is not None and is_of_body else frozenset()
 
     def _draft_known_step(self, step: KnownStep, unsent: Integers) -> Draft | None:
         """Drafts all unsent ops if they are those of a step that the last read ended, and else returns None."""

@@ -72,7 +72,7 @@ def test_the_records_and_values_are_those_of_the_ops(steps: list[tuple[int, int,
     assert recorder.values_of(found) == values
     by_handle = {each._handle - first: each._spec for each in plain}
     assert {each._handle - again: each._spec for each in results} == by_handle
-    assert recorder.repeats == [(again, body.signatures)]
+    assert recorder.repeats == [(again, body)]
     assert [recorder.place_of_op(again + op) for op in range(len(body.places))] == list(body.places)
 
 

@@ -115,13 +115,20 @@ class Drafter:
         self._structures: OrderedDict[bytes, Structure] = OrderedDict()  # by the signatures of pieces
         self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
 
-    def draft(self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None]) -> Draft:
+    def draft(
+        self,
+        piece: Piece,
+        unsent: Unsent,
+        rotate: Callable[[int], None],
+        handed_out: frozenset[int] = frozenset(),
+    ) -> Draft:
         """Drafts a segment of the first ops: those of `piece`, or fewer if not all of them fit in one segment.
 
-        Calls `rotate` with the number of ops of the draft if the loop's body begins behind them.
+        Calls `rotate` with the number of ops of the draft if the loop's body begins behind them. A loop's program
+        stores the results that each body has `handed_out`, by op index, so that any cut of the loop gives one program.
         """
         if piece.bodies and self._fits(unsent, piece.ops // piece.bodies):
-            return self._draft_loop(piece, unsent, rotate)
+            return self._draft_loop(piece, unsent, rotate, handed_out)
         return self._draft_fragment(piece.ops, unsent)
 
     def _draft_fragment(self, ops: int, unsent: Unsent) -> Draft:
@@ -132,7 +139,9 @@ class Drafter:
         liveness = liveness_of(unsent.first, piece.ops, structure.inputs, unsent.dead, later)
         return Draft(piece, unsent.first, structure, liveness, unsent.values_of(here), later)
 
-    def _draft_loop(self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None]) -> Draft:
+    def _draft_loop(
+        self, piece: Piece, unsent: Unsent, rotate: Callable[[int], None], handed_out: frozenset[int]
+    ) -> Draft:
         """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
 
         If more results of a last body that is not settled are live than of others, it becomes a fragment. So do bodies
@@ -152,11 +161,12 @@ class Drafter:
         bodies = self._that_fit_in_a_frame(bodies, cells)
         kept = _kept(piece.shortened(bodies.iterations), bodies, unsent)
         is_settled = len(unsent.places) >= kept.piece.ops + ops
-        is_carried = bodies.body.carried_ops.issuperset(kept.kept)  # so that any program of the loop stores it
+        always = bodies.body.carried_ops | handed_out  # what any program of the loop stores
+        is_carried = always.issuperset(kept.kept)
         is_stored = is_carried or (known is not None and known.keeps(bodies.body, kept.kept))
         if not is_settled and kept.piece.bodies > 1 and not is_stored:
             kept, is_settled = _kept(kept.piece.shortened(kept.piece.bodies - 1), bodies, unsent), True
-        loop = _Loop.of(known, bodies.body, kept.kept, is_settled=is_settled)
+        loop = _Loop.of(known, bodies.body, always.union(kept.kept), is_settled=is_settled)
         beyond = loop.bodies_beyond(kept.kept)
         if 0 < beyond < kept.piece.bodies:
             kept = _kept(kept.piece.shortened(kept.piece.bodies - beyond), bodies, unsent)
@@ -208,7 +218,7 @@ class _Kept(NamedTuple):
 
 
 class _Loop(NamedTuple):
-    """A known loop. `stored` are the results that its program may store: those carried, and those that were live.
+    """A known loop. `stored` are the results that its program may store: those carried, handed out, or once live.
 
     If `is_settled`, they were live of a body behind which another was recorded.
     """
@@ -245,9 +255,8 @@ class _Loop(NamedTuple):
         return self._replace(stored=self.stored | results, widenings=self.widenings + 1, last=None)
 
     @classmethod
-    def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
-        """Returns the loop after some bodies of which the results `kept` are live."""
-        stored = body.carried_ops.union(kept)
+    def of(cls, known: _Loop | None, body: RolledBody, stored: frozenset[int], *, is_settled: bool) -> _Loop:
+        """Returns the loop after some bodies. `stored` are the results that are carried, or live of them."""
         if known is None or known.body is not body:
             return cls(body, stored, is_settled)
         if is_settled and not known.is_settled:
