@@ -72,7 +72,7 @@ class Making:
             raise ArgumentError(
                 "a step sets the seed or state of random numbers, which no replay would do: set it before"
             )
-        gc.collect()  # what is part of a dead cycle does not live on
+        gc.collect(0)  # what is part of a dead cycle does not live on; all that the call made is young
         recorder = self._recorder
         written = [(each.elements, new) for each in self.log.touched if (new := _written_to(each)) is not None]
         to_elements = [(elements, self._source(array)) for elements, array in written]
