@@ -15,7 +15,7 @@ import yaml
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 _PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 _KUBECTL = shutil.which("kubectl", path=_PATH) or ""
-WAYS = ["base", "overlays/cpu"]
+WAYS = ["base", "overlays/cpu", "overlays/autoscaled"]
 MONITORING = "monitoring.coreos.com/v1"  # the API of Prometheus's operator, whose schemas no package holds
 
 Object = dict[str, Any]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusewire_server.config.config import ENVIRONMENT_PREFIX, SETTINGS, load
+from tests.deploy.known_metrics import known_metrics
 from tests.deploy.kubernetes_objects import (
     FOLDER,
     MONITORING,
@@ -47,9 +48,11 @@ def test_the_api_accepts_every_object(objects: list[Object]) -> None:
 
 
 def test_the_way_without_gpus_differs_in_nothing_else() -> None:
-    base, cpu = (rendered(FOLDER / way) for way in WAYS)
+    base, cpu = (rendered(FOLDER / way) for way in ("base", "overlays/cpu"))
     assert [each for each in base if each["apiVersion"] != MONITORING] != []
     del container_of(base)["resources"]["limits"]["nvidia.com/gpu"]
+    for name in ("runtimeClassName", "nodeSelector", "tolerations"):
+        del pod_of(base)[name]
     for objects in (base, cpu):
         container_of(objects)["image"] = container_of(objects)["envFrom"][0]["configMapRef"]["name"] = ""
     unlike = {"ConfigMap", "ServiceMonitor"}
@@ -60,6 +63,31 @@ def test_the_way_without_gpus_differs_in_nothing_else() -> None:
 
 def test_one_gpu_serves_each_replica() -> None:
     assert container_of(rendered(FOLDER / "base"))["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_a_server_runs_on_nodes_with_gpus_which_others_may_not_use() -> None:
+    pod = pod_of(rendered(FOLDER / "base"))
+    assert pod["runtimeClassName"] == "nvidia"
+    assert pod["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
+    assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_more_servers_come_by_the_age_of_the_queue_and_none_is_taken_from_its_sessions() -> None:
+    objects = rendered(FOLDER / "overlays" / "autoscaled")
+    deployment, autoscaler = only(objects, "Deployment"), only(objects, "HorizontalPodAutoscaler")["spec"]
+    target = {key: deployment[key] for key in ("apiVersion", "kind")} | {"name": deployment["metadata"]["name"]}
+    assert autoscaler["scaleTargetRef"] == target
+    assert "replicas" not in deployment["spec"]  # it would undo what the autoscaler has chosen
+    (metric,) = autoscaler["metrics"]
+    assert metric["pods"]["metric"]["name"] == "fusewire_queue_oldest_seconds"
+    assert metric["pods"]["metric"]["name"] in known_metrics()
+    assert autoscaler["behavior"]["scaleDown"] == {"selectPolicy": "Disabled"}
+
+
+def test_a_server_that_scales_differs_in_nothing_else() -> None:
+    base, scaled = (rendered(FOLDER / way) for way in ("base", "overlays/autoscaled"))
+    del only(base, "Deployment")["spec"]["replicas"]
+    assert base == [each for each in scaled if each["kind"] != "HorizontalPodAutoscaler"]
 
 
 def test_every_object_is_in_one_namespace_that_keeps_pods_restricted(objects: list[Object]) -> None:
