@@ -62,12 +62,12 @@ test-faults: $(INSTALLED_DEV)
 conformance: $(INSTALLED_SUITES)
 	$(PYTHON) -m tests.conformance --packages $(SUITE_PACKAGES) $(if $(SUITES),--suites $(SUITES)) $(NAMES)
 
-# Installs what it needs, or fails.
+# Installs what it needs and says so, or fails. Builds and runs the images in a container engine.
 deploy-check: $(INSTALLED_DEV)
 	tests/deploy/install_tools.sh
 	$(PYTHON) -m pytest -q -m "not gpu and not faults" --fail-skipped tests/deploy
-	@echo 'Not checked, because it needs a container engine, a GPU or a running systemd: see "What is proven, and what' \
-		'is not" in deploy/README.md.'
+	@echo 'Not checked, because it needs a GPU, a cluster or a running systemd: see "What is proven, and what is not" in' \
+		'deploy/README.md.'
 
 check: $(INSTALLED_DEV)
 	$(BIN)ruff format --check .

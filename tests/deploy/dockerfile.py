@@ -16,10 +16,6 @@ class Stage:
         self.text = text
 
     @property
-    def commands(self) -> list[str]:
-        return re.findall(r"^RUN (.*)$", self.text, re.MULTILINE)
-
-    @property
     def copied(self) -> list[str]:
         """The files and folders of the project that the stage copies."""
         lines = re.findall(r"^COPY (?!--from)(.*) \S+$", self.text, re.MULTILINE)

@@ -13,7 +13,8 @@ from tests.deploy.dockerfile import PROJECT
 from tests.shell_programs import shell_program
 
 SCRIPT = PROJECT / "tests" / "deploy" / "install_tools.sh"
-TOOLS = ("docker-compose", "promtool", "prometheus", "bwrap", "tini", "openssl", "systemd-analyze", "gcc", "curl")
+TOOLS = ("promtool", "prometheus", "openssl", "systemd-analyze", "gcc", "curl")
+ENGINE = ("podman", "debootstrap", "docker-compose")  # without docker
 
 
 def program(folder: Path, name: str, text: str = "") -> None:
@@ -21,7 +22,8 @@ def program(folder: Path, name: str, text: str = "") -> None:
 
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the script on a machine that has only the programs in the folder."""
+    """Runs the script on a machine that has only the programs in the folder, and what every Debian has."""
+    (folder / "tr").symlink_to(shutil.which("tr") or "tr")
     environment = {"PATH": str(folder)}
     shell = shutil.which("sh") or "/bin/sh"
     return subprocess.run(
@@ -29,34 +31,47 @@ def run(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_machine_that_has_everything_installs_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", [ENGINE, ("docker",)])
+def test_a_machine_that_has_everything_installs_nothing(engine: tuple[str, ...], tmp_path: Path) -> None:
+    for name in TOOLS + engine:
+        program(tmp_path, name)
+    done = run(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_docker_without_its_daemon_is_no_engine(tmp_path: Path) -> None:
     for name in TOOLS:
         program(tmp_path, name)
-    assert run(tmp_path).returncode == 0
+    program(tmp_path, "docker", "exit 1")
+    assert run(tmp_path).stderr.split()[-1] == "docker-compose"
 
 
 def test_who_may_not_install_is_told_what_is_missing(tmp_path: Path) -> None:
-    for name in TOOLS[2:]:
+    for name in TOOLS[1:] + ENGINE[1:]:
         program(tmp_path, name)
     program(tmp_path, "id", "echo 1000")
     program(tmp_path, "apt-get", "exit 1")
     done = run(tmp_path)
     assert done.returncode == 1
-    assert done.stderr.strip().endswith("may not install them: docker-compose prometheus")
+    assert done.stderr.strip().endswith(
+        "may not install them: prometheus podman runc netavark aardvark-dns iptables catatonit"
+    )
 
 
 @pytest.mark.parametrize("user", ["0", "1000"])
 def test_who_may_install_gets_what_is_missing(user: str, tmp_path: Path) -> None:
-    for name in TOOLS[1:]:
+    for name in TOOLS + ENGINE[:-1]:
         program(tmp_path, name)
     program(tmp_path, "id", f"echo {user}")
     program(tmp_path, "sudo", '[ "$1" = -n ] && shift && "$@"')
     program(tmp_path, "true")
-    installed = f'{shutil.which("cp")} "{tmp_path}/tini" "{tmp_path}/docker-compose"'
+    installed = f'{shutil.which("cp")} "{tmp_path}/podman" "{tmp_path}/docker-compose"'
     program(tmp_path, "apt-get", f'echo "$@"; [ "$1" = update ] || {installed}')
     done = run(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].split()[-1] == "docker-compose"
+    told, *commands = done.stdout.splitlines()
+    assert told == "make deploy-check installs by apt: docker-compose"
+    assert commands[-1].split()[-1] == "docker-compose"
 
 
 def test_an_installation_that_fails_ends_the_check(tmp_path: Path) -> None:

@@ -51,6 +51,14 @@ def test_the_image_copies_what_the_package_is_made_of() -> None:
     assert set(STAGES["build"].copied) == build | {"protos", "kernels", "server", "client"}
 
 
+def test_a_build_is_given_what_the_image_copies_and_nothing_that_was_compiled_here() -> None:
+    """Modules of this machine would count as compiled in the image, whose Python and processor may differ."""
+    ignored = (PROJECT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    given = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert given == {name for stage in STAGES.values() for name in stage.copied}
+    assert {"*", "**/*.so", "kernels/fusewire_kernels/packs"} <= {*ignored}
+
+
 def test_a_server_that_was_set_up_serves_a_client_that_trusts_it(tmp_path: Path) -> None:
     secrets = set_up(tmp_path)
     token = (secrets.clients / "use.token").read_text(encoding="utf-8")
