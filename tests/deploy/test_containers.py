@@ -94,7 +94,7 @@ def test_the_command_of_the_systemd_unit_serves_with_the_settings_beside_it(depl
         target, secret = f"localhost:{port}", token.read_text(encoding="utf-8")
         with fw.connect(target, tls_ca=authority, token=secret, timeout=DEADLINE_S) as session:
             assert (session.array([1.0]) + 1).numpy(timeout=DEADLINE_S) == [2.0]
-        deployment.engine.run("stop", "--time", "20", container)
+        deployment.engine.run("stop", "-t", "20", container)
         assert deployment.engine.run("inspect", "--format", "{{.State.ExitCode}}", container).strip() == "0"
     finally:
         deployment.engine.run("rm", "--force", "--volumes", container)
