@@ -25,7 +25,7 @@ from tests.deploy.polling import until
 from tests.shell_programs import shell_program
 
 _NAME = "fusewire-check"
-_PORTS = ("FUSEWIRE_PORT", "FUSEWIRE_HTTP_PORT", "PROMETHEUS_PORT")
+_PORTS = ("FUSEWIRE_PORT", "FUSEWIRE_HTTP_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")
 _BUILT_WITHIN_S = 1200.0
 _HEALTHY_WITHIN_S = 60.0
 
