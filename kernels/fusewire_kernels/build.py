@@ -23,12 +23,12 @@ from fusewire_kernels.codegen.cuda.geometry import entries, layout_of
 from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
-from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.fusion.records import records_of, records_of_one_kernel
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph, Operand, with_stores_beside_reads
@@ -58,6 +58,7 @@ from fusewire_kernels.plan.plan import (
     ViewColumn,
 )
 from fusewire_protos.programs.program import Program
+from fusewire_protos.programs.records import Records
 
 # Called after each pass with the name of the pass and its output, in the form that `verify` expects. Only tests and
 # planner processes that are told to verify set this, once for their process.
@@ -82,6 +83,11 @@ class Design(NamedTuple):
     def updates(self) -> tuple[Donation, ...]:
         """The carried results of a loop that are what was carried, of which some elements are changed."""
         return updates(self.program, self.graph, self.instances, self.lifetimes)
+
+    @property
+    def records(self) -> Records:
+        """What became of each op, and why ops are not computed together, without what is said of loops."""
+        return records_of(self.program, self.fusion, self.instances, self.launches)
 
     @property
     def kernels(self) -> dict[str, Kernel]:
@@ -149,10 +155,7 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         plan.arena.size_bytes,
         donated,
         _cost(plan),
-        (
-            *explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
-            *[f"iterations change input {each.input} in place" for each in updated],
-        ),
+        plan.records._replace(updated=tuple([each.input for each in updated])),
         updates=updated,
     )
 
@@ -180,8 +183,7 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
         found = _persistent_of(beside, written.updates)
     if not isinstance(found, str):
         return _with_launch(written, beside, found)
-    reason = (f"each iteration is launched: {found}",) if found else ()
-    return replace(written, explanation=written.explanation + reason)
+    return replace(written, records=written.records._replace(why_launched=found))
 
 
 def _persistent_of(plan: Design, updates: Sequence[Donation]) -> Persistent | str:
@@ -213,7 +215,7 @@ def _with_launch(written: Plan, plan: Design, found: Persistent) -> Plan:
         written,
         kernels=(*written.kernels, persistent_source(found.kernel)),
         columns=tuple(known),
-        explanation=(*written.explanation, "one launch runs many iterations"),
+        records=written.records._replace(persistent=records_of_one_kernel(plan.program, plan.fusion)),
         persistent=launch,
     )
 

@@ -80,10 +80,12 @@ def test_a_plan_is_shown_as_its_launches_in_order(service: Service) -> None:
     assert all(group["instances"] == 1 for group in groups)
 
 
-def test_a_plan_is_explained_in_words(service: Service) -> None:
+def test_a_plan_tells_what_became_of_each_op(service: Service) -> None:
     detail = _planned(service)
-    first, *_ = detail["compiled"]["explanation"]
-    assert all(name in first for name in ("matmul", "add", "tanh"))
+    ops = detail["compiled"]["ops"]
+    assert [each["name"] for each in ops[:3]] == ["matmul", "add", "tanh"]
+    assert [each["groups"] for each in ops[:3]] == [[0], [0], [0]]
+    assert {each["form"] for each in ops} == {"kernels"}
 
 
 def test_the_text_of_every_kernel_is_shown(service: Service) -> None:

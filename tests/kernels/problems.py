@@ -135,7 +135,7 @@ def run(problems: Sequence[Problem], toolchain: Toolchain) -> None:
         instance = tuple(OperandRef(column + 1, 0) for column in range(len(operands)))
         columns = (ArenaColumn(),) * (len(operands) + 1)
         launches = (Launch(0, problem.sizes, (instance,)),)
-        plan = Plan((source,), launches, columns, 0, (), Cost(0, 0), ())
+        plan = Plan((source,), launches, columns, 0, (), Cost(0, 0))
         launch_slots(device, device.load(plan, [binary]), [[0, *map(_slot, operands)]])
     device.close()
 

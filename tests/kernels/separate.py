@@ -7,6 +7,7 @@ from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import lower
+from fusewire_kernels.fusion.reasons import Reason
 from fusewire_kernels.fusion.vertical import _Fuser, _OperandGroups
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import Graph, Value
@@ -37,6 +38,8 @@ class _Separator(_Fuser):
     """Fusion in which no value joins the group of another, and none is computed again."""
 
     def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
+        for other in operand_groups.joinable:
+            self._refuse(number, self._groups[other], Reason.OTHER_POINTS)
         return None
 
     def _can_inline(self, value: Value) -> bool:

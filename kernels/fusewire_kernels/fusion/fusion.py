@@ -11,17 +11,10 @@ from typing import NamedTuple
 from fusewire_kernels.fusion import placement as places
 from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement
+from fusewire_kernels.fusion.reasons import Reason
 from fusewire_kernels.graph.graph import INDEX, POINTWISE, Graph, Operand, Value
 
 INLINED_FORMS = (POINTWISE, INDEX)  # values of these forms may be computed again in each group that uses them
-
-
-class Refusal(NamedTuple):
-    """The reason why `value` is not in the group of `producer`: an operand, or else the last value of the group."""
-
-    value: int
-    producer: int
-    reason: str
 
 
 class Fusion(NamedTuple):
@@ -31,7 +24,8 @@ class Fusion(NamedTuple):
     these belong to no group. An assembly is a value that several stores fill: `writers[assembly]` are these stores. An
     inlined value is computed again in each group that uses it. `is_stored[value]` tells whether the value needs a
     buffer, because another group reads the value or because the value is a live result. `waits_for[group]` are the
-    indices of the groups that must end before the group begins.
+    indices of the groups that must end before the group begins. `reasons` says why a value is not in the group that
+    computes one of its operands: by value, and index of the group.
     """
 
     graph: Graph
@@ -40,7 +34,7 @@ class Fusion(NamedTuple):
     writers: dict[int, list[int]]
     is_stored: tuple[bool, ...]
     waits_for: tuple[tuple[int, ...], ...]
-    refusals: tuple[Refusal, ...]
+    reasons: dict[tuple[int, int], Reason]
 
 
 def placement_of_result(value: Value, placement: Placement) -> Placement:

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from fusewire_kernels.fusion import placement as places
 from fusewire_kernels.fusion.groups import Access, Group, Member
 from fusewire_kernels.fusion.placement import Placement, Walk
+from fusewire_kernels.fusion.reasons import (
+    MOST_ARGUMENTS,
+    MOST_BESIDE_PRODUCT,
+    MOST_NODES,
+    MOST_REDUCTIONS,
+    Reason,
+)
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import INDEX, REDUCTION, Operand, Value
-
-NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values beside it"
-
-MOST_NODES = 200  # nodes of a kernel; longer kernels gain little and compile slowly
-MOST_ARGUMENTS = 30  # arrays that a kernel reads or stores
-MOST_BESIDE_PRODUCT = 24  # nodes of an epilogue, whose text is compiled for each size of tile
-MOST_REDUCTIONS = 8  # reductions of a kernel, which holds the partial results of all of them at the same time
 
 
 class Needs(NamedTuple):
@@ -57,39 +57,39 @@ def positions_of(value: Value, placement: Placement) -> frozenset[Walk]:
     return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is INDEX else frozenset()
 
 
-def misfit(group: Group, needs: Needs) -> str | None:
+def misfit(group: Group, needs: Needs) -> Reason | None:
     """Returns the reason why a group cannot meet these needs, or None if the group can meet them."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
-        return f"a kernel has at most {MOST_NODES} nodes"
+        return Reason.NODES
     reason = _misfit_of_product(group, needs)
     if reason is not None:
         return reason
     arrays = len(group.accesses) + group.exposed + len(needs.accesses) + needs.exposed
     if arrays > MOST_ARGUMENTS:
-        return f"a kernel has at most {MOST_ARGUMENTS} arrays"
+        return Reason.ARRAYS
     if group.reductions + needs.reductions > MOST_REDUCTIONS:
-        return f"a kernel has at most {MOST_REDUCTIONS} reductions"
+        return Reason.REDUCTIONS
     breaks = _all_breaks(group, needs)
     uncut = group.uncut | needs.uncut
     if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
-        return "the axes of the two have no common loops"
+        return Reason.AXES
     if any(_is_part(axis, needs.walk) for axis in uncut):
-        return "it needs a position inside the reduced axes"
+        return Reason.INSIDE_REDUCED
     if group.walk is None:
         return _uneven(needs.walk, needs.accesses, needs.turned, group.accesses, group.turned)
     return _uneven(needs.walk, needs.accesses, needs.turned)
 
 
-def _misfit_of_product(group: Group, needs: Needs) -> str | None:
+def _misfit_of_product(group: Group, needs: Needs) -> Reason | None:
     """Returns the reason why values cannot join a group because it computes a product, or None."""
     if group.product_breaks is None:
         return None
     if needs.walk is not None or needs.uncut:
-        return NOT_BESIDE_PRODUCT
+        return Reason.BESIDE_PRODUCT
     if not needs.breaks <= group.product_breaks and not _fits_loops(group.product_breaks, needs):
-        return "the kernel of a product has no loops for these axes"
+        return Reason.PRODUCT_LOOPS
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_BESIDE_PRODUCT + 1:
-        return f"the kernel of a product computes at most {MOST_BESIDE_PRODUCT} values beside it"
+        return Reason.LARGE_EPILOGUE
     return None
 
 
@@ -102,13 +102,13 @@ def _fits_loops(product_breaks: frozenset[int], needs: Needs) -> bool:
     return all(_uneven(loop, arrays) is None for loop in loops)
 
 
-def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
+def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> Reason | None:
     """Returns None if every array moves by one stride along the walk, or else the reason why values cannot join."""
     if walk is None:
         return None
     for (_, layout), placement in chain(*accesses):
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
-            return "the elements of an array are not evenly apart along the reduced axes"
+            return Reason.UNEVEN_ARRAY
     return None
 
 

@@ -23,10 +23,9 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.fusion import placement as places
-from fusewire_kernels.fusion.fusion import INLINED_FORMS, Fusion, Refusal, placement_of_result
+from fusewire_kernels.fusion.fusion import INLINED_FORMS, Fusion, placement_of_result
 from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
 from fusewire_kernels.fusion.needs import (
-    NOT_BESIDE_PRODUCT,
     Needs,
     add_needs,
     misfit,
@@ -35,6 +34,7 @@ from fusewire_kernels.fusion.needs import (
     turned_of,
 )
 from fusewire_kernels.fusion.placement import Partial, Placement
+from fusewire_kernels.fusion.reasons import Reason
 from fusewire_kernels.fusion.recomputation import MOST_RECOMPUTED, is_heavy, recomputed_weight
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import (
@@ -56,11 +56,7 @@ from fusewire_protos.ops.shapes import Shape
 
 MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 
-_TWO_PRODUCTS = "a kernel computes at most one product"
 _BESIDE_PRODUCT = (POINTWISE, STORE)
-_OTHER_POINTS = "the two are computed at different points"
-_REPEATED = "their kernel would repeat too much work for each reduction"
-_CIRCLE = "the consumer needs a third kernel, which waits for the producer"
 
 
 def fuse(graph: Graph) -> Fusion:
@@ -68,22 +64,15 @@ def fuse(graph: Graph) -> Fusion:
     return _Fuser(graph).run()
 
 
-class _Blocked(NamedTuple):
-    """The reason why a value cannot join the group of `producer`: an operand, or a store that must end first."""
-
-    producer: int
-    reason: str
-
-
 class _OperandGroups(NamedTuple):
     """The groups that compute the operands of a value, by number.
 
     `joinable[group]` is the placement that the value would have in a group that it may join. The value cannot join the
-    groups in `blocked`, which must end before the value is computed.
+    groups in `blocked`, which must end before the value is computed, for the reason that `blocked` holds.
     """
 
     joinable: dict[int, Partial]
-    blocked: dict[int, _Blocked]
+    blocked: dict[int, Reason]
 
 
 class _Reader(NamedTuple):
@@ -103,7 +92,7 @@ class _Fuser:
         self._writers: dict[int, list[int]] = {}
         self._stores = Counter([value.target.value for value in graph.values if value.target is not None])
         self._readers: dict[Operand, _Reader] = {}  # by operand: the last group that reads all of it from memory
-        self._refusals: list[Refusal] = []
+        self._reasons: dict[tuple[int, int], Reason] = {}  # by value, and the number of a group that it did not join
 
     def run(self) -> Fusion:
         for number, (value, is_needed) in enumerate(zip(self._values, self._graph.is_needed, strict=True)):
@@ -183,6 +172,10 @@ class _Fuser:
         self._placement[number] = placement
         computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
         producers = [self._groups.of[one] for one in computed]
+        reason = Reason.OF_PRODUCT if value.form is PRODUCT else Reason.OF_BUFFERS
+        for producer in producers:
+            if producer is not None:
+                self._refuse(number, producer, reason)
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
         return group
 
@@ -196,8 +189,7 @@ class _Fuser:
         if value.target is not None:
             self._writers[value.target.value].append(number)
         self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
-        for blocked in operand_groups.blocked.values():
-            self._refusals.append(Refusal(number, *blocked))
+        self._refuse_blocked(number, operand_groups)
 
     def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
         """Adds the value to the latest group that can take it, and returns that group; None if no group can."""
@@ -206,11 +198,11 @@ class _Fuser:
         for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
             if group.is_product and value.form not in _BESIDE_PRODUCT:
-                self._refuse(number, group, NOT_BESIDE_PRODUCT)
+                self._refuse(number, group, Reason.BESIDE_PRODUCT)
                 continue
             placement = places.complete(value.domain, operand_groups.joinable[candidate], group.elements, group.walk)
             if placement is None:
-                self._refuse(number, group, _OTHER_POINTS)
+                self._refuse(number, group, Reason.OTHER_POINTS)
                 continue
             needs = self._needs_in(group, number, placement, operand_groups)
             if isinstance(needs, Needs):
@@ -243,16 +235,18 @@ class _Fuser:
         """Whether a value is a store that fills all of its target, to which nothing else is stored."""
         return value.target is not None and value.target.layout.is_dense and self._stores[value.target.value] == 1
 
-    def _needs_in(self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups) -> Needs | str:
+    def _needs_in(
+        self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups
+    ) -> Needs | Reason:
         """The needs of a value in a group, or the reason why it cannot join."""
         value = self._values[number]
         for other in (*operand_groups.joinable, *operand_groups.blocked):
             if self._groups[other].ancestors >> group.number & 1:
-                return _CIRCLE
+                return Reason.CIRCLE
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str):
+        if isinstance(needs, Reason):
             return needs
-        return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+        return misfit(group, needs) or (Reason.REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
         """Whether the kernel of a group with this value would repeat more work than `MOST_RECOMPUTED`."""
@@ -271,13 +265,17 @@ class _Fuser:
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str) or misfit(group, needs) is not None:
+        reason = needs if isinstance(needs, Reason) else misfit(group, needs)
+        if reason is not None:
             self._materialise_operands(value)
             operand_groups = self._operand_groups(value)
             self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
+            self._refuse_blocked(number, operand_groups)
+            for other in operand_groups.joinable:
+                self._refuse(number, self._groups[other], reason)
             needs = self._needs(group, value, placement)
-            assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
-            assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
+        assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
+        assert reason is None or misfit(group, needs) is None, f"an empty group takes any {value.form}"
         self._enter(group, number, value, placement, needs)
         return group
 
@@ -306,62 +304,63 @@ class _Fuser:
     def _operand_groups(self, value: Value) -> _OperandGroups:
         """The groups of a value's operands. Inlined operands that no group can compute at its points are stored."""
         joinable: dict[int, Partial] = {}
-        blocked: dict[int, _Blocked] = {}
+        blocked: dict[int, Reason] = {}
         is_gather = value.form is GATHER
         for position, operand in enumerate(value.operands):
             base, is_data = operand.value, is_gather and position == 0
             if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
-                blocked[self._group(store).number] = _Blocked(store, "the operand is assembled by several stores")
+                blocked[self._group(store).number] = Reason.SEVERAL_STORES
             group = self._groups.of[base]
             if group is not None:
                 reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
-                    blocked[group.number] = _Blocked(base, reason)
+                    blocked[group.number] = reason
         blocked |= self._overwritten_groups(value)
         for number in blocked:
             joinable.pop(number, None)
         return _OperandGroups(joinable, blocked)
 
-    def _overwritten_groups(self, value: Value) -> dict[int, _Blocked]:
+    def _overwritten_groups(self, value: Value) -> dict[int, Reason]:
         """The groups that store or read what a store overwrites."""
         blocked = {}
         for earlier in value.after:
             group = self._groups.of[earlier]
             if group is not None:  # else no result depends on it
-                does = "reads" if self._values[earlier].target is None else "stores"
-                overwrites = f"the consumer overwrites a part of what the producer {does}"
-                blocked[group.number] = _Blocked(earlier, overwrites)
+                is_store = self._values[earlier].target is not None
+                blocked[group.number] = Reason.OVERWRITES_STORED if is_store else Reason.OVERWRITES_READ
         return blocked
 
-    def _try_join(self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
+    def _try_join(
+        self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool
+    ) -> Reason | None:
         """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""
         if is_data:
-            return "the consumer gathers elements from anywhere in the operand"
+            return Reason.GATHERS
         if group.is_whole:
-            return "the kernel of lines or matrices computes nothing else"
+            return Reason.BESIDE_BUFFERS
         shape = self._values[operand.value].shape
         partial = places.through_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
-            return "the consumer reads a part of the operand, or reads it in an order without common loops"
+            return Reason.READS_A_PART
         known = joinable.get(group.number)
         together = partial if known is None else places.agree(known, partial)
         if together is None:
-            return "the consumer needs two elements of the operand at one point"
+            return Reason.READS_TWO
         joinable[group.number] = together
         return None
 
     # ---- what a value needs ----
 
-    def _needs(self, group: Group, value: Value, placement: Placement) -> Needs | str:
+    def _needs(self, group: Group, value: Value, placement: Placement) -> Needs | Reason:
         walk = group.walk
         if value.form is REDUCTION:
             walk = places.walk_of_axes(value.domain, placement, value.axes)
             if walk is None:
-                return "the elements to reduce are not evenly apart"
+                return Reason.UNEVEN
             if group.walk not in (None, walk):
-                return "the two reduce along different axes"
+                return Reason.OTHER_AXES
         inlined: set[Member] = set()
         accesses = set() if value.target is None else {Access(value.target, placement)}
         for operand in value.operands:
@@ -394,7 +393,7 @@ class _Fuser:
             other = self._groups[candidate]
             reason = self._reason_not_to_merge(group, other, operand_groups.joinable[candidate])
             if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
-                reason = _CIRCLE
+                reason = Reason.CIRCLE
             if reason is None:
                 self._absorb(group, other, number)
                 waiting.remove(candidate)
@@ -402,27 +401,27 @@ class _Fuser:
             else:
                 self._refuse(number, other, reason)
 
-    def _reason_not_to_merge(self, group: Group, other: Group, partial: Partial) -> str | None:
+    def _reason_not_to_merge(self, group: Group, other: Group, partial: Partial) -> Reason | None:
         """The reason, or None. `partial` is the placement that the last member of `group` would have in `other`."""
         have_one_walk = group.walk is None or other.walk is None or group.walk == other.walk
         if group.elements != other.elements or not have_one_walk:
-            return _OTHER_POINTS
+            return Reason.OTHER_POINTS
         if places.agree(partial, group.members[-1].placement) is None:
-            return _OTHER_POINTS
+            return Reason.OTHER_POINTS
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
-            return _CIRCLE
+            return Reason.CIRCLE
         if group.is_product or other.is_product:
             return self._reason_not_to_merge_product(group, other)
         needs = needs_of(group, other)
         return misfit(group, needs)
 
-    def _reason_not_to_merge_product(self, group: Group, other: Group) -> str | None:
+    def _reason_not_to_merge_product(self, group: Group, other: Group) -> Reason | None:
         """The reason why two groups, of which one computes a product, cannot become one; or None."""
         if group.is_product and other.is_product:
-            return _TWO_PRODUCTS
+            return Reason.TWO_PRODUCTS
         product, beside = (group, other) if group.is_product else (other, group)
         if any(self._values[member.value].form not in _BESIDE_PRODUCT for member in beside.members):
-            return NOT_BESIDE_PRODUCT
+            return Reason.BESIDE_PRODUCT
         return misfit(product, needs_of(product, beside))
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
@@ -440,8 +439,13 @@ class _Fuser:
         assert group is not None, "the value has a group"
         return group
 
-    def _refuse(self, number: int, group: Group, reason: str) -> None:
-        self._refusals.append(Refusal(number, group.members[-1][0], reason))
+    def _refuse_blocked(self, number: int, operand_groups: _OperandGroups) -> None:
+        for other, reason in operand_groups.blocked.items():
+            self._refuse(number, self._groups[other], reason)
+
+    def _refuse(self, number: int, group: Group, reason: Reason) -> None:
+        """Notes why a value is not in a group. The first reason stays."""
+        self._reasons.setdefault((number, group.number), reason)
 
     def _fusion(self) -> Fusion:
         alive = self._groups.in_order()
@@ -456,7 +460,7 @@ class _Fuser:
             self._writers,
             _stored(self._graph, alive, group_of),
             tuple(waits_for),
-            tuple(self._refusals),
+            {(value, index_of[root[group]]): reason for (value, group), reason in reversed(self._reasons.items())},
         )
 
 

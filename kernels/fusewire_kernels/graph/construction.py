@@ -19,8 +19,8 @@ def build_graph(program: Program, *, for_gpu: bool) -> Graph:
     """The graph of a program. `for_gpu` is as in `OpBuilder`."""
     construction = _Construction(program, needed_ops(program), for_gpu=for_gpu)
     construction.add_ops()
-    outputs = construction.outputs()
-    return Graph(tuple(construction.values), outputs, *needs_and_uses(construction.values, outputs))
+    outputs, results = construction.outputs(), construction.results()
+    return Graph(tuple(construction.values), outputs, *needs_and_uses(construction.values, outputs), results)
 
 
 def needed_ops(program: Program) -> list[bool]:
@@ -101,6 +101,13 @@ class _Construction:
                 operand = self._ops.copy(operand)
             found.append(operand.value)
         return tuple(found)
+
+    def results(self) -> tuple[int | None, ...]:
+        """The value that the result of each op is a view of; None for an op that was left out."""
+        first, numbered = self._program.first_result, self._numbered
+        return tuple(
+            [numbered[first + index][0] if is_needed else None for index, is_needed in enumerate(self._needed)]
+        )
 
     def _add_first(self, number: int, op: ProgramOp, operands: list[Operand], key: tuple[Any, ...]) -> None:
         """Adds the values of an op that has no template. Keeps a template if the op became only one value."""

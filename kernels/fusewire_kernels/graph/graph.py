@@ -115,12 +115,14 @@ class Graph(NamedTuple):
 
     `is_needed[value]` tells whether an output depends on the value. (A value that is not needed is a cast without
     elements.) `uses[value]` counts how often needed values read the value, plus one if the value is live.
+    `results[op]` is the value that the op's result is a view of, or a part of it; None if no live result depends on it.
     """
 
     values: tuple[Value, ...]
     outputs: tuple[int, ...]
     is_needed: tuple[bool, ...]
     uses: tuple[int, ...]
+    results: tuple[int | None, ...]
 
 
 def with_stores_beside_reads(graph: Graph) -> Graph:

@@ -10,7 +10,7 @@ becomes m · n values, so a graph that would have many values stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fusewire_kernels.graph.graph import LEAVES, POINTWISE, PRODUCT, Graph, Operand, Value, needs_and_uses
@@ -160,7 +160,13 @@ def _with_parts(graph: Graph, parts: list[_Parts]) -> Graph:
                 )
             )
     outputs = tuple([number_of[number, None] for number in graph.outputs])
-    return Graph(tuple(values), outputs, *needs_and_uses(values, outputs))
+    results = tuple([_first(number_of, number, parts) for number in graph.results])
+    return Graph(tuple(values), outputs, *needs_and_uses(values, outputs), results)
+
+
+def _first(number_of: Mapping[tuple[int, _Slice | None], int], number: int | None, parts: list[_Parts]) -> int | None:
+    """Returns the first part of a value, or None if it has none."""
+    return None if number is None else next((number_of[number, part] for part in parts[number]), None)
 
 
 def _shape(shape: Shape, part: _Slice | None) -> Shape:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.records import NO_RECORDS, Records
 
 ARENA_COLUMN = 0
 ARENA_ALIGNMENT_BYTES = 256
@@ -177,7 +178,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled program. `explanation` says in words which ops were fused, and why others were not.
+    """A compiled program. `records` say what became of each op, and why ops are not computed together.
 
     `updates` are carried results of a loop that are what was carried, of which some elements are changed. If such a
     result has the memory of the input, all else of it stays where it is.
@@ -190,6 +191,6 @@ class Plan:
     arena_bytes: int
     donations: tuple[Donation, ...]
     cost: Cost
-    explanation: tuple[str, ...]
+    records: Records = NO_RECORDS
     persistent: PersistentLaunch | None = None
     updates: tuple[Donation, ...] = ()

@@ -31,6 +31,7 @@ from fusewire_kernels.plan.plan import (
 )
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.programs.records import decoded_records, encoded_records
 
 _COLUMNS: tuple[type[Column], ...] = (
     ArenaColumn,
@@ -51,7 +52,7 @@ def encode_plan(plan: Plan) -> bytes:
             plan.arena_bytes,
             plan.donations,
             plan.cost,
-            plan.explanation,
+            encoded_records(plan.records),
             plan.persistent,
             plan.updates,
         ]
@@ -61,7 +62,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 def decode_plan(raw: bytes) -> Plan:
     """Returns the plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
-    kernels, launches, columns, arena_bytes, donations, cost, explanation, persistent, updates = msgpack.unpackb(
+    kernels, launches, columns, arena_bytes, donations, cost, records, persistent, updates = msgpack.unpackb(
         raw, use_list=False
     )
     return Plan(
@@ -71,7 +72,7 @@ def decode_plan(raw: bytes) -> Plan:
         arena_bytes,
         tuple([Donation(*fields) for fields in donations]),
         Cost(*cost),
-        explanation,
+        decoded_records(records),
         None if persistent is None else _persistent(persistent),
         tuple([Donation(*fields) for fields in updates]),
     )

@@ -105,6 +105,12 @@ class Program:
         """The signature of each op."""
         return tuple(map(self.distinct.__getitem__, self.signature_numbers.tolist()))
 
+    @property
+    def op_names(self) -> list[str]:
+        """The name of each op."""
+        names = [signature.op.name for signature in self.distinct]
+        return [names[number] for number in self.signature_numbers.tolist()]
+
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
         """The operand numbers of each op."""

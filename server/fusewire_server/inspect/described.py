@@ -10,4 +10,6 @@ from pydantic import ConfigDict
 class Described:
     """Base of a dataclass with such fields. Each text tells the meaning of its field and the unit."""
 
+    __slots__ = ()
+
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)

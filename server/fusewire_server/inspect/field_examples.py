@@ -12,7 +12,13 @@ _OF_UNITS = {"_bytes": 65536, "_ns": 1_500_000, "_ms": 250, "_s": 0.25}
 _OF_TYPES: dict[str, Any] = {"integer": 3, "number": 0.25, "boolean": False, "array": [64, 256], "object": {}}
 _PROGRAM, _SESSION = "6f1ed002ab5595859014ebf0951522d9", "9f86d081884c"
 _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by both names
-    "CompiledView.explanation": ["ops 0 to 2 (matmul, add, tanh) run as one kernel"],
+    "CompiledView.persistent": ["kernels"],
+    "CompiledView.reasons": {"of_product": "the kernel of a product reads its operands from memory"},
+    "CompiledView.updated": [1],
+    "CompiledView.why_launched": "",
+    "OpView.form": "kernels",
+    "OpView.groups": [0],
+    "OpView.name": "tanh",
     "Problem.detail": "there is no session '9f86d081884c'; /v1/sessions lists those that there are",
     "KernelWaitView.op": "max",
     "KernelWaitView.refusal": "No space left on device",
@@ -21,10 +27,12 @@ _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by 
     "DeviceView.name": "NVIDIA H200",
     "SessionView.device": 0,
     "SessionView.state": "open",
+    "SeparateView.reason": "other_kernel",
     "SettingView.value": 64,
     "SlowSegmentView.total_s": 0.75,
     "SessionView.waits_for": ["max"],
     "Totals.refusals": {"token": {"unauthenticated": 3}},
+    "UnfusedView.reason": "of_product",
     "batches": {"alone": 3},
     "ended": {"goodbye": 3},
     "failures": {"bad_shape": 3},

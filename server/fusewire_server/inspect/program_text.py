@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fusewire_protos.programs.record_text import record_lines
+from fusewire_protos.programs.records import OpForm, OpRecord, Records, Separate, Unfused
 from fusewire_server.inspect.snapshots.snapshot import CompiledView, Omitted, ProgramDetail, ProgramView, SourceView
 
 MOST_SOURCE_CHARACTERS = 1 << 20
-MOST_LINES = 10_000  # launches, and lines of the explanation
+MOST_LINES = 10_000  # launches, ops, and pairs of ops
 
 
 def bounded(detail: ProgramDetail) -> ProgramDetail:
@@ -16,14 +18,15 @@ def bounded(detail: ProgramDetail) -> ProgramDetail:
     plan = detail.compiled
     if plan is None:
         return detail
-    groups, explanation = plan.groups[:MOST_LINES], plan.explanation[:MOST_LINES]
-    sources = tuple(_first_sources(plan.sources))
+    groups, ops, sources = plan.groups[:MOST_LINES], plan.ops[:MOST_LINES], tuple(_first_sources(plan.sources))
+    unfused = tuple([each for each in plan.unfused if max(each.consumer, each.producer) < MOST_LINES][:MOST_LINES])
     omitted = Omitted(
         groups=len(plan.groups) - len(groups),
-        explanation=len(plan.explanation) - len(explanation),
+        ops=len(plan.ops) - len(ops),
+        unfused=len(plan.unfused) - len(unfused),
         sources=len(plan.sources) - len(sources),
     )
-    cut = replace(plan, groups=groups, explanation=explanation, sources=sources, omitted=omitted)
+    cut = replace(plan, groups=groups, ops=ops, unfused=unfused, sources=sources, omitted=omitted)
     return replace(detail, compiled=cut)
 
 
@@ -75,7 +78,8 @@ def _compiled_lines(compiled: CompiledView) -> Iterator[str]:
     for group in compiled.groups:
         yield f"  {group.kernel} × {group.instances}, sizes {list(group.sizes)}"
     yield ""
-    yield from compiled.explanation
+    instances = [group.instances for group in compiled.groups]
+    yield from record_lines([op.name for op in compiled.ops], instances, _records(compiled), compiled.reasons)
     for source in compiled.sources:
         yield ""
         yield f"---- {source.kernel} ----"
@@ -83,10 +87,22 @@ def _compiled_lines(compiled: CompiledView) -> Iterator[str]:
     yield from _omitted_lines(compiled.omitted)
 
 
+def _records(compiled: CompiledView) -> Records:
+    """Returns the records that a plan is shown by."""
+    return Records(
+        tuple([OpRecord(OpForm(op.form), op.groups) for op in compiled.ops]),
+        tuple([Unfused(each.consumer, each.producer, each.reason) for each in compiled.unfused]),
+        tuple([Separate(each.launch, each.other, each.input, each.reason) for each in compiled.separate]),
+        compiled.updated,
+        tuple([OpRecord(OpForm(form)) for form in compiled.persistent]),
+        compiled.why_launched,
+    )
+
+
 def _omitted_lines(omitted: Omitted) -> Iterator[str]:
-    if any((omitted.groups, omitted.explanation, omitted.sources)):
+    if any((omitted.groups, omitted.ops, omitted.unfused, omitted.sources)):
         yield ""
         yield (
-            f"left out, because the answer would be too long: {omitted.groups} launches, "
-            f"{omitted.explanation} lines of the explanation, {omitted.sources} kernels"
+            f"left out, because the answer would be too long: {omitted.groups} launches, {omitted.ops} ops, "
+            f"{omitted.unfused} pairs of ops, {omitted.sources} kernels"
         )

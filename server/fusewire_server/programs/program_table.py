@@ -37,8 +37,9 @@ OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands
 SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # for each distinct op with its operand specs, and for each distinct input
 ENTRY_BYTES = 3072  # for the entry, and for showing it
 ROW_BYTES, REFERENCE_BYTES = 336, 8  # for a row of it in flight, and for each input, result, scalar and start of that
-# The same of a plan: in all, and for each launch and each column of its slot table. The kernels' text comes on top.
-PLAN_BYTES, LAUNCH_BYTES, COLUMN_BYTES = 2560, 704, 312
+# The same of a plan: in all, for each launch, each column of its slot table, each record of an op and each of two ops.
+# The kernels' text comes on top.
+PLAN_BYTES, LAUNCH_BYTES, COLUMN_BYTES, RECORD_BYTES, PAIR_BYTES = 2560, 704, 312, 64, 192
 
 
 class PlanState(Enum):
@@ -272,7 +273,10 @@ class ProgramTable:
 def bytes_of_plan(plan: Plan) -> int:
     """Returns the approximate bytes that a plan takes in memory, shown over HTTP too."""
     text_bytes = sum([len(kernel.text) for kernel in plan.kernels])
-    return PLAN_BYTES + text_bytes + LAUNCH_BYTES * len(plan.launches) + COLUMN_BYTES * len(plan.columns)
+    pairs = len(plan.records.unfused) + len(plan.records.separate)
+    records_bytes = RECORD_BYTES * len(plan.records.ops) + PAIR_BYTES * pairs
+    launches_bytes = LAUNCH_BYTES * len(plan.launches) + COLUMN_BYTES * len(plan.columns)
+    return PLAN_BYTES + text_bytes + launches_bytes + records_bytes
 
 
 def bucket(count: int) -> int:

@@ -383,7 +383,7 @@ def _load(
     first = list(accumulate(map(len, sources), initial=0))
     placed = tuple(launch._replace(kernel=first[launch.kernel]) for launch in launches)
     flat = tuple(chain.from_iterable(sources))
-    plan = Plan(flat, placed, tuple(columns), arena_bytes, (), Cost(0, 0), ())
+    plan = Plan(flat, placed, tuple(columns), arena_bytes, (), Cost(0, 0))
     return machine.device.load(plan, machine.compile(flat))
 
 

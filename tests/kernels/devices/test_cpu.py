@@ -170,7 +170,7 @@ def _increment() -> KernelSource:
 
 def test_a_plan_without_launches_does_nothing(toolchain: Toolchain) -> None:
     device = CpuDevice(find=lambda: toolchain)
-    plan = device.load(Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), ())
+    plan = device.load(Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0)), ())
     launch_slots(device, plan, [[0], [0]])
 
 
@@ -179,13 +179,13 @@ def test_a_file_that_lacks_a_kernel_is_a_fault(toolchain: Toolchain) -> None:
     (path,) = compile_kernels([source], toolchain)
     renamed = KernelSource("fw_elsewhere", source.text)
     with pytest.raises(ServerFault, match="fw_elsewhere"):
-        device.load(Plan((renamed,), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), [path])
+        device.load(Plan((renamed,), (), (ArenaColumn(),), 0, (), Cost(0, 0)), [path])
 
 
 def test_a_file_that_cannot_be_loaded_is_a_fault(toolchain: Toolchain, tmp_path: Path) -> None:
     device, source = CpuDevice(find=lambda: toolchain), _increment()
     with pytest.raises(ServerFault, match="nowhere"):
-        device.load(Plan((source,), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), [str(tmp_path / "nowhere.so")])
+        device.load(Plan((source,), (), (ArenaColumn(),), 0, (), Cost(0, 0)), [str(tmp_path / "nowhere.so")])
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's list of what is mapped")
@@ -193,7 +193,7 @@ def test_a_library_is_unloaded_after_the_last_plan_that_holds_it(tmp_path: Path)
     toolchain = toolchain_in(tmp_path)  # so that no other test has loaded the file
     device, source = CpuDevice(find=lambda: toolchain), _increment()
     (path,) = compile_kernels([source], toolchain)
-    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0))
     plans = [device.load(replace(nothing, kernels=(source,)), [path]) for _ in range(2)]
     for is_held in (True, False):
         plans.pop()

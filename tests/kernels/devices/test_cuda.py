@@ -104,7 +104,7 @@ def test_a_plan_is_refused_that_the_device_has_no_room_for_and_others_load_after
         def malloc(self, size_bytes: int) -> None:
             raise cupy.cuda.memory.OutOfMemoryError(size_bytes, 0)
 
-    plan = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    plan = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0))
     with monkeypatch.context() as full:
         full.setattr(device, "_own_pool", Full())
         with pytest.raises(OutOfMemory, match="of its own beside those of values"):
@@ -266,7 +266,7 @@ def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_i
     plan = _negation()
     x, y = device.allocate(4000), device.allocate(4000)
     device.write(x, np.ones(1000, np.float32).data)
-    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0))
     binaries = machine.compile(plan.kernels)
     for _ in range(2):
         loaded = device.load(plan, binaries)
@@ -369,4 +369,4 @@ def _pointwise(op: str) -> Plan:
     nodes = (node(op, (0,), dtypes.float32),)
     (source,) = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
     launch = Launch(0, (1000,), ((OperandRef(1, 0), OperandRef(2, 0)),))
-    return Plan((source,), (launch,), (ArenaColumn(), InputColumn(0), OutputColumn(0)), 0, (), Cost(0, 0), ())
+    return Plan((source,), (launch,), (ArenaColumn(), InputColumn(0), OutputColumn(0)), 0, (), Cost(0, 0))

@@ -23,6 +23,7 @@ from fusewire_kernels.devices.loop_parts import graphs_of_part, parts_of_loop
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.devices.retirement import Retirement
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Plan
+from fusewire_protos.programs.records import Records
 from tests.effort import of_a_hundred
 
 NODES = 8
@@ -126,7 +127,7 @@ def device() -> Iterator[CapturingDevice]:
 
 
 def load(device: NullDevice, name: str) -> NullPlan:
-    return device.load(Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), (name,)), ())
+    return device.load(Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), Records(why_launched=name)), ())
 
 
 def table_of(counts: Sequence[int], first: int = 0) -> Table:

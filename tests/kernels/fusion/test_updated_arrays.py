@@ -115,7 +115,7 @@ def test_a_row_that_is_read_must_be_the_one_that_was_written_before(program: Pro
 def test_another_is_copied_in_each_iteration_which_is_launched(program: Program) -> None:
     plan = build_plan(program, "cuda")
     assert plan.persistent is None
-    assert "it changes a part of an array that it also writes or reads elsewhere" in plan.explanation[-1]
+    assert "it changes a part of an array that it also writes or reads elsewhere" in plan.records.why_launched
 
 
 def test_one_that_other_processes_have_planned_is_the_same() -> None:

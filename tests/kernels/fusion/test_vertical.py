@@ -7,8 +7,8 @@ import pytest
 
 from fusewire_kernels.build import design
 from fusewire_kernels.fusion.fusion import Fusion
-from fusewire_kernels.fusion.needs import MOST_BESIDE_PRODUCT
 from fusewire_kernels.fusion.placement import Walk
+from fusewire_kernels.fusion.reasons import MOST_BESIDE_PRODUCT
 from fusewire_kernels.graph.graph import Form
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Shape
@@ -29,7 +29,7 @@ def _groups(program: Program) -> list[list[str]]:
 
 
 def _reasons(program: Program) -> set[str]:
-    return {refusal.reason for refusal in _fusion(program).refusals}
+    return {reason.value for reason in _fusion(program).reasons.values()}
 
 
 def _fusion(program: Program) -> Fusion:

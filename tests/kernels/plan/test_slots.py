@@ -30,7 +30,7 @@ from fusewire_protos.ops.dtypes import DType
 
 
 def _plan(*columns: Column) -> Plan:
-    return Plan((), (), (ArenaColumn(), *columns), 0, (), Cost(0, 0), ())
+    return Plan((), (), (ArenaColumn(), *columns), 0, (), Cost(0, 0))
 
 
 def _row(plan: Plan, scalars: tuple[int | float, ...] = (), starts: tuple[int, ...] = ()) -> list[int]:

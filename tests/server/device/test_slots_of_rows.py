@@ -74,7 +74,7 @@ def planned() -> NullPlan:
         ViewColumn(1, 0, (Term(1, WIDTH_BYTES),)),
         ViewColumn(0, 64, ()),
     ]
-    plan = Plan((), (), (ArenaColumn(), *outputs, *inputs, *scalars, *views), ARENA_BYTES, (), Cost(0, 0), ())
+    plan = Plan((), (), (ArenaColumn(), *outputs, *inputs, *scalars, *views), ARENA_BYTES, (), Cost(0, 0))
     return DEVICE.load(plan, ())
 
 

@@ -18,6 +18,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Histogram,
     KernelWaits,
     KernelWaitView,
+    OpView,
     Phases,
     PhaseTotal,
     ProgramDetail,
@@ -27,6 +28,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     SourceView,
     Stats,
     Totals,
+    UnfusedView,
 )
 from fusewire_server.inspect.views import (
     ArrayView,
@@ -101,7 +103,13 @@ PLANNED = ProgramDetail(
     program("aa", tier=1),
     CompiledView(
         groups=(GroupView(kernel="k_add", sizes=(64,), instances=2),),
-        explanation=("ops 0 to 4 run as one kernel",),
+        ops=(OpView("add", "kernels", (0,)), OpView("sum", "kernels", (1,)), OpView("exp", "dead", ())),
+        unfused=(UnfusedView(1, 0, "other_points"),),
+        separate=(),
+        reasons={"other_points": "the two are computed at different points"},
+        updated=(),
+        persistent=(),
+        why_launched="",
         sources=(SourceView(kernel="k_add", text="void k_add(void) {}"),),
         arena_bytes=256,
     ),

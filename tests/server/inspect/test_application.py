@@ -295,10 +295,17 @@ def test_programs_are_listed_without_their_sources(client: Client) -> None:
     assert "void" not in str(listed)
 
 
-def test_a_program_shows_its_groups_explanation_and_source(client: Client) -> None:
+def test_a_program_shows_its_groups_records_and_source(client: Client) -> None:
     compiled = client.get("/v1/programs/aa").json()["compiled"]
     assert compiled["groups"] == [{"kernel": "k_add", "sizes": [64], "instances": 2}]
-    assert compiled["explanation"] == ["ops 0 to 4 run as one kernel"]
+    assert [(each["name"], each["form"], each["groups"]) for each in compiled["ops"]] == [
+        ("add", "kernels", [0]),
+        ("sum", "kernels", [1]),
+        ("exp", "dead", []),
+    ]
+    (pair,) = compiled["unfused"]
+    assert pair == {"consumer": 1, "producer": 0, "reason": "other_points"}
+    assert compiled["reasons"][pair["reason"]] == "the two are computed at different points"
     assert compiled["sources"] == [{"kernel": "k_add", "text": "void k_add(void) {}"}]
 
 

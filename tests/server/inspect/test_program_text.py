@@ -13,7 +13,9 @@ def test_a_planned_program_tells_its_launches_its_fusion_and_its_kernels() -> No
     text = program_text(PLANNED)
     assert text.startswith("program aa: 200 ops, tier 1 (launches), loaded\n")
     assert "k_add × 2, sizes [64]" in text
-    assert "ops 0 to 4 run as one kernel" in text
+    assert "\nlaunch 0: 2 × (add #0; sum #1)\n" in text
+    assert "\nno launch (dead): exp #2\n" in text
+    assert "\nsum #1 not fused with add #0: the two are computed at different points\n" in text
     assert text.endswith("---- k_add ----\nvoid k_add(void) {}\n")
 
 
@@ -51,13 +53,14 @@ def test_what_goes_beyond_the_bounds_is_counted() -> None:
     long = replace(
         PLANNED.compiled,
         groups=(GroupView("k", (1,), 1),) * (MOST_LINES + 2),
-        explanation=("why",) * (MOST_LINES + 1),
+        ops=PLANNED.compiled.ops[:1] * (MOST_LINES + 3),
+        unfused=PLANNED.compiled.unfused * (MOST_LINES + 1),
         sources=tuple(SourceView(name, half) for name in "abc"),
     )
     detail = bounded(replace(PLANNED, compiled=long))
     plan = detail.compiled
     assert plan is not None
-    assert (len(plan.groups), len(plan.explanation)) == (MOST_LINES, MOST_LINES)
+    assert (len(plan.groups), len(plan.ops), len(plan.unfused)) == (MOST_LINES, MOST_LINES, MOST_LINES)
     assert [source.kernel for source in plan.sources] == ["a", "b"]
-    assert plan.omitted == Omitted(groups=2, explanation=1, sources=1)
-    assert program_text(detail).endswith(": 2 launches, 1 lines of the explanation, 1 kernels\n")
+    assert plan.omitted == Omitted(groups=2, ops=3, unfused=1, sources=1)
+    assert program_text(detail).endswith(": 2 launches, 3 ops, 1 pairs of ops, 1 kernels\n")

@@ -24,6 +24,7 @@ from fusewire_kernels.compile.watch import Bounds
 from fusewire_kernels.plan.plan import ROWS_THAT_CHOOSE, ArenaColumn, Cost, Plan
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_protos.programs.codec import encode
+from fusewire_protos.programs.records import Records
 from fusewire_server.planning.planner import NICENESS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
@@ -31,7 +32,7 @@ from tests.shell_programs import shell_program
 
 DEADLINE_S = 20.0
 OWNER, OTHER = session("a"), session("b")
-PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), ("one",))
+PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), Records(why_launched="one"))
 
 # Answers each request by what its bytes say, and keeps a record of them.
 WORKER = """

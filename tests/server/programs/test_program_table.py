@@ -250,12 +250,13 @@ def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: list[Spec],
     ids=["small", "many ops", "many results", "many launches"],
 )
 def test_a_plan_counts_for_about_the_memory_that_it_takes(inputs: list[Spec], ops: list[ProgramOp], live: int) -> None:
-    sent = pickle.dumps(build_plan(build(inputs, (), ops, range(len(ops) - live, len(ops))), "c"))
+    program = build(inputs, (), ops, range(len(ops) - live, len(ops)))
+    sent = pickle.dumps(build_plan(program, "c"))
     copies = 100
     gc.collect()  # empties Python's lists of freed objects, whose memory would be taken again without being counted
     tracemalloc.start()
     plans = [pickle.loads(sent) for _ in range(copies)]  # noqa: S301 - as a planner's answer comes
-    shown = [compiled_view(plan) for plan in plans]
+    shown = [compiled_view(plan, program.op_names) for plan in plans]
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert all(view.sources for view in shown)

@@ -247,7 +247,7 @@ def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
     """Describes the present state of a program. Reuses the description of its plan, because a plan does not change."""
     compiled = before.compiled if before is not None else None
     if compiled is None and entry.loaded is not None:
-        compiled = compiled_view(entry.loaded.plan)
+        compiled = compiled_view(entry.loaded.plan, entry.program.op_names)
     return ProgramDetail(_program_view(entry), compiled)
 
 

@@ -7,10 +7,12 @@ first use. `_ns` (nanoseconds) and `_bytes` are the units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fusewire_kernels.fusion.reasons import sentences_of
 from fusewire_kernels.plan.plan import Plan
+from fusewire_protos.programs.records import OpRecord
 from fusewire_server.inspect.described import Described
 from fusewire_server.sessions.tenant_times import TenantTimes
 
@@ -457,26 +459,81 @@ class SourceView(Described):
     """The generated text."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpView(Described):
+    """What an op of a program became."""
+
+    name: str
+    """Name of the op."""
+    form: str
+    """`kernels` if groups compute it. `view`: it shows elements of another value where they are. `assembly`: a buffer
+    without elements, or one whose parts are read where they are. `constant`: the plan holds it. `dead`: no result that
+    is wanted depends on it.
+    """
+    groups: tuple[int, ...]
+    """The groups that compute it. Groups are numbered through all launches, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfusedView(Described):
+    """Two ops that are not fused: one reads from memory what the other computes."""
+
+    consumer: int
+    """Index of the op that reads."""
+    producer: int
+    """Index of the op that is read. It is the same op if that is computed in several steps."""
+    reason: str
+    """Code of the reason; `reasons` has its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateView(Described):
+    """Two launches that read one input, of which the later does not wait for the earlier."""
+
+    launch: int
+    """Index of the later launch."""
+    other: int
+    """Index of the earlier launch."""
+    input: int
+    """Number of the input."""
+    reason: str
+    """Code of the reason why they are not one launch; `reasons` has its sentence."""
+
+
 @dataclass(frozen=True)
 class Omitted(Described):
     """Counts what is left out of an answer, because the answer would be too long."""
 
     groups: int = 0
     """Number of launches left out."""
-    explanation: int = 0
-    """Number of lines of the explanation left out."""
+    ops: int = 0
+    """Number of ops left out."""
+    unfused: int = 0
+    """Number of pairs that are not fused left out."""
     sources: int = 0
     """Number of kernels left out."""
 
 
 @dataclass(frozen=True)
 class CompiledView(Described):
-    """A plan as people see it: its launches in order, which ops were fused, why other ops were not, and its kernels."""
+    """A plan as people see it: its launches in order, what became of each op, why ops were not fused, its kernels."""
 
     groups: tuple[GroupView, ...]
     """The launches, in order."""
-    explanation: tuple[str, ...]
-    """Which ops were fused, and why others were not, in words."""
+    ops: tuple[OpView, ...]
+    """The ops of the program, in order."""
+    unfused: tuple[UnfusedView, ...]
+    """The ops that are not fused though one reads the other. Each pair has one reason."""
+    separate: tuple[SeparateView, ...]
+    """The launches that are not one though they read one input."""
+    reasons: Mapping[str, str]
+    """The sentences of the reasons that occur here, by code."""
+    updated: tuple[int, ...]
+    """Numbers of the inputs that the iterations of a loop change in place."""
+    persistent: tuple[str, ...]
+    """The form of each op if one launch runs many iterations of a loop. Empty if there is no such kernel."""
+    why_launched: str
+    """Why a loop has no such kernel, so that each iteration is launched. Empty if it has, or if it is no loop."""
     sources: tuple[SourceView, ...]
     """The kernels."""
     arena_bytes: int
@@ -556,13 +613,25 @@ def shown_id(session_id: bytes) -> str:
     return session_id.hex()[:_SHOWN_ID_DIGITS]
 
 
-def compiled_view(plan: Plan) -> CompiledView:
-    """Returns a plan as people see it. Called once for each loaded plan, because snapshots share the result."""
+def compiled_view(plan: Plan, names: Sequence[str]) -> CompiledView:
+    """Returns a plan as people see it. `names` are those of the program's ops.
+
+    Called once for each loaded plan, because snapshots share the result.
+    """
+    records = plan.records
+    of_records: dict[tuple[str, OpRecord], OpView] = {}
+    pairs = [*zip(names, records.ops, strict=True)]
     return CompiledView(
         groups=tuple(
             GroupView(plan.kernels[launch.kernel].key, launch.sizes, len(launch.instances)) for launch in plan.launches
         ),
-        explanation=plan.explanation,
+        ops=tuple([of_records.setdefault(pair, OpView(pair[0], *pair[1])) for pair in pairs]),
+        unfused=tuple([UnfusedView(*each) for each in records.unfused]),
+        separate=tuple([SeparateView(*each) for each in records.separate]),
+        reasons=sentences_of(records),
+        updated=records.updated,
+        persistent=tuple([each.form for each in records.persistent]),
+        why_launched=records.why_launched,
         sources=tuple(SourceView(kernel.key, kernel.text) for kernel in plan.kernels),
         arena_bytes=plan.arena_bytes,
     )

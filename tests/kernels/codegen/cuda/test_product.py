@@ -148,7 +148,7 @@ def _on(device: Device, compiler: CudaCompiler, problem: Problem) -> Array:
     sources = generate(problem.kernel, "cuda")
     instance = (*(OperandRef(column, offset) for column, offset in enumerate(offsets)), OperandRef(2, 0))
     columns = (InputColumn(0), InputColumn(1), OutputColumn(0))
-    plan = Plan(sources, (Launch(0, problem.sizes, (instance,)),), columns, 0, (), Cost(0, 0), ())
+    plan = Plan(sources, (Launch(0, problem.sizes, (instance,)),), columns, 0, (), Cost(0, 0))
     loaded = device.load(plan, compiler.compile(sources).paths)
     launch_slots(device, loaded, [[*(block.address for block in blocks), result.address]])
     readback = device.read(result, out.nbytes)

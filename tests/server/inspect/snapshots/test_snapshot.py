@@ -5,14 +5,25 @@ import json
 
 import pytest
 
+from fusewire_kernels.fusion.reasons import Reason
 from fusewire_kernels.plan.plan import Cost, KernelSource, Launch, OperandRef, Plan
+from fusewire_protos.programs.records import OpForm, OpRecord, Records, Unfused
 from fusewire_server.inspect.snapshots.snapshot import (
     GroupView,
+    OpView,
     SourceView,
+    UnfusedView,
     compiled_view,
     shown_id,
 )
 from tests.server.inspect.examples import SNAPSHOT
+
+RECORDS = Records(
+    ops=(OpRecord(OpForm.KERNELS, (2,)), OpRecord(OpForm.KERNELS, (0, 1))),
+    unfused=(Unfused(1, 0, "other_points"),),
+    updated=(3,),
+    persistent=(OpRecord(OpForm.KERNELS, (0,)), OpRecord(OpForm.DEAD)),
+)
 
 
 def test_a_shown_id_is_too_short_to_resume_a_session() -> None:
@@ -30,12 +41,16 @@ def test_a_plan_is_shown_by_its_launches_and_sources() -> None:
         arena_bytes=512,
         donations=(),
         cost=Cost(0, 0),
-        explanation=("why",),
+        records=RECORDS,
     )
-    view = compiled_view(plan)
+    view = compiled_view(plan, ["add", "sum"])
     assert view.groups == (GroupView("k_sum", (8, 4), 2), GroupView("k_add", (8,), 1))
     assert view.sources == (SourceView("k_add", "add"), SourceView("k_sum", "sum"))
-    assert (view.explanation, view.arena_bytes) == (("why",), 512)
+    assert view.ops == (OpView("add", "kernels", (2,)), OpView("sum", "kernels", (0, 1)))
+    assert view.unfused == (UnfusedView(1, 0, "other_points"),)
+    assert view.reasons == {"other_points": Reason.OTHER_POINTS.value}
+    assert (view.updated, view.persistent, view.why_launched) == ((3,), ("kernels", "dead"), "")
+    assert view.arena_bytes == 512
 
 
 def test_a_snapshot_is_json() -> None:
