@@ -23,6 +23,8 @@ from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
 from fusewire._api.complex import rules as _rules  # noqa: F401  # lets ops take complex numbers
+from fusewire._api.explaining import explain
+from fusewire._api.explanation import ExplainedOp, Explanation, ProgramExplanation, Unfused
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
 from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.gradients.gradients import grad, value_and_grad, vjp
@@ -86,8 +88,11 @@ __all__ = [
     "ConfigurationError",
     "DType",
     "DtypeError",
+    "ExplainedOp",
+    "Explanation",
     "FusewireError",
     "OutOfMemory",
+    "ProgramExplanation",
     "ProtocolError",
     "QuotaExceeded",
     "Replayed",
@@ -100,6 +105,7 @@ __all__ = [
     "ShapeError",
     "Trigger",
     "Unauthenticated",
+    "Unfused",
     "UnknownHandle",
     "UploadFailed",
     "WaitTimeout",
@@ -114,6 +120,7 @@ __all__ = [
     "connect",
     "default_session",
     "e",
+    "explain",
     "float16",
     "float32",
     "float64",

@@ -24,6 +24,8 @@ from google.protobuf.message import DecodeError
 
 from fusewire._api.array import Array
 from fusewire._api.complex.complex_array import ComplexArray
+from fusewire._api.explaining import Explaining
+from fusewire._api.explanation import Explanation
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.ops.operations import astype, dtype_of
 from fusewire._api.ops.stacking import array_among, stacked
@@ -112,6 +114,7 @@ class Session:
         self._sender = Sender(self._state, self._thread_recorders)
         self._upload_sender = UploadSender(self._state, self._sender)
         self._fetches = Fetches(self._state, self._sender, self._thread_recorders)
+        self._explaining = Explaining(self._fetches, self._thread_recorders)
         self._timer = SessionTimer(self._state, self._sender, self._thread_recorders)
         # Guarded by the state's lock.
         self._ready_waiters: list[Future[None]] = []
@@ -202,7 +205,18 @@ class Session:
         The handle is base + op, as inspection tells both of a slow segment or an array. Returns an empty text if the
         line is not known. Lines are known of the last 65,536 ops of each thread.
         """
-        return self._thread_recorders.source_line(handle)
+        return str(self._thread_recorders.source_line(handle) or "")
+
+    def explain(self, array: Recorded | None = None, *, timeout: float | None = None) -> Explanation:
+        """Explains how the server runs the session's programs, or the program that made `array`.
+
+        Sends no op: what is unsent is said to be unsent. Waits for a round trip; raises WaitTimeout after `timeout`
+        seconds. The programs are those that were used last, at most 64. Of each the lines are those of its last use, or
+        of the use that made `array`.
+        """
+        if array is not None:
+            self._check_own(array)
+        return self._explaining.explain(array, timeout, self.stats.cuts)
 
     async def ready(self) -> None:
         """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""

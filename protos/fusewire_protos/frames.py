@@ -64,6 +64,7 @@ class EntryKind(IntEnum):
     CANCEL = 5
     FORGET = 6
     LOOP = 7
+    EXPLAIN = 8
 
 
 Steps = int | tuple[Any, ...]  # the difference from one iteration to the next, or the values, which repeat
@@ -154,7 +155,14 @@ class Forget(NamedTuple):
     program: int
 
 
-Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget
+class Explain(NamedTuple):
+    """Asks how a program of the session runs. It is answered as a fetch is, with an encoded `ExplainedProgram`."""
+
+    fetch: int
+    program: int
+
+
+Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget | Explain
 
 
 class NewProgram(NamedTuple):
@@ -304,6 +312,7 @@ _ENCODERS: dict[type, Any] = {
     Abandon: lambda entry: (EntryKind.ABANDON, *entry),
     Cancel: lambda entry: (EntryKind.CANCEL,),
     Forget: lambda entry: (EntryKind.FORGET, *entry),
+    Explain: lambda entry: (EntryKind.EXPLAIN, *entry),
 }
 
 
@@ -406,6 +415,7 @@ _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
         (EntryKind.CANCEL, 1, lambda item: Cancel()),
         (EntryKind.FORGET, 2, lambda item: Forget(_number(item[1]))),
         (EntryKind.LOOP, 13, _decode_loop),
+        (EntryKind.EXPLAIN, 3, lambda item: Explain(_number(item[1]), _number(item[2]))),
     )
 }
 

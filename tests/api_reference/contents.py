@@ -50,10 +50,11 @@ _PAGE_OF_CATEGORY = {
 }
 _NAMESPACES = ("fft", "linalg", "random", "testing")
 _SESSIONS = ("connect", "default_session", "replay", "SessionStats", "Replayed", "Trigger")
+_EXPLANATIONS = ("explain", "Explanation", "ProgramExplanation", "ExplainedOp", "Unfused")
 _LOOPS = ("fori_loop", "function")
 _GRADIENTS = ("grad", "value_and_grad", "vjp")
 # A session has more members, by which arrays and recorders call it.
-_SESSION_MEMBERS = ("array", "cancel", "close", "id", "is_open", "line_of", "ready", "stats")
+_SESSION_MEMBERS = ("array", "cancel", "close", "explain", "id", "is_open", "line_of", "ready", "stats")
 
 
 def pages() -> tuple[Page, ...]:
@@ -62,6 +63,7 @@ def pages() -> tuple[Page, ...]:
         *_topics(),
         _arrays(),
         _sessions(),
+        _explanations(),
         _loops(),
         _gradients(),
         _mathematics("fft", fw.fft),
@@ -100,6 +102,10 @@ def _sessions() -> Page:
     members = _named(_SESSION_MEMBERS, fw.Session, "Session.")
     entries = [*_named(_SESSIONS[:3], fw), Entry("Session", fw.Session, "Session"), *members]
     return _page("sessions", "Sessions: how they begin, and what they tell.", [*entries, *_named(_SESSIONS[3:], fw)])
+
+
+def _explanations() -> Page:
+    return _page("explaining", "What became of your ops: kernels, launches, lines and hints.", _named(_EXPLANATIONS, fw))
 
 
 def _loops() -> Page:

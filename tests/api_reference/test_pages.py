@@ -23,7 +23,8 @@ _written = cache(written_pages)
 _WITHOUT_EXAMPLE = {
     *("Cancelled", "ConfigurationError", "OutOfMemory", "ProtocolError", "QuotaExceeded", "ServerFault"),
     *("SessionClosed", "SessionLost", "Unauthenticated", "UnknownHandle", "UploadFailed", "WaitTimeout"),
-    *("Session", "Session.cancel", "Session.close", "Session.id", "Session.line_of", "Session.ready", "Session.stats"),
+    *("Session", "Session.cancel", "Session.close", "Session.explain", "Session.id", "Session.line_of"),
+    *("Session.ready", "Session.stats", "ExplainedOp", "Explanation", "ProgramExplanation", "Unfused"),
     *("Replayed", "SessionStats", "Trigger", "connect", "replay"),
 }
 

@@ -17,6 +17,7 @@ from fusewire_protos.frames import (
     Abandon,
     Cancel,
     Entry,
+    Explain,
     Fetch,
     Forget,
     Free,
@@ -66,6 +67,7 @@ entries = st.one_of(
     st.builds(Abandon, numbers),
     st.just(Cancel()),
     st.builds(Forget, numbers),
+    st.builds(Explain, numbers, numbers),
 )
 # Few values, equal ones of other types and signs among them: what periods are found in.
 few = st.sampled_from((0, 1, True, False, 1.0, 0.0, -0.0, NAN))
@@ -80,6 +82,7 @@ ONE_OF_EACH: list[Entry] = [
     Abandon(1),
     Cancel(),
     Forget(3),
+    Explain(2, 3),
 ]
 
 

@@ -67,8 +67,7 @@ class Places:
 places = Places()
 
 
-def source_line(number: int) -> str:
-    """Returns the line of the place with this number, as text; empty if the line is not known."""
+def source_line(number: int) -> SourceLine | None:
+    """Returns the line of the place with this number; None if the line is not known."""
     place = places.find(number)
-    line = None if place is None else place.source_line()
-    return "" if line is None else str(line)
+    return None if place is None else place.source_line()

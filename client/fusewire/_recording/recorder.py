@@ -46,7 +46,8 @@ from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, Pinned
 from fusewire._recording.places import source_line
 from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorded_ops import ThreadTape
-from fusewire._recording.source_lines import user_source_line
+from fusewire._recording.signature import signature_of
+from fusewire._recording.source_lines import SourceLine, user_source_line
 from fusewire._recording.stepped_integer import SteppedInteger
 from fusewire._recording.tape import Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
@@ -95,6 +96,9 @@ class Owner(Protocol):
 
     def read(self, array: Any, timeout: float | None) -> npt.NDArray[Any]:
         """Waits for the value and returns it. Raises WaitTimeout."""
+
+    def explain(self, array: Any, *, timeout: float | None = None) -> Any:
+        """Explains the work that made an array, by a round trip."""
 
     def check_open(self) -> None:
         """Raises the error that ended the session, if the session has ended."""
@@ -372,9 +376,18 @@ class Recorder(ThreadTape):
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
         return self.sent <= handle < self.next_number or handle in self._unknown_to_server
 
-    def source_line(self, number: int) -> str:
-        """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
+    def source_line(self, number: int) -> SourceLine | None:
+        """Returns the line of the user's code that recorded op `number`; None if the line is not known."""
         return source_line(self.place_of_op(number))
+
+    def unsent_ops(self, most: int) -> tuple[int, list[tuple[str, int]]]:
+        """Returns how many ops are in no segment yet, and the names and numbers of the last ones, at most `most`."""
+        with self.lock:
+            end = self.next_number
+            first = max(self.sent, end - most)
+            records = self.between(first, end)
+            names = [signature_of(number).op.name for number in records[places_of_signatures(records)].tolist()]
+            return end - self.sent, [*zip(names, range(first, end), strict=True)]
 
     def end(self) -> None:
         """Makes every further op of the recording thread check whether the session is open. The check raises."""

@@ -6,6 +6,7 @@ from itertools import count
 from threading import RLock, get_ident
 
 from fusewire._recording.recorder import Owner, Recorder
+from fusewire._recording.source_lines import SourceLine
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 _NO_THREAD = 0
@@ -42,10 +43,10 @@ class ThreadRecorders:
         """Returns whether any recorder has ops that are in no segment yet."""
         return any(recorder.has_unsent for recorder in self.all())
 
-    def source_line(self, number: int) -> str:
-        """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
+    def source_line(self, number: int) -> SourceLine | None:
+        """Returns the line of the user's code that recorded op `number`; None if the line is not known."""
         recorder = self.of(number)
-        return "" if recorder is None else recorder.source_line(number)
+        return None if recorder is None else recorder.source_line(number)
 
     def of(self, handle: int) -> Recorder | None:
         """Returns the recorder that minted a handle, or None if none of this session did."""

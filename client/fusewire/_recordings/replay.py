@@ -26,6 +26,7 @@ from fusewire_protos.errors import CaseError, exception_of
 from fusewire_protos.frames import (
     Abandon,
     Entry,
+    Explain,
     Fetch,
     NewProgram,
     Segment,
@@ -156,7 +157,7 @@ class Replay:
 
     def _send(self, record: SentFrame, intended_ns: int) -> None:
         with self._changed:
-            outgoing = [each for each in self._outgoing(record.raw) if not self._takes_early(each.entry)]
+            outgoing = [each for each in self._outgoing(record.raw) if not self._leaves_out(each.entry)]
             for each in outgoing:
                 if isinstance(each.entry, Fetch):
                     self._intended_ns[each.entry.fetch] = intended_ns
@@ -168,9 +169,12 @@ class Replay:
             if isinstance(each.entry, Upload) and each.tensor is None:
                 self._upload_beside(each.entry)
 
-    def _takes_early(self, entry: Entry) -> bool:
-        """Tells whether an entry says that an answer has been taken that this replay has not had yet."""
-        return isinstance(entry, Abandon) and entry.fetch in self._recorded
+    def _leaves_out(self, entry: Entry) -> bool:
+        """Tells whether an entry says that an answer has been taken that this replay has not had yet.
+
+        A question how a program runs is left out too, because its answer differs from server to server.
+        """
+        return isinstance(entry, Explain) or (isinstance(entry, Abandon) and entry.fetch in self._recorded)
 
     def _outgoing(self, raw: bytes) -> Iterator[Outgoing]:
         """Yields the entries of a recorded frame. Each new program goes with the first segment that uses it."""

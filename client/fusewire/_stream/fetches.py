@@ -7,27 +7,33 @@ thread takes the result, so the fetch stays in the table until the reader has se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._errors import DtypeError, FusewireError, WaitTimeout
+from fusewire._errors import DtypeError, FusewireError, RequestError, WaitTimeout
 from fusewire._recording.cutting.cutter import Reach
 from fusewire._recording.recorded_ops import Recorded
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.frames import Outgoing
+from fusewire._stream.numbered_programs import Programs, Use
 from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire_protos.errors import exception_of
-from fusewire_protos.frames import Abandon, Fetch
+from fusewire_protos.frames import Abandon, Explain, Fetch
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
+_BYTES = Spec(dtypes.uint8, (-1,))  # of an answer that is no value: bytes, as many as come
 _LINE_NOT_KNOWN = "the line that recorded it is not known any more"
+
+
+Explained = tuple[Use, bytes | RequestError]
 
 
 class _Awaited(NamedTuple):
@@ -68,6 +74,36 @@ class Fetches:
                 raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
             reader.has_settled_within(None)  # the answer came after the timeout, just before `_abandon`
         return reader.outcome()
+
+    def explain(self, choose: Callable[[Programs], list[Use]], timeout: float | None) -> list[Explained]:
+        """Asks the server how programs run, and waits for the answers. `choose` returns the last uses of them.
+
+        Sends no op. Raises WaitTimeout after `timeout` seconds. A program that the server has rejected has the reason.
+        """
+        deadline_s = deadline_after(timeout)
+        asked = self._post_explains(choose)
+        self._state.transport.wake()
+        found: list[Explained] = []
+        for use, fetch, reader in asked:
+            if not self._state.transport.wait(reader, left_s(deadline_s)) and self._abandon(fetch):
+                raise WaitTimeout(f"the explanation did not come within {timeout} s")
+            try:
+                found.append((use, reader.outcome().tobytes()))
+            except RequestError as reason:
+                found.append((use, reason))
+        return found
+
+    def _post_explains(self, choose: Callable[[Programs], list[Use]]) -> list[tuple[Use, int, BlockedReader]]:
+        """Posts the questions. Chooses under the lock, so that none of the programs is forgotten meanwhile."""
+        state, asked = self._state, []
+        with state.lock:
+            state.check_open()
+            for use in choose(self._sender.programs):
+                self._last_fetch += 1
+                asked.append((use, self._last_fetch, BlockedReader()))
+                self._awaited[self._last_fetch] = _Awaited(self._last_fetch, asked[-1][2], _BYTES)
+                state.stream.post(Outgoing(Explain(self._last_fetch, use.program)))
+        return asked
 
     def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
         self._state.check_open()

@@ -31,6 +31,19 @@ class ProgramKey(NamedTuple):
 class _Entry:
     encoded: EncodedProgram
     number: int | None = None  # None before the program's first use
+    first: int = 0  # of the last use: the handle of its first op, and how many ops it had
+    ops: int = 0
+
+
+class Use(NamedTuple):
+    """The last use of a program: the program's number, the handle of the first op, and how many ops were sent.
+
+    If the program ran several times, these are the ops of all iterations, one behind another.
+    """
+
+    program: int
+    first: int
+    ops: int
 
 
 class Numbered(NamedTuple):
@@ -86,9 +99,10 @@ class Programs:
             return Numbered(entry.number, is_new=False, forgotten=())
         return Numbered(self._next_number, is_new=True, forgotten=tuple(self._pushed_out_by(key)))
 
-    def take(self, key: ProgramKey, numbered: Numbered) -> None:
-        """Notes a use of the program. A call that was interrupted may be repeated."""
+    def take(self, key: ProgramKey, numbered: Numbered, first: int, ops: int) -> None:
+        """Notes a use of the program, by ops from handle `first` on. A call that was interrupted may be repeated."""
         entry = self._entries[key]
+        entry.first, entry.ops = first, ops
         self._entries.move_to_end(key)
         if not numbered.is_new:
             return
@@ -97,6 +111,12 @@ class Programs:
         self._digests[key.is_fragment].add(digest(entry.encoded.raw))
         while len(self._entries) > self._most:
             self._entries.popitem(last=False)
+
+    def last_uses(self) -> Iterator[Use]:
+        """Yields the last use of each program that the server knows. The program that was used last comes first."""
+        for entry in reversed(self._entries.values()):
+            if entry.number is not None:
+                yield Use(entry.number, entry.first, entry.ops)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
         """Returns the sorted hexadecimal digests of the fragments, or of the whole bodies, that were numbered last."""

@@ -187,7 +187,7 @@ class Sender:
             def commit() -> None:
                 state.spend(spending)
                 recorder.commit(draft)
-                self.programs.take(key, numbered)
+                self.programs.take(key, numbered, draft.first, draft.piece.ops)
 
             finish(commit)
             self.cuts[trigger] += 1

@@ -19,8 +19,10 @@ from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, in_iteration
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs import codec as programs
+from fusewire_protos.programs.explained import ExplainedProgram, encode_explained
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import Program
+from fusewire_protos.programs.records import NO_RECORDS, OpForm, OpRecord
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=1 << 16, bytes=256 << 20, segments=64)
@@ -155,6 +157,8 @@ class MemoryServer:
                 self._free(handles)
             case frames.Fetch():
                 results.append(self._answer(entry))
+            case frames.Explain():
+                results.append(wire.Result(fetch=entry.fetch, inline=_explained(self.programs[entry.program])))
             case frames.Forget(number):
                 del self.programs[number]
 
@@ -251,6 +255,14 @@ class MemoryServer:
                 backend="memory",
             ),
         )
+
+
+def _explained(program: Program) -> bytes:
+    """Returns how a program runs here: op by op."""
+    records = NO_RECORDS._replace(ops=(OpRecord(OpForm.OP_BY_OP),) * program.op_count)
+    name = programs.digest(programs.encode(program)).hex()
+    told = ExplainedProgram(name, False, program.op_count, tuple(program.op_names), "unplanned", "ops", records=records)
+    return encode_explained(told)
 
 
 def _host(raw: bytes, spec: Spec) -> Host:

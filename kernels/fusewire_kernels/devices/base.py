@@ -89,6 +89,13 @@ class LaunchCounts(NamedTuple):
     captured: int = 0
     evicted: int = 0
 
+    @property
+    def form(self) -> str:
+        """How a plan has run: by a "persistent" kernel, by "graphs" of its launches, or by these "launches"."""
+        if self.persistent_launches:
+            return "persistent"
+        return "graphs" if self.graphs else "launches"
+
 
 class Fence(Protocol):
     """A point in the device's order of work."""

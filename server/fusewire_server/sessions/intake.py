@@ -17,6 +17,7 @@ from fusewire_server.programs.claim import Claim, Rejected, claim_of_program, re
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable
 from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.entries.explain import take_explain
 from fusewire_server.sessions.entries.fetch import take_abandon, take_fetch
 from fusewire_server.sessions.entries.frame import Arrival, Frame, Item, Unfinished, UnreadProgram, go_on
 from fusewire_server.sessions.entries.segment import take_segment
@@ -179,5 +180,6 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     frames.Abandon: take_abandon,
     frames.Cancel: _take_cancel,
     frames.Forget: _take_forget,
+    frames.Explain: take_explain,
     Unfinished: go_on,
 }

@@ -26,7 +26,7 @@ _SECRET = np.frombuffer(b"a secret that nobody should see!", np.uint8)
 
 
 def _work(session: fw.Session) -> None:
-    """Scalars, small and large uploads, slices, frees, large and small results, and a failure."""
+    """Scalars, small and large uploads, slices, frees, results, a question how it runs, and a failure."""
     random = np.random.default_rng(0)
     x, w = session.array(random.normal(size=(4, 64))), session.array(random.normal(size=(64, 64)) / 8)
     large, secret = session.array(random.normal(size=1 << 16)), session.array(_SECRET)
@@ -35,6 +35,7 @@ def _work(session: fw.Session) -> None:
         if step % 40 == 0:
             x[:, step % 4 : 8].numpy()
     (large * 2)[::2].numpy()
+    session.explain()
     (secret + 1).numpy()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire._stream.encoded_programs import EncodedProgram
-from fusewire._stream.numbered_programs import MOST_DIGESTS, Numbered, ProgramKey, Programs
+from fusewire._stream.numbered_programs import MOST_DIGESTS, Numbered, ProgramKey, Programs, Use
 from fusewire_protos.programs.codec import digest
 
 
@@ -20,7 +20,7 @@ def programs(most: int, *names: bytes) -> Programs:
 
 def use(kept: Programs, used: ProgramKey) -> Numbered:
     numbered = kept.number(used)
-    kept.take(used, numbered)
+    kept.take(used, numbered, 100, 2)
     return numbered
 
 
@@ -45,8 +45,8 @@ def test_a_use_taken_twice_counts_once() -> None:
     kept = programs(2, b"a", b"b")
     use(kept, key(b"b"))
     numbered = kept.number(key(b"a"))
-    kept.take(key(b"a"), numbered)
-    kept.take(key(b"a"), numbered)
+    kept.take(key(b"a"), numbered, 100, 2)
+    kept.take(key(b"a"), numbered, 100, 2)
     kept.keep(key(b"c"), EncodedProgram(b"c", (0,)))
     assert use(kept, key(b"c")) == (2, True, (0,))
 
@@ -87,3 +87,11 @@ def test_the_newest_digests_are_those_of_whole_bodies() -> None:
         use(kept, used)
     assert kept.newest_digests(2) == (digest(b"b"), digest(b"c"))
     assert len(kept.newest_digests(8)) == 3
+
+
+def test_the_last_use_of_each_program_that_the_server_knows_is_told_the_newest_first() -> None:
+    kept = programs(4, b"a", b"b", b"never used")
+    use(kept, key(b"a"))
+    use(kept, key(b"b"))
+    kept.take(key(b"a"), kept.number(key(b"a")), 300, 6)
+    assert [*kept.last_uses()] == [Use(0, 300, 6), Use(1, 100, 2)]

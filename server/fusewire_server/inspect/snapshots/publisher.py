@@ -268,17 +268,11 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
         compiling_ns=entry.compiling_ns,
         refusal=entry.refusal,
         rows_per_launch=_histogram(entry.rows_per_submission, entry.rows),
-        form="ops" if loaded is None else _form(launching),
+        form="ops" if loaded is None else loaded.launch_counts.form,
         launching=launching,
         why_no_graph="" if loaded is None else loaded.why_no_graph,
         why_not_persistent="" if loaded is None else loaded.why_not_persistent,
     )
-
-
-def _form(launching: Launching) -> str:
-    if launching.persistent_launches:
-        return "persistent"
-    return "graphs" if launching.graphs else "launches"
 
 
 def _phase_total(phase: Phase) -> PhaseTotal:

@@ -23,10 +23,7 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
     session, effects = frame.session, frame.effects
     if _is_repeated(session, fetch.fetch):
         return
-    if len(session.fetches) + len(session.answers.untaken) >= frame.limits.handles:
-        limit = frame.limits.handles
-        raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
-    _check_host_room(session)
+    check_takeable(frame)
     value = value_of(session, fetch.handle)
     if value is None or not value.is_named:
         failure = session.failed.failure_of(fetch.handle)
@@ -61,6 +58,14 @@ def take_abandon(frame: Frame, abandon: Abandon) -> None:
         if waiting and waiting.pop(abandon.fetch, None) is not None:
             del session.fetches[abandon.fetch]
             end_reading(fetching, frame.effects.released)
+
+
+def check_takeable(frame: Frame) -> None:
+    """Raises CaseError if so many fetches of the session wait to be taken that there may be no further one."""
+    session, limit = frame.session, frame.limits.handles
+    if len(session.fetches) + len(session.answers.untaken) >= limit:
+        raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
+    _check_host_room(session)
 
 
 def _check_host_room(session: Session) -> None:

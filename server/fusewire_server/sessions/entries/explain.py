@@ -1,0 +1,83 @@
+"""Applies an entry that asks how a program of the session runs: answers it at once, within a bound. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusewire_kernels.fusion.reasons import sentences_of
+from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.frames import Explain
+from fusewire_protos.programs.explained import (
+    MOST_TOLD,
+    ExplainedProgram,
+    Launched,
+    cut_to_told,
+    encode_explained,
+)
+from fusewire_protos.programs.records import NO_RECORDS, OpForm, OpRecord
+from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.entries.fetch import check_takeable
+from fusewire_server.sessions.entries.frame import Frame
+
+if TYPE_CHECKING:
+    from fusewire_kernels.devices.base import LoadedPlan
+
+_OP_BY_OP = OpRecord(OpForm.OP_BY_OP)
+
+
+def take_explain(frame: Frame, explain: Explain) -> None:
+    """Answers with the program's records, or with the reason why it was rejected.
+
+    Raises CaseError if the session has no program of this number, or if it has too many answers to take.
+    """
+    session, number = frame.session, explain.program
+    if explain.fetch in session.answers.untaken:
+        return
+    check_takeable(frame)
+    entry, rejected = session.programs.get(number), session.rejected_programs.get(number)
+    if rejected is not None:
+        session.answer_failure(explain.fetch, rejected[0])
+        return
+    if entry is None:
+        raise CaseError("unknown_program", f"program {number} was never sent")
+    raw = encode_explained(explained(entry))
+    if not session.answers.may_read(len(raw)) or not session.tenant_bytes.has_room(session, len(raw)):
+        text = f"{len(raw)} bytes of an explanation are more than the session may leave unread"
+        session.answer_failure(explain.fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
+        return
+    session.answers.begin_read(explain.fetch, len(raw))
+    session.answer(explain.fetch, memoryview(raw))
+
+
+def explained(entry: ProgramEntry) -> ExplainedProgram:
+    """Returns how a program runs now."""
+    loaded = entry.loaded
+    told = ExplainedProgram(
+        digest=entry.digest.hex(),
+        is_fragment=entry.is_fragment,
+        op_count=entry.program.op_count,
+        names=tuple(entry.program.op_names[:MOST_TOLD]),
+        state=entry.state.value,
+        form="ops",
+        refusal=entry.refusal,
+        row_ns=entry.row_ns,
+        planning_ns=entry.planning_ns,
+        compiling_ns=entry.compiling_ns,
+        records=NO_RECORDS._replace(ops=(_OP_BY_OP,) * min(entry.program.op_count, MOST_TOLD)),
+    )
+    return told if loaded is None else _with_plan(told, loaded)
+
+
+def _with_plan(told: ExplainedProgram, loaded: LoadedPlan) -> ExplainedProgram:
+    plan, records = loaded.plan, cut_to_told(loaded.plan.records)
+    return told._replace(
+        form=loaded.launch_counts.form,
+        why_no_graph=loaded.why_no_graph,
+        why_not_persistent=loaded.why_not_persistent,
+        launches=tuple(
+            [Launched(plan.kernels[each.kernel].key, len(each.instances)) for each in plan.launches[:MOST_TOLD]]
+        ),
+        records=records,
+        reasons=tuple(sentences_of(records).items()),
+    )
