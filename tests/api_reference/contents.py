@@ -105,7 +105,9 @@ def _sessions() -> Page:
 
 
 def _explanations() -> Page:
-    return _page("explaining", "What became of your ops: kernels, launches, lines and hints.", _named(_EXPLANATIONS, fw))
+    return _page(
+        "explaining", "What became of your ops: kernels, launches, lines and hints.", _named(_EXPLANATIONS, fw)
+    )
 
 
 def _loops() -> Page:

@@ -47,7 +47,7 @@ class ProgramExplanation:
     that of its plan. `groups` are the ops that each group computes, `launches` the groups of each launch, and `kernels`
     the names of the launches' kernels. `unfused` has each pair of ops that are not computed together, with one reason.
     `made` is the index of the op that made the array that was asked for, and None if none was. `row_s` is the estimated
-    device time of a row; None if it is not known. Of a program of more than 2,048 ops, the first are told.
+    device time of a row; None if it is not known. Of a program of more than 1,024 ops, the first are told.
     """
 
     told: ExplainedProgram

@@ -8,7 +8,7 @@ import msgpack
 
 from fusewire_protos.programs.records import NO_RECORDS, Records, decoded_records, encoded_records
 
-MOST_TOLD = 2048  # ops, launches, and pairs of ops, so that the answer is made in a millisecond or two
+MOST_TOLD = 1024  # ops, launches, and pairs of ops, so that the answer is made in less than a millisecond
 
 
 class Launched(NamedTuple):

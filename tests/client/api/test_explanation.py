@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fusewire as fw
 from fusewire._api.explanation import program_explanation
-from fusewire_protos.programs.explained import ExplainedProgram, Launched
+from fusewire_protos.programs.explained import MOST_TOLD, ExplainedProgram, Launched
 from fusewire_protos.programs.records import OpForm, OpRecord, Records
 from fusewire_protos.programs.records import Unfused as Pair
 
@@ -75,9 +75,9 @@ def test_why_a_loop_has_no_better_form_is_told() -> None:
 
 
 def test_a_long_program_is_cut_in_text() -> None:
-    told = _TOLD._replace(op_count=3000, names=("exp",) * 2048, launches=(), reasons=())
-    told = told._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * 2048))
-    lines = str(program_explanation(told, [""] * 2048, None)).splitlines()
+    told = _TOLD._replace(op_count=3000, names=("exp",) * MOST_TOLD, launches=(), reasons=())
+    told = told._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * MOST_TOLD))
+    lines = str(program_explanation(told, [""] * MOST_TOLD, None)).splitlines()
     assert len(lines) == 102
     assert lines[-1] == "  … and 2900 ops more"
 

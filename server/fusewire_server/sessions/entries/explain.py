@@ -23,6 +23,7 @@ from fusewire_server.sessions.entries.frame import Frame
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
+_TOLD_BYTES = 64  # about so many of an answer for each op, by which it is refused before it is made
 _OP_BY_OP = OpRecord(OpForm.OP_BY_OP)
 
 
@@ -41,11 +42,12 @@ def take_explain(frame: Frame, explain: Explain) -> None:
         return
     if entry is None:
         raise CaseError("unknown_program", f"program {number} was never sent")
-    raw = encode_explained(explained(entry))
-    if not session.answers.may_read(len(raw)) or not session.tenant_bytes.has_room(session, len(raw)):
-        text = f"{len(raw)} bytes of an explanation are more than the session may leave unread"
+    size_bytes = _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD)
+    if not session.answers.may_read(size_bytes) or not session.tenant_bytes.has_room(session, size_bytes):
+        text = f"an explanation of {size_bytes} bytes is more than the session may leave unread"
         session.answer_failure(explain.fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
         return
+    raw = encode_explained(explained(entry))
     session.answers.begin_read(explain.fetch, len(raw))
     session.answer(explain.fetch, memoryview(raw))
 
