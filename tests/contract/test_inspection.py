@@ -88,6 +88,17 @@ def test_a_plan_tells_what_became_of_each_op(service: Service) -> None:
     assert {each["form"] for each in ops} == {"kernels"}
 
 
+def test_lines_of_kernels_have_the_op_that_they_compute(service: Service) -> None:
+    compiled = _planned(service)["compiled"]
+    names = [op["name"] for op in compiled["ops"]]
+    for group in compiled["groups"]:
+        source = next(each for each in compiled["sources"] if each["kernel"] == group["kernel"])
+        text, (ops,) = source["text"].splitlines(), group["values"]
+        computed = {ops[each["value"]]: text[each["line"] - 1] for each in source["lines"]}
+        assert {names[op] for op in computed if op >= 0} == {"add", "tanh"}
+        assert all("tanh" in line for op, line in computed.items() if op >= 0 and names[op] == "tanh")
+
+
 def test_the_text_of_every_kernel_is_shown(service: Service) -> None:
     sources = _planned(service)["compiled"]["sources"]
     assert sources

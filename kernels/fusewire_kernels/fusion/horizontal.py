@@ -31,7 +31,7 @@ def schedule(fusion: Fusion, instances: list[Instance]) -> list[GroupedLaunch]:
 
 def _launches(levels: list[int], instances: list[Instance]) -> list[list[int]]:
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
-    for group, (lowered, _, _) in enumerate(instances):
+    for group, (lowered, *_) in enumerate(instances):
         members.setdefault((levels[group], lowered.kernel.key, lowered.sizes), []).append(group)
     return sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
 

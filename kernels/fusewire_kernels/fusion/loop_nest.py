@@ -13,7 +13,7 @@ from fusewire_kernels.fusion.fusion import Fusion, inlined_as, placement_of_resu
 from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement, Walk
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import GATHER, INDEX, PRODUCT, REDUCTION, SLOTS, Gathered, Operand, Value
+from fusewire_kernels.graph.graph import GATHER, INDEX, PRODUCT, REDUCTION, SLOTS, Gathered, Operand
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.shapes import Shape
 
@@ -58,8 +58,16 @@ class LoopNest(NamedTuple):
     stores: tuple[tuple[int | NestArgument, NestArgument], ...]
 
 
-def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
-    """Returns the loop nest of group number `index`, and the buffers to which the numbers in the loop nest refer.
+class Nested(NamedTuple):
+    """A loop nest, the buffers to which its numbers refer, and the value of the graph that each node computes."""
+
+    nest: LoopNest
+    buffers: list[Operand]
+    computed: tuple[int, ...]
+
+
+def loop_nest_of(fusion: Fusion, index: int) -> Nested:
+    """Returns the loop nest of group number `index`.
 
     If the group computes a product, the loop nest is its epilogue, and the argument with the buffer `PRODUCT_BUFFER` is
     the result of the product.
@@ -68,7 +76,7 @@ def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
     writer = _LoopNestWriter(fusion, index)
     writer.write()
     nest = LoopNest(group.elements, group.walk, group.breaks, tuple(writer.nodes), tuple(writer.stores))
-    return nest, writer.buffers
+    return Nested(nest, writer.buffers, tuple(writer.computed))
 
 
 def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
@@ -113,6 +121,7 @@ def _whole_slot(value: int) -> Operand:
 class _LoopNestWriter:
     def __init__(self, fusion: Fusion, index: int) -> None:
         self.nodes: list[NestNode] = []
+        self.computed: list[int] = []  # of each node: the value of the graph
         self.stores: list[tuple[int | NestArgument, NestArgument]] = []
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
@@ -131,19 +140,21 @@ class _LoopNestWriter:
                 target = self._array_argument(value.target, placement)
                 self.stores.append((self._operand(value.operands[0], placement), target))
                 continue
-            node = self._result(value, placement)
+            node = self._result(number, placement)
             self._node_of[number] = self._node_of[member] = node
             if is_stored[number]:
                 kept = placement_of_result(value, placement)
                 self.stores.append((node, self._array_argument(Operand(number, views.dense(value.shape)), kept)))
 
-    def _result(self, value: Value, placement: Placement) -> int | NestArgument:
+    def _result(self, number: int, placement: Placement) -> int | NestArgument:
+        value = self._values[number]
         if value.form is PRODUCT:
             strides = views.dense_strides(value.shape)
             return NestArgument(PRODUCT_BUFFER, value.dtype, False, value.shape, strides, placement)
-        return self._node(value, placement)
+        return self._node(number, placement)
 
-    def _node(self, value: Value, placement: Placement) -> int:
+    def _node(self, number: int, placement: Placement) -> int:
+        value = self._values[number]
         if value.form is GATHER:
             data, position = value.operands
             read: list[int | NestArgument] = [
@@ -152,9 +163,11 @@ class _LoopNestWriter:
             ]
         else:
             read = [self._operand(operand, placement) for operand in value.operands]
-        return self._add_node(value, placement, read)
+        return self._add_node(number, placement, read)
 
-    def _add_node(self, value: Value, placement: Placement, read: list[int | NestArgument]) -> int:
+    def _add_node(self, number: int, placement: Placement, read: list[int | NestArgument]) -> int:
+        value = self._values[number]
+        self.computed.append(number)
         axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
         is_reduction = value.form is REDUCTION
         self.nodes.append(NestNode(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
@@ -184,7 +197,7 @@ class _LoopNestWriter:
         for operand in value.operands:
             inner = inlined_as(self._values, self._group, operand, member.placement)
             read.append(self._slot(operand) if inner is None else self._inlined(inner))
-        node = self._node_of[member] = self._add_node(value, member.placement, read)
+        node = self._node_of[member] = self._add_node(member.value, member.placement, read)
         return node
 
     def _slot(self, operand: Operand) -> NestArgument:

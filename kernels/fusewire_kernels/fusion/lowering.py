@@ -50,7 +50,7 @@ class Lowered(NamedTuple):
     `strides[argument]` tells by how many elements the argument moves at one step of each dimension of the kernel.
     `buffers[argument]` is the number of the argument's buffer in the loop nest. `operations`, `moved_elements` and
     `moved_bytes` are counts for one instance: `moved_elements` has a count for each argument, `moved_bytes` is the sum
-    over all arguments.
+    over all arguments. `values[node]` is the number, in the kernel's text, of what a node of the loop nest computes.
     """
 
     kernel: Kernel
@@ -60,17 +60,20 @@ class Lowered(NamedTuple):
     operations: int
     moved_elements: tuple[int, ...]
     moved_bytes: int
+    values: tuple[int, ...] = ()
 
 
 class Instance(NamedTuple):
     """One instance of a launch: a group with its kernel and operands.
 
-    `operands` are in the order of the kernel's arguments. The kernel writes the last `outputs` operands.
+    `operands` are in the order of the kernel's arguments. The kernel writes the last `outputs` operands. `computed` are
+    the values of the graph that the nodes of the loop nest compute.
     """
 
     lowered: Lowered
     operands: tuple[Operand, ...]
     outputs: int
+    computed: tuple[int, ...] = ()
 
     def read(self) -> tuple[Operand, ...]:
         return self.operands[: len(self.operands) - self.outputs]
@@ -148,9 +151,9 @@ def _lower_product(fusion: Fusion, index: int) -> Instance:
     if len(group.members) == 1:
         lowered = _lowered_product(a.layout, right, values[number].dtype, None)
         return Instance(lowered, (a, b, Operand(number, views.dense(values[number].shape))), 1)
-    nest, buffers = loop_nest_of(fusion, index)
+    nest, buffers, computed = loop_nest_of(fusion, index)
     lowered = _lowered_product(a.layout, right, values[number].dtype, nest)
-    return Instance(lowered, (a, b, *[buffers[buffer] for buffer in lowered.buffers[2:]]), len(nest.stores))
+    return Instance(lowered, (a, b, *[buffers[buffer] for buffer in lowered.buffers[2:]]), len(nest.stores), computed)
 
 
 class _Right(NamedTuple):
@@ -191,7 +194,7 @@ def _lowered_product(a: Layout, right: _Right, dtype: DType, nest: LoopNest | No
     batch, down = _product_loops(a, b, arrays)
     across = _Loop(columns, 1 if columns > 1 else 0, is_inner=False)
     outer = [each.loop for each in batch]
-    epilogue, entries = (None, ()) if nest is None else _epilogue(nest, down.loop, across, outer)
+    epilogue, entries, numbers = (None, (), ()) if nest is None else _epilogue(nest, down.loop, across, outer)
     is_unit = b.strides[-1] == 1 or columns == 1 if walks is None else _is_wide(*walks)
     is_transposed = down.of_a == 1 and a.strides[-1] != 1 and min(down.loop.extent, inner) > 1
     is_in_fours = _is_in_fours(a, -2 if is_transposed else -1)
@@ -226,7 +229,7 @@ def _lowered_product(a: Layout, right: _Right, dtype: DType, nest: LoopNest | No
     moved_bytes = sum([count * each.itemsize_bytes for count, each in zip(moved, kernel.argument_dtypes, strict=True)])
     operations = results * (2 * inner + (0 if nest is None else len(nest.nodes)))
     buffers = (0, 1, *[argument.buffer for argument in arguments or [out]])
-    return Lowered(kernel, sizes, strides, buffers, operations, moved, moved_bytes)
+    return Lowered(kernel, sizes, strides, buffers, operations, moved, moved_bytes, numbers)
 
 
 def _is_in_fours(layout: Layout, axis: int) -> bool:
@@ -270,14 +273,22 @@ def _epilogue_arguments(nest: LoopNest) -> list[NestArgument]:
     return [*inputs, *(target for _, target in nest.stores)]
 
 
-def _epilogue(nest: LoopNest, down: _Loop, across: _Loop, batch: list[_Loop]) -> tuple[LoopKernel, tuple[int, ...]]:
-    """Returns the kernel of an epilogue, and its entries in the sizes of the product."""
+class _Epilogue(NamedTuple):
+    """The kernel of an epilogue, its entries in the sizes of the product, and the numbers of its values."""
+
+    kernel: LoopKernel
+    entries: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+def _epilogue(nest: LoopNest, down: _Loop, across: _Loop, batch: list[_Loop]) -> _Epilogue:
     lowered = _KernelWriter(nest, [down, across]).written()
     assert isinstance(lowered.kernel, LoopKernel)
     arrays = [argument for argument in _epilogue_arguments(nest) if not argument.is_slot]
     moves = [stride for argument in arrays for stride in _strides(argument, [*batch, down, across])]
     product = lowered.kernel.inputs[0]
-    return lowered.kernel, (*moves, *lowered.sizes[2 + product.strides.count(Stride.ANY) :])
+    entries = (*moves, *lowered.sizes[2 + product.strides.count(Stride.ANY) :])
+    return _Epilogue(lowered.kernel, entries, lowered.values)
 
 
 def _spanned(matrices: Layout, walks: tuple[Layout, Layout]) -> int:
@@ -305,14 +316,16 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instan
     first = alike.get(outline)
     if first is None:
         first = alike[outline] = _lowered_by_loop_nest(fusion, index)
-    lowered, _, outputs = first
-    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
+    lowered, _, outputs, _ = first
+    values = fusion.graph.values
+    computed = tuple([number for number, _ in fusion.groups[index].members if values[number].target is None])
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs, computed)
 
 
 def _lowered_by_loop_nest(fusion: Fusion, index: int) -> Instance:
-    nest, buffers = loop_nest_of(fusion, index)
+    nest, buffers, computed = loop_nest_of(fusion, index)
     lowered = _lowered_loops(nest)
-    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(nest.stores))
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(nest.stores), computed)
 
 
 class _Loop(NamedTuple):
@@ -373,6 +386,7 @@ class _KernelWriter:
             max(len(self._nodes), 1) * self._nest.elements,
             moved,
             sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
+            tuple([self._number[index] for index in range(len(self._nest.nodes))]),
         )
 
     def _add_node(self, node: NestNode) -> int:

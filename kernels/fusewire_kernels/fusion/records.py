@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusewire_kernels.fusion.fusion import Fusion
+from fusewire_kernels.fusion.fusion import Fusion, inlined_as
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.reasons import Reason
-from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, GATHER, Graph
+from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, GATHER, PRODUCT, WHOLE, Graph
 from fusewire_protos.ops.op import Category
 from fusewire_protos.programs.program import Program
-from fusewire_protos.programs.records import OpForm, OpRecord, Records, Separate, Unfused
+from fusewire_protos.programs.records import NO_OP, OpForm, OpRecord, Records, Separate, Unfused
 
 _OF_ONE_KERNEL = (0,)
+_OF_BUFFERS = (PRODUCT, *WHOLE)
 
 
 def records_of(program: Program, fusion: Fusion, instances: list[Instance], launches: list[GroupedLaunch]) -> Records:
@@ -26,6 +27,7 @@ def records_of(program: Program, fusion: Fusion, instances: list[Instance], laun
         _ops(program, fusion, in_order),
         tuple(_unfused(fusion)),
         tuple(_separate(fusion, instances, launches, len(program.inputs))),
+        values=tuple([_ops_of_values(fusion.graph, instances[group]) for group in in_order]),
     )
 
 
@@ -58,6 +60,15 @@ def _ops_of(fusion: Fusion, group: int) -> Iterable[int]:
     """Returns the ops that a group computes, each once."""
     values, (members, inlined) = fusion.graph.values, (fusion.groups[group].members, fusion.groups[group].inlined)
     return dict.fromkeys([values[number].origin for number, _ in (*members, *inlined)])
+
+
+def _ops_of_values(graph: Graph, instance: Instance) -> tuple[int, ...]:
+    """Returns the op of each value of a kernel's text, by its number; NO_OP for what the kernel reads."""
+    numbers = instance.lowered.values
+    ops = [NO_OP] * (max(numbers, default=-1) + 1)
+    for number, computed in zip(numbers, instance.computed, strict=True):
+        ops[number] = graph.values[computed].origin
+    return tuple(ops)
 
 
 def _form_without_kernel(program: Program, graph: Graph, index: int) -> OpForm:
@@ -94,14 +105,14 @@ def _reads_across_groups(fusion: Fusion) -> Iterator[tuple[int, int, int]]:
     """Yields each value that reads one of another group, that one, and the index of its group."""
     values, group_of, writers = fusion.graph.values, fusion.group_of, fusion.writers
     for index, group in enumerate(fusion.groups):
-        again = {number for number, _ in group.inlined}
-        for number, _ in group.members:
+        for number, placement in group.members:
             value = values[number]
-            for position, (base, _) in enumerate(value.operands):
-                own = group_of[base]
+            of_memory = len(value.operands) if value.form in _OF_BUFFERS else value.form is GATHER  # the first operands
+            for position, operand in enumerate(value.operands):
+                base, own = operand.value, group_of[operand.value]
                 if own == index or (own is None and base not in writers):
                     continue
-                if base in again and (position or value.form is not GATHER):
+                if position >= of_memory and inlined_as(values, group, operand, placement) is not None:
                     continue
                 for producer in writers.get(base) or (base,):
                     other = group_of[producer]

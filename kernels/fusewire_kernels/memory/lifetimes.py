@@ -41,7 +41,7 @@ def lifetimes(graph: Graph, instances: list[Instance], launches: list[GroupedLau
     for number, launch in enumerate(launches):
         for group in launch.groups:
             use = Use(number, group)
-            _, operands, outputs = instances[group]
+            _, operands, outputs, _ = instances[group]
             first_output = len(operands) - outputs
             for position, (value, _) in enumerate(operands):
                 lifetime = found.get(value)

@@ -45,13 +45,14 @@ class ExplainedProgram(NamedTuple):
 
 
 def cut_to_told(records: Records) -> Records:
-    """Returns the records of the first ops and launches, of each at most `MOST_TOLD`."""
+    """Returns the records of the first ops and launches, of each at most `MOST_TOLD`, and none of kernels' texts."""
     unfused = [each for each in records.unfused if max(each.consumer, each.producer) < MOST_TOLD]
     return records._replace(
         ops=records.ops[:MOST_TOLD],
         unfused=tuple(unfused[:MOST_TOLD]),
         separate=records.separate[:MOST_TOLD],
         persistent=records.persistent[:MOST_TOLD],
+        values=(),
     )
 
 

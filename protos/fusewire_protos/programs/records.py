@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+NO_OP = -1
+
 
 class OpForm(StrEnum):
     """What an op became."""
@@ -54,6 +56,8 @@ class Records(NamedTuple):
     `ops` has a record for each op, in the form of launches. `persistent` has the same for the persistent kernel of a
     loop, which is one group; it is empty if there is none, and `why_launched` then says why a loop has none. `unfused`
     has each pair of a consumer and a producer once. `updated` are the inputs that iterations change in place.
+    `values[group]` has the op of each value that the text of the group's kernel numbers, or NO_OP; it is empty for a
+    kernel that numbers none.
     """
 
     ops: tuple[OpRecord, ...] = ()
@@ -62,6 +66,7 @@ class Records(NamedTuple):
     updated: tuple[int, ...] = ()
     persistent: tuple[OpRecord, ...] = ()
     why_launched: str = ""
+    values: tuple[tuple[int, ...], ...] = ()
 
 
 NO_RECORDS = Records()
@@ -81,12 +86,20 @@ def encoded_records(records: Records) -> list[Any]:
     """Returns records in the form in which msgpack carries them. Equal records of ops are listed once."""
     distinct = {record: number for number, record in enumerate(dict.fromkeys((*records.ops, *records.persistent)))}
     numbers = [[distinct[record] for record in of_form] for of_form in (records.ops, records.persistent)]
-    return [[*distinct], *numbers, records.unfused, records.separate, records.updated, records.why_launched]
+    return [
+        [*distinct],
+        *numbers,
+        records.unfused,
+        records.separate,
+        records.updated,
+        records.why_launched,
+        records.values,
+    ]
 
 
 def decoded_records(fields: Sequence[Any]) -> Records:
     """Returns the records that `encoded_records` encoded. They are not checked."""
-    listed, ops, persistent, unfused, separate, updated, why_launched = fields
+    listed, ops, persistent, unfused, separate, updated, why_launched, values = fields
     distinct = [OpRecord(OpForm(form), tuple(groups)) for form, groups in listed]
     return Records(
         tuple([distinct[number] for number in ops]),
@@ -95,4 +108,5 @@ def decoded_records(fields: Sequence[Any]) -> Records:
         tuple(updated),
         tuple([distinct[number] for number in persistent]),
         why_launched,
+        tuple([tuple(ops) for ops in values]),
     )

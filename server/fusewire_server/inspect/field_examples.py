@@ -16,6 +16,7 @@ _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by 
     "CompiledView.reasons": {"of_product": "the kernel of a product reads its operands from memory"},
     "CompiledView.updated": [1],
     "CompiledView.why_launched": "",
+    "GroupView.values": [[-1, 0, 1]],
     "OpView.form": "kernels",
     "OpView.groups": [0],
     "OpView.name": "tanh",

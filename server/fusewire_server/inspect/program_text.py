@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fusewire_kernels.codegen.line_map import line_map
 from fusewire_protos.programs.record_text import record_lines
 from fusewire_protos.programs.records import OpForm, OpRecord, Records, Separate, Unfused
-from fusewire_server.inspect.snapshots.snapshot import CompiledView, Omitted, ProgramDetail, ProgramView, SourceView
+from fusewire_server.inspect.snapshots.snapshot import (
+    CompiledView,
+    LineView,
+    Omitted,
+    ProgramDetail,
+    ProgramView,
+    SourceView,
+)
 
 MOST_SOURCE_CHARACTERS = 1 << 20
 MOST_LINES = 10_000  # launches, ops, and pairs of ops
 
 
 def bounded(detail: ProgramDetail) -> ProgramDetail:
-    """Returns a program without what goes beyond the bounds. `omitted` of its plan counts what is left out."""
+    """Returns a program without what goes beyond the bounds, and with the line maps of its kernels.
+
+    `omitted` of its plan counts what is left out.
+    """
     plan = detail.compiled
     if plan is None:
         return detail
@@ -42,7 +53,7 @@ def _first_sources(sources: Sequence[SourceView]) -> Iterator[SourceView]:
         characters += len(source.text)
         if characters > MOST_SOURCE_CHARACTERS:
             return
-        yield source
+        yield replace(source, lines=tuple([LineView(*each) for each in line_map(source.text)]))
 
 
 def _lines(detail: ProgramDetail) -> Iterator[str]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.build import Design, design
+from fusewire_kernels.build import Design, build_plan, design
+from fusewire_kernels.codegen.line_map import line_map
 from fusewire_kernels.fusion.reasons import Reason, sentences_of
 from fusewire_kernels.graph.construction import needed_ops
 from fusewire_protos.programs.program import Program
-from fusewire_protos.programs.records import OpForm, OpRecord, Separate, Unfused, ops_of_groups
+from fusewire_protos.programs.records import NO_OP, OpForm, OpRecord, Separate, Unfused, ops_of_groups
 from tests.kernels.programs import Writer, random_program
 
 
@@ -40,6 +41,7 @@ def _reads_of_memory(made: Design) -> set[tuple[int, int]]:
 
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 2**32), st.booleans())
+@example(seed=268435455, for_gpu=False)  # a group computes a value again, and reads a part of it too
 def test_every_op_has_its_record_and_every_pair_that_is_not_fused_one_reason(seed: int, for_gpu: bool) -> None:
     program = random_program(seed, most_ops=60).program
     made = design(program, for_gpu=for_gpu)
@@ -64,6 +66,24 @@ def test_the_groups_of_the_records_are_those_of_the_launches(seed: int, for_gpu:
     members = [[*made.fusion.groups[group].members, *made.fusion.groups[group].inlined] for group in in_order]
     computed = [sorted({values[number].origin for number, _ in each}) for each in members]
     assert ops_of_groups(made.records.ops, len(in_order)) == computed
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from(["c", "cuda"]))
+def test_lines_of_a_kernel_compute_the_ops_of_its_groups(seed: int, dialect: str) -> None:
+    program = random_program(seed, most_ops=40).program
+    plan = build_plan(program, dialect)
+    computed, group = ops_of_groups(plan.records.ops, len(plan.records.values)), 0
+    for launch in plan.launches:
+        numbered = {value for _, value in line_map(plan.kernels[launch.kernel].text)}
+        for _ in launch.instances:
+            values = plan.records.values[group]
+            ops = {op for op in values if op != NO_OP}
+            assert ops <= {*computed[group]}
+            if ops:
+                assert {values[number] for number in numbered if number < len(values)} - {NO_OP} == ops
+            group += 1
+    assert group == len(plan.records.values)
 
 
 def test_ops_of_one_kernel_and_of_another_have_a_reason_between_them() -> None:

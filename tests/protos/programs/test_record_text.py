@@ -68,5 +68,5 @@ def test_long_lists_are_cut_and_counted() -> None:
 
 
 def test_records_come_back_as_they_were() -> None:
-    records = _RECORDS._replace(persistent=_RECORDS.ops[:1], updated=(1,), why_launched="why")
+    records = _RECORDS._replace(persistent=_RECORDS.ops[:1], updated=(1,), why_launched="why", values=((-1, 0), ()))
     assert decoded_records(encoded_records(records)) == records

@@ -297,7 +297,7 @@ def test_programs_are_listed_without_their_sources(client: Client) -> None:
 
 def test_a_program_shows_its_groups_records_and_source(client: Client) -> None:
     compiled = client.get("/v1/programs/aa").json()["compiled"]
-    assert compiled["groups"] == [{"kernel": "k_add", "sizes": [64], "instances": 2}]
+    assert compiled["groups"] == [{"kernel": "k_add", "sizes": [64], "instances": 2, "values": []}]
     assert [(each["name"], each["form"], each["groups"]) for each in compiled["ops"]] == [
         ("add", "kernels", [0]),
         ("sum", "kernels", [1]),
@@ -306,7 +306,7 @@ def test_a_program_shows_its_groups_records_and_source(client: Client) -> None:
     (pair,) = compiled["unfused"]
     assert pair == {"consumer": 1, "producer": 0, "reason": "other_points"}
     assert compiled["reasons"][pair["reason"]] == "the two are computed at different points"
-    assert compiled["sources"] == [{"kernel": "k_add", "text": "void k_add(void) {}"}]
+    assert compiled["sources"] == [{"kernel": "k_add", "text": "void k_add(void) {}", "lines": []}]
 
 
 def test_a_program_that_runs_op_by_op_has_no_plan_to_show(client: Client) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from fusewire_kernels.fusion.reasons import sentences_of
 from fusewire_kernels.plan.plan import Plan
@@ -447,6 +448,18 @@ class GroupView(Described):
     """Sizes that the launch passes to the kernel."""
     instances: int
     """Number of equal groups in the launch."""
+    values: tuple[tuple[int, ...], ...] = ()
+    """For each of these groups, the op of each value that the kernel's text numbers (v0, v1 …); -1 for what is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineView(Described):
+    """A line of a kernel's text that computes a value."""
+
+    line: int
+    """Number of the line, from 1 on."""
+    value: int
+    """Number of the value. `values` of a launch has its op."""
 
 
 @dataclass(frozen=True)
@@ -457,6 +470,8 @@ class SourceView(Described):
     """Name of the kernel."""
     text: str
     """The generated text."""
+    lines: tuple[LineView, ...] = ()
+    """The lines that compute values, or read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -621,9 +636,16 @@ def compiled_view(plan: Plan, names: Sequence[str]) -> CompiledView:
     records = plan.records
     of_records: dict[tuple[str, OpRecord], OpView] = {}
     pairs = [*zip(names, records.ops, strict=True)]
+    values = iter(records.values)
     return CompiledView(
         groups=tuple(
-            GroupView(plan.kernels[launch.kernel].key, launch.sizes, len(launch.instances)) for launch in plan.launches
+            GroupView(
+                plan.kernels[launch.kernel].key,
+                launch.sizes,
+                len(launch.instances),
+                tuple(islice(values, len(launch.instances))),
+            )
+            for launch in plan.launches
         ),
         ops=tuple([of_records.setdefault(pair, OpView(pair[0], *pair[1])) for pair in pairs]),
         unfused=tuple([UnfusedView(*each) for each in records.unfused]),

@@ -22,6 +22,7 @@ RECORDS = Records(
     ops=(OpRecord(OpForm.KERNELS, (2,)), OpRecord(OpForm.KERNELS, (0, 1))),
     unfused=(Unfused(1, 0, "other_points"),),
     updated=(3,),
+    values=((-1, 1), (-1, 1), (-1, 0)),
     persistent=(OpRecord(OpForm.KERNELS, (0,)), OpRecord(OpForm.DEAD)),
 )
 
@@ -44,7 +45,10 @@ def test_a_plan_is_shown_by_its_launches_and_sources() -> None:
         records=RECORDS,
     )
     view = compiled_view(plan, ["add", "sum"])
-    assert view.groups == (GroupView("k_sum", (8, 4), 2), GroupView("k_add", (8,), 1))
+    assert view.groups == (
+        GroupView("k_sum", (8, 4), 2, ((-1, 1), (-1, 1))),
+        GroupView("k_add", (8,), 1, ((-1, 0),)),
+    )
     assert view.sources == (SourceView("k_add", "add"), SourceView("k_sum", "sum"))
     assert view.ops == (OpView("add", "kernels", (2,)), OpView("sum", "kernels", (0, 1)))
     assert view.unfused == (UnfusedView(1, 0, "other_points"),)
