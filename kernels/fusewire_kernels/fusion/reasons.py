@@ -45,9 +45,8 @@ class Reason(Enum):
     OTHER_SIZES = "only groups of the same sizes become one launch"
     WAITS_BETWEEN = "it waits for launches in between"
 
-    @property
-    def code(self) -> str:
-        return self.name.lower()
+    def __init__(self, _: str) -> None:
+        self.code = self.name.lower()
 
 
 def sentences_of(records: Records) -> dict[str, str]:

@@ -5,13 +5,14 @@ Groups are numbered in the order of the launches' instances, as a plan has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from fusewire_kernels.fusion.fusion import Fusion, inlined_as
+from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.reasons import Reason
-from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, GATHER, PRODUCT, WHOLE, Graph
+from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, GATHER, PRODUCT, WHOLE, Graph, Value
 from fusewire_protos.ops.op import Category
 from fusewire_protos.programs.program import Program
 from fusewire_protos.programs.records import NO_OP, OpForm, OpRecord, Records, Separate, Unfused
@@ -23,51 +24,49 @@ _OF_BUFFERS = (PRODUCT, *WHOLE)
 def records_of(program: Program, fusion: Fusion, instances: list[Instance], launches: list[GroupedLaunch]) -> Records:
     """Returns the records of a design, without those of a loop."""
     in_order = [group for launch in launches for group in launch.groups]
+    origins = [value.origin for value in fusion.graph.values]
     return Records(
-        _ops(program, fusion, in_order),
-        tuple(_unfused(fusion)),
+        _ops(program, fusion, origins, in_order),
+        tuple(_unfused(fusion, origins)),
         tuple(_separate(fusion, instances, launches, len(program.inputs))),
-        values=tuple([_ops_of_values(fusion.graph, instances[group]) for group in in_order]),
+        values=tuple([_ops_of_values(origins, instances[group]) for group in in_order]),
     )
 
 
 def records_of_one_kernel(program: Program, fusion: Fusion) -> tuple[OpRecord, ...]:
     """Returns the records of the ops if one kernel computes all groups of a design."""
     one = OpRecord(OpForm.KERNELS, _OF_ONE_KERNEL)
-    return tuple([one if each.groups else each for each in _ops(program, fusion, range(len(fusion.groups)))])
+    origins = [value.origin for value in fusion.graph.values]
+    records = _ops(program, fusion, origins, range(len(fusion.groups)))
+    return tuple([one if each.groups else each for each in records])
 
 
 # ---- ops ----
 
 
-def _ops(program: Program, fusion: Fusion, in_order: Sequence[int]) -> tuple[OpRecord, ...]:
-    groups_of: dict[int, list[int]] = {}
+def _ops(program: Program, fusion: Fusion, origins: list[int], in_order: Sequence[int]) -> tuple[OpRecord, ...]:
+    groups_of: list[tuple[int, ...]] = [()] * program.op_count
     for number, group in enumerate(in_order):
-        for op in _ops_of(fusion, group):
-            groups_of.setdefault(op, []).append(number)
-    of_kernels: dict[tuple[int, ...], OpRecord] = {}
-    found = []
-    for index in range(program.op_count):
-        groups = tuple(groups_of.get(index, ()))
-        if groups:
-            found.append(of_kernels.setdefault(groups, OpRecord(OpForm.KERNELS, groups)))
-        else:
-            found.append(_WITHOUT_KERNEL[_form_without_kernel(program, fusion.graph, index)])
-    return tuple(found)
+        members, inlined = fusion.groups[group].members, fusion.groups[group].inlined
+        for op in {origins[value] for value, _ in members} | {origins[value] for value, _ in inlined}:
+            groups_of[op] += (number,)
+    of_kernels = {groups: OpRecord(OpForm.KERNELS, groups) for groups in {*groups_of} if groups}
+    return tuple(
+        [
+            of_kernels[groups] if groups else _WITHOUT_KERNEL[_form_without_kernel(program, fusion.graph, index)]
+            for index, groups in enumerate(groups_of)
+        ]
+    )
 
 
-def _ops_of(fusion: Fusion, group: int) -> Iterable[int]:
-    """Returns the ops that a group computes, each once."""
-    values, (members, inlined) = fusion.graph.values, (fusion.groups[group].members, fusion.groups[group].inlined)
-    return dict.fromkeys([values[number].origin for number, _ in (*members, *inlined)])
-
-
-def _ops_of_values(graph: Graph, instance: Instance) -> tuple[int, ...]:
+def _ops_of_values(origins: list[int], instance: Instance) -> tuple[int, ...]:
     """Returns the op of each value of a kernel's text, by its number; NO_OP for what the kernel reads."""
     numbers = instance.lowered.values
-    ops = [NO_OP] * (max(numbers, default=-1) + 1)
+    if not numbers:
+        return ()
+    ops = [NO_OP] * (max(numbers) + 1)
     for number, computed in zip(numbers, instance.computed, strict=True):
-        ops[number] = graph.values[computed].origin
+        ops[number] = origins[computed]
     return tuple(ops)
 
 
@@ -91,11 +90,11 @@ _WITHOUT_KERNEL: dict[OpForm, OpRecord] = {form: OpRecord(form) for form in OpFo
 # ---- edges ----
 
 
-def _unfused(fusion: Fusion) -> Iterator[Unfused]:
+def _unfused(fusion: Fusion, origins: list[int]) -> Iterator[Unfused]:
     """Yields each pair of ops of which one reads from memory what another group computes of the other, once."""
-    values, known = fusion.graph.values, set()
+    known = set()
     for value, producer, group in _reads_across_groups(fusion):
-        pair = (values[value].origin, values[producer].origin)
+        pair = (origins[value], origins[producer])
         if pair not in known:
             known.add(pair)
             yield Unfused(*pair, fusion.reasons[value, group].code)
@@ -105,19 +104,27 @@ def _reads_across_groups(fusion: Fusion) -> Iterator[tuple[int, int, int]]:
     """Yields each value that reads one of another group, that one, and the index of its group."""
     values, group_of, writers = fusion.graph.values, fusion.group_of, fusion.writers
     for index, group in enumerate(fusion.groups):
-        for number, placement in group.members:
-            value = values[number]
-            of_memory = len(value.operands) if value.form in _OF_BUFFERS else value.form is GATHER  # the first operands
-            for position, operand in enumerate(value.operands):
-                base, own = operand.value, group_of[operand.value]
+        for member in group.members:
+            number = member[0]
+            for position, operand in enumerate(values[number].operands):
+                base = operand[0]
+                own = group_of[base]
                 if own == index or (own is None and base not in writers):
                     continue
-                if position >= of_memory and inlined_as(values, group, operand, placement) is not None:
+                if group.inlined and _is_inlined(values, group, member, position):
                     continue
                 for producer in writers.get(base) or (base,):
                     other = group_of[producer]
                     if other is not None and other != index:
                         yield number, producer, other
+
+
+def _is_inlined(values: tuple[Value, ...], group: Group, member: Member, position: int) -> bool:
+    """Returns whether a group computes an operand of a member again. What a value reads as a buffer is in memory."""
+    value = values[member.value]
+    if value.form in _OF_BUFFERS or (value.form is GATHER and position == 0):
+        return False
+    return inlined_as(values, group, value.operands[position], member.placement) is not None
 
 
 # ---- launches ----
@@ -132,8 +139,8 @@ def _separate(
     """
     first_of: dict[int, int] = {}
     for number, launch in enumerate(launches):
-        read = {operand.value for group in launch.groups for operand in instances[group].read()}
-        of_inputs = sorted([value for value in read if value < inputs])  # inputs are the first values of a graph
+        operands = [value for group in launch.groups for value, _ in instances[group].operands]
+        of_inputs = sorted({value for value in operands if value < inputs})  # inputs are the first values of a graph
         shared = [(first_of[value], value) for value in of_inputs if value in first_of]
         for value in of_inputs:
             first_of.setdefault(value, number)
