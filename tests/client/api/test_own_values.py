@@ -69,6 +69,7 @@ _WITHOUT_ARRAYS |= {"bartlett", "blackman", "hamming", "hanning", "kaiser", "fro
 _WITHOUT_ARRAYS |= {"ravel_multi_index", "unravel_index"}  # which return indices of this machine for such
 _WITHOUT_ARRAYS |= {"diag_indices_from", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from"}
 _WITHOUT_ARRAYS |= {"grad", "value_and_grad", "vjp"}  # which take a function
+_WITHOUT_ARRAYS |= {"explain"}  # which returns no array
 _WITH_OTHERS = {"apply_along_axis", "dsplit", "einsum", "piecewise", "select"}  # cases above
 _RETURNING_THEIR_ARGUMENT = {"asarray"}  # as documented
 FUNCTIONS = sorted(

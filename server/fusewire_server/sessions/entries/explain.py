@@ -23,6 +23,7 @@ from fusewire_server.sessions.entries.frame import Frame
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
+MOST_UNTAKEN = 128  # answers of a session that an explanation may join, because a short question has a long answer
 _TOLD_BYTES = 64  # about so many of an answer for each op, by which it is refused before it is made
 _OP_BY_OP = OpRecord(OpForm.OP_BY_OP)
 
@@ -42,9 +43,10 @@ def take_explain(frame: Frame, explain: Explain) -> None:
         return
     if entry is None:
         raise CaseError("unknown_program", f"program {number} was never sent")
-    size_bytes = _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD)
-    if not session.answers.may_read(size_bytes) or not session.tenant_bytes.has_room(session, size_bytes):
-        text = f"an explanation of {size_bytes} bytes is more than the session may leave unread"
+    size_bytes, untaken = _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD), len(session.answers.untaken)
+    has_room = session.answers.may_read(size_bytes) and session.tenant_bytes.has_room(session, size_bytes)
+    if not has_room or untaken >= MOST_UNTAKEN:
+        text = f"{untaken} answers wait to be taken; no explanation of {size_bytes} bytes may join them"
         session.answer_failure(explain.fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
         return
     raw = encode_explained(explained(entry))

@@ -13,7 +13,7 @@ from fusewire_protos.programs.explained import ExplainedProgram, decode_explaine
 from fusewire_protos.programs.records import OpForm
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.program_table import PlanState
-from fusewire_server.sessions.entries.explain import explained
+from fusewire_server.sessions.entries.explain import MOST_UNTAKEN, explained
 from fusewire_server.sessions.session import Session
 from tests.server.parts import new
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers
@@ -43,7 +43,7 @@ def test_a_program_with_a_plan_is_told_by_its_records() -> None:
     entry.enter(PlanState.LOADED)
     world.take(one, Explain(1, PAIR))
     told = _told(one)[1]
-    assert (told.state, told.form, told.records) == ("loaded", "launches", plan.records)
+    assert (told.state, told.form, told.records) == ("loaded", "launches", plan.records._replace(values=()))
     assert [each.instances for each in told.launches] == [len(each.instances) for each in plan.launches]
 
 
@@ -106,6 +106,16 @@ def test_an_answer_beyond_the_unread_bytes_is_a_failure() -> None:
     assert first.data is not None
     assert second.failure is not None
     assert second.failure.case.name == "quota_host_bytes"
+
+
+def test_beside_many_answers_that_wait_there_is_no_explanation() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, *[Explain(number, ADD) for number in range(1, MOST_UNTAKEN + 2)])
+    *told, last = one.answers.unsent
+    assert all(answer.data is not None for answer in told)
+    assert last.failure is not None
+    assert f"{MOST_UNTAKEN} answers wait to be taken" in last.failure.text
 
 
 def test_too_many_unread_answers_end_the_session() -> None:
