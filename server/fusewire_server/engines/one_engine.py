@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.backends import choose_device, kernel_finder, pack_of, planner_settings
@@ -17,7 +18,11 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.timer_slack import reduce_timer_slack
+from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.live_views import ANSWERS
+from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.snapshots.publisher import Publisher
+from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.planning.idle_packing import command_for, pack_when_idle
 from fusewire_server.planning.planner import Planner
 from fusewire_server.sessions.draining import may_end
@@ -27,6 +32,7 @@ LOOK_EVERY_S = 0.05  # how often the server looks whether sessions have finished
 STOP_DEADLINE_S = 0.5  # for what the device is doing
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0001
+_SNAPSHOT_WITHIN_S = 0.1
 _NO_REFUSALS: Mapping[str, int] = {}
 
 
@@ -82,6 +88,21 @@ class OneEngine:
         device, sessions = self.engine.device, self.engine.sessions
         if device.info.is_gpu and pack_of(device) is None:
             await pack_when_idle(command_for(device.info.architecture), lambda: not sessions)
+
+
+def inspection_of_one(one: OneEngine, end: Callable[[], None]) -> tuple[SnapshotReader, Control]:
+    """Returns what the inspection thread asks of the engine of this process. `end` ends the process in order."""
+    loop = asyncio.get_running_loop()
+    loop_thread = LoopThread(loop.call_soon_threadsafe)
+
+    async def ask(name: str, **arguments: Any) -> list[Any]:
+        return [await loop_thread.ask(lambda: ANSWERS[name](one.engine, **arguments))]
+
+    publisher = one.publisher
+    reader = SnapshotReader(
+        lambda: loop_thread.begin(publisher.publish), lambda: publisher.snapshot, _SNAPSHOT_WITHIN_S
+    )
+    return reader, Control(ask, lambda: loop.call_soon_threadsafe(end))
 
 
 async def drain(

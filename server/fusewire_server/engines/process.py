@@ -6,7 +6,6 @@ import asyncio
 import logging
 import pickle
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -34,8 +33,7 @@ from fusewire_server.host.descriptors import raise_open_file_limit
 from fusewire_server.host.event_loop import loop_factory
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.logs import configure_logs
-from fusewire_server.inspect.control import EngineControl
-from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
+from fusewire_server.inspect.live_views import ANSWERS
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.processes import messages
 from fusewire_server.processes.child import Reporter, command_lines
@@ -52,7 +50,6 @@ STOP_GRACE_S = 0.5  # for farewells and what is being written
 _REPORTED_WITHIN_S = 1.0
 _MOST_SEEN_PROGRAMS = 1024  # of the newest ones, among which those in use are looked for
 _MOST_ANSWER_BYTES = 64 << 20
-_ASKED = ("hold", "release", "end_session", "set_log_level", "arrays", "pool", "queue", "slow_segments")
 
 
 def main() -> int:
@@ -109,8 +106,6 @@ class _EngineProcess:
         self._service = FusewireService(
             self._engine, Access(self._authenticator), self._local if config.listen.local else None
         )
-        control = EngineControl(self._engine, LoopThread(loop.call_soon_threadsafe), lambda: None)
-        self._questions: Mapping[str, Callable[..., Awaitable[Any]]] = {name: getattr(control, name) for name in _ASKED}
         self._telling = Telling()  # of the reporter's thread
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,7 +120,7 @@ class _EngineProcess:
     def obey(self, command: object) -> None:
         match command:
             case Ask():
-                self._start(self._answer(command))
+                self._answer(command)
             case Reload(config):
                 configure_logs(config.log.level, config.log.style, audits=config.log.audit)
                 self._engine.reconfigure(config)
@@ -168,17 +163,15 @@ class _EngineProcess:
         await drain(self._engine, self._one.publisher, tell_nobody, within_s, self._hurry)
         self._report(Drained())
 
-    async def _answer(self, asked: Ask) -> None:
+    def _answer(self, asked: Ask) -> None:
+        """Answers a question. What may be long is written in the reporter's thread."""
+        number = asked.number
         if asked.name == "snapshot":
             snapshot = self._one.publisher.publish()
-            self._reporter.tell(lambda: self._snapshot_line(asked.number, snapshot))
+            self._reporter.tell(lambda: self._snapshot_line(number, snapshot))
             return
-        try:
-            answer = await self._questions[asked.name](**asked.arguments)
-        except LoopBusy as busy:
-            self._report(Unanswered(asked.number, str(busy)))
-        else:
-            self._report(Answered(asked.number, pickle.dumps(answer)))
+        answer = ANSWERS[asked.name](self._engine, **asked.arguments)
+        self._reporter.tell(lambda: messages.encode(Answered(number, pickle.dumps(answer))))
 
     def _snapshot_line(self, number: int, snapshot: Snapshot) -> bytes:
         """Runs in the reporter's thread, because it may take long."""

@@ -10,13 +10,11 @@ from typing import NamedTuple, Protocol
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.config import Config
 from fusewire_server.engines.engines import Engines
-from fusewire_server.engines.inspection import EnginesControl, EnginesSnapshots, InFront
-from fusewire_server.engines.one_engine import STOP_DEADLINE_S, OneEngine, drain
+from fusewire_server.engines.inspection import InFront, inspection_of
+from fusewire_server.engines.one_engine import STOP_DEADLINE_S, OneEngine, drain, inspection_of_one
 from fusewire_server.front_ends.front_ends import FrontEnds
 from fusewire_server.host.garbage_collector import GarbageCollector
-from fusewire_server.inspect.control import Control, EngineControl
-from fusewire_server.inspect.loop_thread import LoopThread
-from fusewire_server.inspect.routes.fresh import Snapshots
+from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.listeners import Listeners, front_ends_of
 
@@ -34,7 +32,7 @@ class Backend(NamedTuple):
 class Serving(Protocol):
     """The part of a server process that clients reach. Everything runs on the loop thread."""
 
-    snapshots: Snapshots
+    snapshots: SnapshotReader
     control: Control
 
     async def start(self) -> Backend:
@@ -70,9 +68,7 @@ class Alone:
     ) -> None:
         self._one = one = OneEngine(config, garbage, on_broken, inspection_refusals=refusals)
         self._listeners = Listeners(config, one.engine, authenticator)
-        call_on_loop = asyncio.get_running_loop().call_soon_threadsafe
-        self.snapshots: Snapshots = SnapshotReader(one.publisher.publish, lambda: one.publisher.snapshot, call_on_loop)
-        self.control: Control = EngineControl(one.engine, LoopThread(call_on_loop), end)
+        self.snapshots, self.control = inspection_of_one(one, end)
 
     async def start(self) -> Backend:
         info = self._one.engine.device.info
@@ -112,10 +108,9 @@ class InFrontOfEngines:
         self._front = InFront(refusals)
         self._front_ends: FrontEnds | None = None
         self._telling: asyncio.Task[None] | None = None
-        loop = asyncio.get_running_loop()
-        self._snapshots = EnginesSnapshots(self._engines, self._front, loop)
-        self.snapshots: Snapshots = self._snapshots
-        self.control: Control = EnginesControl(self._engines, loop, end)
+        self._snapshots, self.snapshots, self.control = inspection_of(
+            self._engines, self._front, asyncio.get_running_loop(), end
+        )
 
     async def start(self) -> Backend:
         await self._engines.start()

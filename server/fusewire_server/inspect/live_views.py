@@ -1,4 +1,4 @@
-"""Describes what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
+"""Answers what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
 
 Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
 the loop thread only copies their handles; the inspection thread finds those of a page.
@@ -6,29 +6,29 @@ the loop thread only copies their handles; the inspection thread finds those of 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from typing import Any
 
+from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import (
+    MOST_LISTED,
     ArrayView,
-    BlockView,
     PoolView,
     QueuedProgram,
     QueuedTenant,
     QueueView,
     SlowSegmentView,
 )
-from fusewire_server.programs.slow_log import SlowSegment
 from fusewire_server.sessions.session import NO_OP, Session, Value
 from fusewire_server.sessions.values import unpacked
-
-_MOST_LISTED = 1000  # programs and tenants of the queue
 
 
 def session_of(engine: Engine, shown: str) -> Session | None:
@@ -57,19 +57,8 @@ def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[Array
 
 
 def pool_of(engine: Engine) -> PoolView:
-    """Describes the memory of the device. May run on any thread."""
-    memory, device = engine.memory, engine.device
-    memory_bytes = device.info.memory_bytes
-    return PoolView(
-        device_memory_bytes=memory_bytes,
-        live_bytes=memory.live_bytes,
-        peak_bytes=memory.peak_bytes,
-        pool_bytes=memory.pool_bytes,
-        free_bytes=max(memory_bytes - memory.live_bytes, 0),
-        donations=memory.donations,
-        donated_bytes=memory.donated_bytes,
-        blocks=tuple(BlockView(**count._asdict()) for count in device.block_counts()),
-    )
+    """Describes the memory of the device."""
+    return read(PoolView, engine)
 
 
 def queue_of(engine: Engine) -> QueueView:
@@ -91,10 +80,10 @@ def queue_of(engine: Engine) -> QueueView:
         oldest_row_s=(now_ns - oldest_ns) / 1e9,
         submissions=engine.outstanding_submissions,
         is_held=engine.is_held,
-        tenants=tuple(QueuedTenant(tenant=tenant, rows=rows) for tenant, rows in tenants.most_common(_MOST_LISTED)),
+        tenants=tuple(QueuedTenant(tenant=tenant, rows=rows) for tenant, rows in tenants.most_common(MOST_LISTED)),
         programs=tuple(
             QueuedProgram(digest=digest.hex(), sessions=sessions)
-            for digest, sessions in programs.most_common(_MOST_LISTED)
+            for digest, sessions in programs.most_common(MOST_LISTED)
         ),
         kernel_waits=kernel_waits.described(engine.kernel_waits, now_ns),
     )
@@ -102,7 +91,35 @@ def queue_of(engine: Engine) -> QueueView:
 
 def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
     """Describes the newest slow segments."""
-    return tuple(_slow_segment_view(segment) for segment in islice(engine.slow_segments, limit))
+    return tuple([read(SlowSegmentView, segment) for segment in islice(engine.slow_segments, limit)])
+
+
+def end_session(engine: Engine, shown: str) -> bool:
+    """Ends a session. Returns False if there is none."""
+    session = session_of(engine, shown)
+    if session is None:
+        return False
+    engine.dismiss([session], CaseError("ended_by_operator", "an operator of the server ended this session"))
+    return True
+
+
+def set_log_level(_engine: Engine | None, level: str) -> None:
+    """Sets the level of this process's log."""
+    logging.getLogger().setLevel(level.upper())
+
+
+# What may be asked of an engine, and ordered, by name.
+ANSWERS: Mapping[str, Callable[..., Any]] = {
+    "hold": Engine.hold,
+    "release": Engine.unhold,
+    "end_session": end_session,
+    "set_log_level": set_log_level,
+    "handles": handles_of,
+    "arrays": arrays_of,
+    "pool": pool_of,
+    "queue": queue_of,
+    "slow_segments": slow_segments_of,
+}
 
 
 def _value_of(session: Session, handle: int) -> Value | None:
@@ -121,23 +138,4 @@ def _array_view(value: Value, now_ns: int) -> ArrayView:
         age_s=max(now_ns - value.made_at_ns, 0) / 1e9,
         base=value.handle - value.op_index if is_computed else None,
         op=value.op_index if is_computed else None,
-    )
-
-
-def _slow_segment_view(segment: SlowSegment) -> SlowSegmentView:
-    return SlowSegmentView(
-        at=datetime.fromtimestamp(segment.ended_at_s, UTC).isoformat(timespec="milliseconds"),
-        session=shown_id(segment.session_id),
-        program=segment.digest.hex(),
-        base=segment.base,
-        ops=segment.ops,
-        iterations=segment.iterations,
-        tier=segment.tier,
-        rows=segment.rows,
-        total_s=segment.total_ns / 1e9,
-        queue_s=segment.queue_ns / 1e9,
-        order_s=segment.order_ns / 1e9,
-        device_s=segment.device_ns / 1e9,
-        planning_s=segment.planning_ns / 1e9,
-        compiling_s=segment.compiling_ns / 1e9,
     )

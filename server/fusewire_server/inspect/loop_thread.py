@@ -32,7 +32,7 @@ class LoopThread:
 
         A function that has not begun when LoopBusy is raised is not called later.
         """
-        return await self.wait_for(self.begin(question))
+        return await wait_for(self.begin(question), self._deadline_s)
 
     def begin(self, question: Callable[[], _T]) -> asyncio.Future[_T]:
         """Returns a future, for the running event loop, of what the function returns on the loop thread."""
@@ -49,9 +49,10 @@ class LoopThread:
         self._call(call)
         return asyncio.wrap_future(answer)
 
-    async def wait_for(self, answer: Awaitable[_T]) -> _T:
-        """Returns the answer. Raises LoopBusy at the deadline."""
-        try:
-            return await asyncio.wait_for(answer, self._deadline_s)
-        except TimeoutError:
-            raise LoopBusy(f"the server did not answer within {self._deadline_s} s, because it is busy") from None
+
+async def wait_for(answer: Awaitable[_T], deadline_s: float) -> _T:
+    """Returns the answer. Raises LoopBusy at the deadline."""
+    try:
+        return await asyncio.wait_for(answer, deadline_s)
+    except TimeoutError:
+        raise LoopBusy(f"the server did not answer within {deadline_s} s, because it is busy") from None

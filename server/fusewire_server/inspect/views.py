@@ -1,13 +1,51 @@
-"""The answers of the routes that are not in a snapshot, as models: each field with its meaning and unit."""
+"""The answers of the routes that are not in a snapshot: each field with its meaning and unit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from fusewire_server.inspect.snapshots.snapshot import DeviceView, KernelWaits, ProgramView, SessionView
+from fusewire_server.inspect.figures import Described, counter, fact, gauge, joined, part, together
+from fusewire_server.inspect.snapshots.snapshot import DeviceView, KernelWaits, ProgramView, SessionView, shown_id
+
+MOST_LISTED = 1000  # programs and tenants of the queue
+
+
+def _seconds(name: str) -> Callable[[Any], float]:
+    return lambda source: getattr(source, name) / 1e9
+
+
+def _block_views(counts: Iterable[Any]) -> tuple[BlockView, ...]:
+    return tuple([BlockView(*count) for count in counts])
+
+
+def _blocks(lists: Sequence[Iterable[BlockView]]) -> tuple[BlockView, ...]:
+    sizes: dict[int, list[BlockView]] = {}
+    for block in together(lists):
+        sizes.setdefault(block.size_bytes, []).append(block)
+    return tuple([joined(sizes[size]) for size in sorted(sizes)])
+
+
+def _most(record: Callable[[Any, Any], Any], lists: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
+    """Joins records of a name and a count: the names with the highest counts."""
+    counts: Counter[str] = Counter()
+    for each in together(lists):
+        name, count = [getattr(each, field.name) for field in fields(each)]
+        counts[name] += count
+    return tuple([record(*each) for each in counts.most_common(MOST_LISTED)])
+
+
+def newest(lists: Sequence[Iterable[SlowSegmentView]]) -> tuple[SlowSegmentView, ...]:
+    """Joins lists of slow segments: the newest come first."""
+    return tuple(sorted(together(lists), key=attrgetter("at"), reverse=True))
+
 
 Next = Annotated[
     str | None, Field(description="the value of `after` that gives the next page; null: this is the last page")
@@ -28,19 +66,30 @@ class Programs(BaseModel):
     next: Next = None
 
 
-class TenantView(BaseModel):
+@dataclass(frozen=True)
+class TenantView(Described):
     """The sessions of one tenant together."""
 
-    tenant: str = Field(description="name of the tenant", examples=["lab"])
-    sessions: int = Field(description="sessions that have not ended")
-    in_flight_ops: int = Field(description="ops that the device has not completed")
-    live_handles: int = Field(description="arrays")
-    live_bytes: int = Field(description="bytes of these arrays")
-    unread_bytes: int = Field(description="bytes of results that clients have not taken")
-    device_bytes: int = Field(description="bytes of the device's blocks that hold values")
-    host_bytes: int = Field(description="estimated bytes of host memory, as `limits.tenant_host_bytes` counts them")
-    device_ns: int = Field(description="device time used, in nanoseconds")
-    loop_ns: int = Field(description="time of the loop thread that frames have used, in nanoseconds")
+    tenant: str
+    """Name of the tenant."""
+    sessions: int
+    """Sessions that have not ended."""
+    in_flight_ops: int
+    """Ops that the device has not completed."""
+    live_handles: int
+    """Arrays."""
+    live_bytes: int
+    """Bytes of these arrays."""
+    unread_bytes: int
+    """Bytes of results that clients have not taken."""
+    device_bytes: int
+    """Bytes of the device's blocks that hold values."""
+    host_bytes: int
+    """Estimated bytes of host memory, as `limits.tenant_host_bytes` counts them."""
+    device_ns: int
+    """Device time used, in nanoseconds."""
+    loop_ns: int
+    """Time of the loop thread that frames have used, in nanoseconds."""
 
 
 class Tenants(BaseModel):
@@ -50,17 +99,26 @@ class Tenants(BaseModel):
     next: Next = None
 
 
-class ArrayView(BaseModel):
+@dataclass(frozen=True)
+class ArrayView(Described):
     """One array of a session, without its value."""
 
-    handle: int = Field(description="number of the array in its session")
-    dtype: str = Field(description="type of the elements", examples=["float32"])
-    shape: tuple[int, ...] = Field(description="elements along each axis", examples=[[64, 256]])
-    bytes: int = Field(description="size of the array")
-    state: str = Field(description="awaited, issued, ready or failed")
-    age_s: float = Field(description="seconds since the array was declared")
-    base: int | None = Field(description="handle of op 0 of the segment that computes it; null for an upload")
-    op: int | None = Field(description="index of the op that computes it in this segment; null for an upload")
+    handle: int
+    """Number of the array in its session."""
+    dtype: str
+    """Type of the elements."""
+    shape: tuple[int, ...]
+    """Elements along each axis."""
+    bytes: int
+    """Size of the array."""
+    state: str
+    """Awaited, issued, ready or failed."""
+    age_s: float
+    """Seconds since the array was declared."""
+    base: int | None
+    """Handle of op 0 of the segment that computes it; null for an upload."""
+    op: int | None
+    """Index of the op that computes it in this segment; null for an upload."""
 
 
 class Arrays(BaseModel):
@@ -70,80 +128,119 @@ class Arrays(BaseModel):
     next: Next = None
 
 
-class BlockView(BaseModel):
+@dataclass(frozen=True)
+class BlockView(Described):
     """The blocks of one size in the device's memory pool."""
 
-    size_bytes: int = Field(description="size of each block")
-    free: int = Field(description="blocks that are kept for later allocations")
-    live: int = Field(description="blocks in use")
+    size_bytes: int = fact(default=0)
+    """Size of each block."""
+    free: int = gauge()
+    """Blocks that are kept for later allocations."""
+    live: int = gauge()
+    """Blocks in use."""
 
 
-class PoolView(BaseModel):
+@dataclass(frozen=True)
+class PoolView(Described):
     """The memory of the device."""
 
-    device_memory_bytes: int = Field(description="most bytes that all values may have")
-    live_bytes: int = Field(description="bytes of values now")
-    peak_bytes: int = Field(description="most bytes of values since the start")
-    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
-    free_bytes: int = Field(description="bytes of the device's memory that no value takes, those of the pool included")
-    donations: int = Field(description="results that were written over inputs")
-    donated_bytes: int = Field(description="bytes of these results")
-    blocks: tuple[BlockView, ...] = Field(description="by size; empty on CUDA, whose pool does not tell sizes")
+    device_memory_bytes: int = gauge(read="device.info.memory_bytes")
+    """Most bytes that all values may have."""
+    live_bytes: int = gauge(read="memory.live_bytes")
+    """Bytes of values now."""
+    peak_bytes: int = gauge(read="memory.peak_bytes")
+    """Most bytes of values since the start."""
+    pool_bytes: int = gauge(read="memory.pool_bytes")
+    """Free bytes that the pool keeps for later allocations."""
+    free_bytes: int = gauge(read=lambda engine: max(engine.device.info.memory_bytes - engine.memory.live_bytes, 0))
+    """Bytes of the device's memory that no value takes, those of the pool included."""
+    donations: int = counter(read="memory.donations")
+    """Results that were written over inputs."""
+    donated_bytes: int = counter(read="memory.donated_bytes")
+    """Bytes of these results."""
+    blocks: tuple[BlockView, ...] = gauge(read=lambda engine: _block_views(engine.device.block_counts()), join=_blocks)
+    """By size; empty on CUDA, whose pool does not tell sizes."""
 
 
-class QueuedTenant(BaseModel):
+@dataclass(frozen=True)
+class QueuedTenant(Described):
     """The rows of a tenant that wait."""
 
-    tenant: str = Field(description="name of the tenant")
-    rows: int = Field(description="rows that could run")
+    tenant: str
+    """Name of the tenant."""
+    rows: int
+    """Rows that could run."""
 
 
-class QueuedProgram(BaseModel):
+@dataclass(frozen=True)
+class QueuedProgram(Described):
     """A program, and how many sessions run it next."""
 
-    digest: str = Field(description="digest of the program")
-    sessions: int = Field(description="sessions that run it next")
+    digest: str
+    """Digest of the program."""
+    sessions: int
+    """Sessions that run it next."""
 
 
-class QueueView(BaseModel):
+@dataclass(frozen=True)
+class QueueView(Described):
     """The segments (rows) that wait for the device, and the submissions that it works on."""
 
-    rows: int = Field(description="rows that could run")
-    held_back_rows: int = Field(description="rows that wait for an upload")
-    oldest_row_s: float = Field(description="seconds that the oldest row at the head of a queue has waited")
-    submissions: int = Field(description="submissions that the device has not completed")
-    is_held: bool = Field(description="whether an operator holds the device")
-    tenants: tuple[QueuedTenant, ...] = Field(description="at most 1,000, those with most rows first")
-    programs: tuple[QueuedProgram, ...] = Field(description="at most 1,000, those of most sessions first")
-    kernel_waits: KernelWaits = Field(description="kernels of single ops that rows on the device wait for")
+    rows: int = gauge()
+    """Rows that could run."""
+    held_back_rows: int = gauge()
+    """Rows that wait for an upload."""
+    oldest_row_s: float = gauge(join=max)
+    """Seconds that the oldest row at the head of a queue has waited."""
+    submissions: int = gauge()
+    """Submissions that the device has not completed."""
+    is_held: bool = gauge(join=any, default=False)
+    """Whether an operator holds the device."""
+    tenants: tuple[QueuedTenant, ...] = gauge(join=partial(_most, QueuedTenant))
+    """At most 1,000, those with most rows first."""
+    programs: tuple[QueuedProgram, ...] = gauge(join=partial(_most, QueuedProgram))
+    """At most 1,000, those of most sessions first."""
+    kernel_waits: KernelWaits = part()
+    """Kernels of single ops that rows on the device wait for."""
 
 
-class SlowSegmentView(BaseModel):
+@dataclass(frozen=True)
+class SlowSegmentView(Described):
     """A segment that took at least 10 ms from its arrival until the device had completed it.
 
     It has the ops `base` to `base + ops - 1`. The client's `session.line_of` names the line of each.
     """
 
-    at: str = Field(description="when it was completed, ISO 8601, UTC")
-    session: str = Field(description="shown id of the session")
-    program: str = Field(description="digest of the program")
-    base: int = Field(description="handle of op 0; op i has the handle base + i, for i from 0 to ops - 1")
-    ops: int = Field(
-        description="ops of the segment; of a loop, the ops of its body, with the handles of the first iteration"
+    at: str = fact(
+        read=lambda segment: datetime.fromtimestamp(segment.ended_at_s, UTC).isoformat(timespec="milliseconds")
     )
-    iterations: int = Field(description="how often these ops ran: 1, or the iterations of a loop")
-    tier: int = Field(description="0 if it ran op by op, 1 if it ran by a plan")
-    rows: int = Field(description="rows of its submission; of a loop in several submissions, of the last")
-    total_s: float = Field(description="seconds from the arrival to the end: queue_s, order_s and device_s")
-    queue_s: float = Field(
-        description="seconds until the device was told to run it (of a loop: its last part), uploads awaited included"
-    )
-    order_s: float = Field(
-        description="seconds from then to the end without device_s: waiting for other work, launching, reporting"
-    )
-    device_s: float = Field(description="device time of its submission, in seconds")
-    planning_s: float = Field(description="seconds of planning its program, for which segments do not wait")
-    compiling_s: float = Field(description="seconds of compiling its program, for which segments do not wait")
+    """When it was completed, ISO 8601, UTC."""
+    session: str = fact(read=lambda segment: shown_id(segment.session_id))
+    """Shown id of the session."""
+    program: str = fact(read=lambda segment: segment.digest.hex())
+    """Digest of the program."""
+    base: int = fact(default=0)
+    """Handle of op 0; op i has the handle base + i, for i from 0 to ops - 1."""
+    ops: int = fact(default=0)
+    """Ops of the segment; of a loop, the ops of its body, with the handles of the first iteration."""
+    iterations: int = fact(default=0)
+    """How often these ops ran: 1, or the iterations of a loop."""
+    tier: int = fact(default=0)
+    """0 if it ran op by op, 1 if it ran by a plan."""
+    rows: int = fact(default=0)
+    """Rows of its submission; of a loop in several submissions, of the last."""
+    total_s: float = fact(read=_seconds("total_ns"))
+    """Seconds from the arrival to the end: queue_s, order_s and device_s."""
+    queue_s: float = fact(read=_seconds("queue_ns"))
+    """Seconds until the device was told to run it (of a loop: its last part), uploads awaited included."""
+    order_s: float = fact(read=_seconds("order_ns"))
+    """Seconds from then to the end without device_s: waiting for other work, launching, reporting."""
+    device_s: float = fact(read=_seconds("device_ns"))
+    """Device time of its submission, in seconds."""
+    planning_s: float = fact(read=_seconds("planning_ns"))
+    """Seconds of planning its program, for which segments do not wait."""
+    compiling_s: float = fact(read=_seconds("compiling_ns"))
+    """Seconds of compiling its program, for which segments do not wait."""
 
 
 class SlowLogView(BaseModel):
@@ -169,20 +266,32 @@ class Settings(BaseModel):
     settings: Mapping[str, SettingView] = Field(description="the settings by `section.key`")
 
 
-class Readiness(BaseModel):
+@dataclass(frozen=True)
+class Readiness(Described):
     """Tells whether the server takes sessions, and why or why not."""
 
-    is_ready: bool = Field(description="whether the server can do what clients send")
-    is_draining: bool = Field(description="whether the server is shutting down")
-    is_held: bool = Field(description="whether an operator holds the device")
-    trouble: str = Field(description="why the machine cannot compile programs now, such as a full disk; or empty")
-    kernel_waits: KernelWaits = Field(description="kernels of single ops that rows wait for, and why these do not come")
-    backend: str = Field(description="name of the backend", examples=["cuda"])
-    device: str = Field(description="name of the device")
-    device_memory_bytes: int = Field(description="memory of the device")
-    live_bytes: int = Field(description="bytes of all values now")
-    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
-    devices: tuple[DeviceView, ...] = Field(description="the devices, if there is an engine process for each")
+    is_ready: bool
+    """Whether the server can do what clients send."""
+    is_draining: bool
+    """Whether the server is shutting down."""
+    is_held: bool
+    """Whether an operator holds the device."""
+    trouble: str
+    """Why the machine cannot compile programs now, such as a full disk; or empty."""
+    kernel_waits: KernelWaits
+    """Kernels of single ops that rows wait for, and why these do not come."""
+    backend: str = fact(read="backend.name")
+    """Name of the backend."""
+    device: str = fact(read="backend.device")
+    """Name of the device."""
+    device_memory_bytes: int = fact(read="backend.memory_bytes", default=0)
+    """Memory of the device."""
+    live_bytes: int = fact(read="memory.live_bytes", default=0)
+    """Bytes of all values now."""
+    pool_bytes: int = fact(read="memory.pool_bytes", default=0)
+    """Free bytes that the pool keeps for later allocations."""
+    devices: tuple[DeviceView, ...] = fact()
+    """The devices, if there is an engine process for each."""
 
 
 class Gate(BaseModel):

@@ -65,7 +65,7 @@ def test_each_device_has_an_engine_with_a_socket_of_its_own() -> None:
         async with started({0: {}, 3: {}}) as (engines, _):
             assert [each.device for each in engines.at] == [0, 3]
             assert len({each.name for each in engines.at} | {each.secret for each in engines.at}) == 4
-            assert await engines.ask("end_session", session="none") == [False, False]
+            assert await engines.ask("end_session", shown="none") == [False, False]
             assert {pool.live_bytes for pool in await engines.ask("pool")} == {0}
 
     run(test())
@@ -75,9 +75,9 @@ def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
     async def test() -> None:
         async with started({0: BROKEN, 1: {}}) as (engines, told):
             assert [each.device for each in engines.at] == [1]
-            snapshots = EnginesSnapshots(engines, InFront({}), asyncio.get_running_loop())
+            snapshots = EnginesSnapshots(engines, InFront({}))
             snapshot = await snapshots.take()
-            assert snapshots.newest() is snapshot
+            assert snapshots.newest is snapshot
             assert snapshot.stats.is_ready
             unready, ready = snapshot.stats.devices
             assert (ready.number, ready.is_ready, ready.trouble) == (1, True, "")
@@ -104,7 +104,7 @@ def test_if_none_can_start_the_first_reason_is_raised(tmp_path: Path) -> None:
 def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -> None:
     async def test() -> None:
         async with started({0: {}, 1: {}}) as (engines, told):
-            snapshots = EnginesSnapshots(engines, InFront({}), asyncio.get_running_loop())
+            snapshots = EnginesSnapshots(engines, InFront({}))
             await snapshots.take()
             before = engines.all[1].at
             os.kill(pid_of(engines, 1), signal.SIGSTOP)

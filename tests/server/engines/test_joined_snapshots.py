@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusewire_server.engines.joined_snapshots import DeviceSnapshot, joined, left_of
+from fusewire_server.engines.joined_snapshots import DeviceSnapshot, joined_snapshots, left_of
 from fusewire_server.inspect.metrics import exposition
 from fusewire_server.inspect.snapshots.snapshot import (
     Bucket,
@@ -14,6 +14,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     ProgramDetail,
     Queue,
     Snapshot,
+    TenantAccount,
     Totals,
 )
 from tests.server.inspect.examples import KERNEL_WAITS, SESSION, SNAPSHOT, STATS
@@ -23,7 +24,7 @@ OWN = replace(OWN, stats=replace(OWN.stats, phases=type(STATS.phases)(), rows_pe
 
 
 def both(first: Snapshot, second: Snapshot, *ended: Snapshot) -> Snapshot:
-    return joined(OWN, (DeviceSnapshot(0, first), DeviceSnapshot(1, second)), ended)
+    return joined_snapshots(OWN, (DeviceSnapshot(0, first), DeviceSnapshot(1, second)), ended)
 
 
 def with_stats(**changed: object) -> Snapshot:
@@ -81,17 +82,19 @@ def test_a_program_that_both_know_is_told_once_as_it_is_where_it_has_come_furthe
 
 def test_tenants_are_joined() -> None:
     told = both(SNAPSHOT, SNAPSHOT)
-    for tenant, times in SNAPSHOT.tenant_times.items():
-        assert told.tenant_times[tenant] == (2 * times.loop_ns, 2 * times.device_ns)
+    for tenant, account in SNAPSHOT.tenants.items():
+        assert told.tenants[tenant] == TenantAccount(2 * account.loop_ns, 2 * account.device_ns)
     assert told.tenant_host_bytes == {name: 2 * size for name, size in SNAPSHOT.tenant_host_bytes.items()}
 
 
 def test_counters_do_not_fall_when_an_engine_ends() -> None:
     before = both(SNAPSHOT, SNAPSHOT)
-    after = joined(OWN, (DeviceSnapshot(0, SNAPSHOT), DeviceSnapshot(1, None, "it broke")), (left_of(SNAPSHOT),))
+    after = joined_snapshots(
+        OWN, (DeviceSnapshot(0, SNAPSHOT), DeviceSnapshot(1, None, "it broke")), (left_of(SNAPSHOT),)
+    )
     assert after.stats.totals == before.stats.totals
     assert after.stats.phases == before.stats.phases
-    assert after.tenant_times == before.tenant_times
+    assert after.tenants == before.tenants
     assert (after.stats.sessions, len(after.sessions)) == (STATS.sessions, len(SNAPSHOT.sessions))
     assert after.stats.memory == STATS.memory == Memory()
 
@@ -99,19 +102,19 @@ def test_counters_do_not_fall_when_an_engine_ends() -> None:
 def test_what_is_left_of_several_engines_of_a_device_adds_up() -> None:
     left = left_of(SNAPSHOT, left_of(SNAPSHOT))
     assert left.stats.totals == both(SNAPSHOT, SNAPSHOT).stats.totals
-    assert left.tenant_times == both(SNAPSHOT, SNAPSHOT).tenant_times
+    assert left.tenants == both(SNAPSHOT, SNAPSHOT).tenants
     assert left.stats.sessions == 0
 
 
 def test_each_device_is_told_with_its_own_figures_or_why_it_has_none() -> None:
     busy = with_stats(sessions=4, memory=Memory(live_bytes=77, pool_bytes=5))
-    told = joined(OWN, (DeviceSnapshot(0, busy), DeviceSnapshot(3, None, "it broke"))).stats.devices
+    told = joined_snapshots(OWN, (DeviceSnapshot(0, busy), DeviceSnapshot(3, None, "it broke"))).stats.devices
     assert [(each.number, each.is_ready, each.trouble) for each in told] == [(0, True, ""), (3, False, "it broke")]
     assert (told[0].sessions, told[0].live_bytes, told[0].pool_bytes) == (4, 77, 5)
 
 
 def test_without_any_engine_the_server_is_unready() -> None:
-    told = joined(OWN, (DeviceSnapshot(0, None, "a"), DeviceSnapshot(1, None, "b")))
+    told = joined_snapshots(OWN, (DeviceSnapshot(0, None, "a"), DeviceSnapshot(1, None, "b")))
     assert not told.stats.is_ready
     assert (len(told.sessions), len(told.programs)) == (0, 0)
     assert [each.trouble for each in told.stats.devices] == ["a", "b"]

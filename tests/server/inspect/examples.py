@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 from fastapi import FastAPI
 
-from fusewire_server.inspect.control import Arrays
+from fusewire_server.inspect.control import Arrays, Control
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
@@ -27,6 +27,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Snapshot,
     SourceView,
     Stats,
+    TenantAccount,
     Totals,
     UnfusedView,
 )
@@ -39,7 +40,6 @@ from fusewire_server.inspect.views import (
     QueueView,
     SlowSegmentView,
 )
-from fusewire_server.sessions.tenant_times import TenantTimes
 
 KERNEL_WAITS = KernelWaits(
     kernels=1, sessions=1, oldest_s=12.5, oldest=(KernelWaitView("max", 1, ("0123456789ab",), 12.5, "no space"),)
@@ -115,8 +115,8 @@ PLANNED = ProgramDetail(
     ),
 )
 UNPLANNED = ProgramDetail(program("bb", tier=0))
-TIMES = {"lab": TenantTimes(loop_ns=3_000_000, device_ns=2_000_000_000)}
-SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED), tenant_times=TIMES)
+ACCOUNTS = {"lab": TenantAccount(loop_ns=3_000_000, device_ns=2_000_000_000)}
+SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED), tenants=ACCOUNTS)
 
 
 class FixedSnapshots:
@@ -174,7 +174,7 @@ SLOW_SEGMENT = SlowSegmentView(
 )
 
 
-class RememberingControl:
+class RememberingControl(Control):
     """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
 
     def __init__(self, *, is_busy: bool = False) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from fusewire_kernels.devices.base import BlockCount
 from fusewire_protos.frames import Free
 from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.inspect import live_views
-from fusewire_server.inspect.control import EngineControl
+from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
@@ -59,9 +60,13 @@ def slow_segment(base: int, *, total_ns: int = SLOW_NS, queue_ns: int = 0, devic
     )
 
 
-def control_of(here: World) -> EngineControl:
+def control_of(here: World) -> Control:
     loop_thread = LoopThread(asyncio.get_running_loop().call_soon_threadsafe, DEADLINE_S)
-    return EngineControl(here.engine, loop_thread, lambda: None)
+
+    async def ask(name: str, **arguments: Any) -> list[Any]:
+        return [await loop_thread.ask(lambda: live_views.ANSWERS[name](here.engine, **arguments))]
+
+    return Control(ask, lambda: None)
 
 
 def test_arrays_are_told_with_their_origin() -> None:

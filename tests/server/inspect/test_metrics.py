@@ -14,7 +14,7 @@ from fusewire_server.inspect.metrics import exposition
 from fusewire_server.inspect.snapshots.snapshot import Bucket, DeviceView, Histogram, SessionTotals, Snapshot, Totals
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
-from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS, TIMES
+from tests.server.inspect.examples import ACCOUNTS, KERNEL_WAITS, SNAPSHOT, STATS
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -34,7 +34,7 @@ def value(snapshot: Snapshot, name: str, **labels: str) -> float:
 
 def test_every_series_exists_from_the_start() -> None:
     new = dataclasses.replace(STATS, totals=Totals(), rows_per_launch=Histogram(), ops_per_launch=Histogram())
-    assert series_of(Snapshot(new, tenant_times=TIMES)).keys() == series_of(SNAPSHOT).keys()
+    assert series_of(Snapshot(new, tenants=ACCOUNTS)).keys() == series_of(SNAPSHOT).keys()
 
 
 def test_a_tenant_that_has_had_a_session_has_its_times() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 
 from fusewire_server import inspect
 from fusewire_server.inspect.field_examples import complete
@@ -70,7 +71,7 @@ def _description(app: FastAPI, version: str) -> dict[str, Any]:
     )
     schemas = told["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
-    schemas["Readiness"] = Readiness.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["Readiness"] = TypeAdapter(Readiness).json_schema(ref_template="#/components/schemas/{model}")
     del schemas["Readiness"]["$defs"]  # the schemas that it refers to are those of other routes too
     for name in _FASTAPI_REFUSALS:
         schemas.pop(name, None)

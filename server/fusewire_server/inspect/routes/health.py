@@ -6,9 +6,11 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
+from pydantic import TypeAdapter
 
 from fusewire_server.access.tokens import Authenticator, Scope
+from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.requests.guard import check_scope
 from fusewire_server.inspect.requests.problems import responses, text_example
@@ -24,6 +26,7 @@ _ANSWER: dict[str, Any] = {
         "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}},
     },
 }
+_JSON = TypeAdapter(Readiness)
 _Verbose = Annotated[str | None, Query(description="if it is given, with any value: also tells why")]
 _REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses(422).items() if status in {401, 422}}
 
@@ -53,7 +56,7 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
         if verbose is None:
             return PlainTextResponse(_ready_word(stats), status)
         check_scope(authenticator, Scope.INSPECT, request)
-        return JSONResponse(_readiness(stats).model_dump(), status)
+        return Response(_JSON.dump_json(read(Readiness, stats)), status, media_type="application/json")
 
     return router
 
@@ -66,19 +69,3 @@ def _ready_word(stats: Stats) -> str:
     if stats.is_draining:
         return "draining"
     return "ready" if stats.is_ready else "unready"
-
-
-def _readiness(stats: Stats) -> Readiness:
-    return Readiness(
-        is_ready=stats.is_ready,
-        is_draining=stats.is_draining,
-        is_held=stats.is_held,
-        trouble=stats.trouble,
-        kernel_waits=stats.kernel_waits,
-        backend=stats.backend.name,
-        device=stats.backend.device,
-        device_memory_bytes=stats.backend.memory_bytes,
-        live_bytes=stats.memory.live_bytes,
-        pool_bytes=stats.memory.pool_bytes,
-        devices=stats.devices,
-    )

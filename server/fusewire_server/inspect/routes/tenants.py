@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 from fastapi import APIRouter
 
@@ -11,6 +12,11 @@ from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
 from fusewire_server.inspect.views import Tenants, TenantView
+
+# The figures of a tenant that are those of its sessions together.
+_ADDED = [
+    each.name for each in fields(SessionView) if each.name in TenantView.__dataclass_fields__ and each.name != "tenant"
+]
 
 
 def tenant_routes() -> APIRouter:
@@ -31,15 +37,8 @@ def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
     for view in snapshot.sessions:
         by_tenant.setdefault(view.tenant, []).append(view)
     for tenant, views in sorted(by_tenant.items()):
-        yield TenantView(
-            tenant=tenant,
-            sessions=len(views),
-            in_flight_ops=sum(view.in_flight_ops for view in views),
-            live_handles=sum(view.live_handles for view in views),
-            live_bytes=sum(view.live_bytes for view in views),
-            unread_bytes=sum(view.unread_bytes for view in views),
-            device_bytes=snapshot.tenant_device_bytes.get(tenant, 0),
-            host_bytes=snapshot.tenant_host_bytes.get(tenant, 0),
-            device_ns=sum(view.device_ns for view in views),
-            loop_ns=sum(view.loop_ns for view in views),
-        )
+        told = {"tenant": tenant, "sessions": len(views)}
+        told["device_bytes"] = snapshot.tenant_device_bytes.get(tenant, 0)
+        told["host_bytes"] = snapshot.tenant_host_bytes.get(tenant, 0)
+        sums = {name: sum(getattr(view, name) for view in views) for name in _ADDED}
+        yield TenantView(**{**sums, **told})

@@ -7,32 +7,90 @@ first use. `_ns` (nanoseconds) and `_bytes` are the units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
+from operator import attrgetter
+from typing import Any
 
 from fusewire_kernels.fusion.reasons import sentences_of
 from fusewire_kernels.plan.plan import Plan
+from fusewire_protos.errors import CASES
+from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.programs.records import OpRecord
-from fusewire_server.inspect.described import Described
-from fusewire_server.sessions.tenant_times import TenantTimes
+from fusewire_server.inspect.figures import Described, counter, fact, gauge, itself, joined, part, together
+from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
+from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
+from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
+from fusewire_server.scheduling.coalescer import BatchEnd
 
 _SHOWN_ID_DIGITS = 12
+_MOST_LISTED = 100  # waits for kernels
+_REFUSALS = {  # the cases of each door
+    TOKEN_DOOR: ("unauthenticated",),
+    SESSION_DOOR: FAILURES,
+    TRANSFER_DOOR: FAILURES,
+    INSPECTION_DOOR: INSPECTION_CASES,
+}
+_ROWS_ENDS = tuple([2**power for power in range(8)])  # of buckets
+_OPS_ENDS = tuple([2**power for power in range(14)])
+
+
+def sum_of(name: str, count: Callable[[Any], int] = int, ended: str = "") -> Callable[[Any], int]:
+    """Reads the sum of a figure of all sessions. `ended` is its sum of those that have ended, if they count."""
+    value, of_ended = attrgetter(name), attrgetter(f"engine.ended.{ended}") if ended else lambda _look: 0
+    return lambda look: sum([count(value(session)) for session in look.sessions]) + of_ended(look)
+
+
+def _device_names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} × {names[0]}"
+
+
+def _buckets(lists: Sequence[Sequence[Bucket]]) -> tuple[Bucket, ...]:
+    counts: dict[int, int] = {}
+    for bucket in together(lists):
+        counts[bucket.at_most] = counts.get(bucket.at_most, 0) + bucket.count
+    return tuple([Bucket(end, counts[end]) for end in sorted(counts)])
+
+
+def _longest(lists: Sequence[Sequence[KernelWaitView]]) -> tuple[KernelWaitView, ...]:
+    return tuple(sorted(together(lists), key=attrgetter("waited_s"), reverse=True)[:_MOST_LISTED])
+
+
+def _troubles(texts: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def _form(entry: Any) -> str:
+    return "ops" if entry.loaded is None else entry.loaded.launch_counts.form
+
+
+def _launches(entry: Any) -> Any:
+    return Launching() if entry.loaded is None else entry.loaded.launch_counts
+
+
+def _programs(lists: Sequence[Iterable[ProgramDetail]]) -> tuple[ProgramDetail, ...]:
+    """Returns each program once: as it is where it has come furthest, with the counts of all."""
+    known: dict[str, list[ProgramDetail]] = {}
+    for detail in together(lists):
+        known.setdefault(detail.program.digest, []).append(detail)
+    return tuple([joined(sorted(each, key=lambda detail: -detail.program.tier)) for each in known.values()])
 
 
 @dataclass(frozen=True)
 class BackendView(Described):
     """The device that runs programs."""
 
-    name: str
+    name: str = fact(read="backend")
     """Name of the backend: cpu, cuda or null."""
-    device: str
+    device: str = fact(read="name", join=_device_names)
     """Name of the device."""
-    memory_bytes: int
+    memory_bytes: int = fact("device_memory_size_bytes", join=sum, default=0)
     """Memory of the device in bytes."""
-    detail: str
+    detail: str = fact()
     """Why the device was chosen, and which features it lacks."""
-    has_compiler: bool
+    has_compiler: bool = fact(join=all, default=False)
     """Whether programs are compiled. If not, every program runs op by op."""
 
 
@@ -40,9 +98,9 @@ class BackendView(Described):
 class Bucket(Described):
     """The number of values that are at most `at_most` and greater than the previous bucket's `at_most`."""
 
-    at_most: int
+    at_most: int = fact(default=0)
     """Greatest value of the bucket."""
-    count: int
+    count: int = counter()
     """Number of values in the bucket."""
 
 
@@ -50,9 +108,9 @@ class Bucket(Described):
 class Histogram(Described):
     """Positive whole numbers, counted in buckets."""
 
-    buckets: tuple[Bucket, ...] = ()
+    buckets: tuple[Bucket, ...] = counter(join=_buckets, default=())
     """The buckets, ascending. Each ends at a power of two."""
-    total: int = 0
+    total: int = counter()
     """Sum of all values."""
 
 
@@ -60,9 +118,9 @@ class Histogram(Described):
 class PhaseTotal(Described):
     """The number of times that a phase ran, and the total time of the phase."""
 
-    count: int = 0
+    count: int = counter("phase_runs")
     """Number of times that the phase ran."""
-    total_ns: int = 0
+    total_ns: int = counter("phase_seconds")
     """Total time of the phase in ns."""
 
 
@@ -70,19 +128,19 @@ class PhaseTotal(Described):
 class Phases(Described):
     """Time by phase, in the order in which work passes through the phases."""
 
-    decode: PhaseTotal = PhaseTotal()
+    decode: PhaseTotal = part(PhaseTotal(), "counters.decode", label="phase")
     """Applying the entries of frames."""
-    queue: PhaseTotal = PhaseTotal()
+    queue: PhaseTotal = part(PhaseTotal(), "counters.queue", label="phase")
     """Waiting of rows, from their coming to their order."""
-    plan: PhaseTotal = PhaseTotal()
+    plan: PhaseTotal = part(PhaseTotal(), "counters.plan", label="phase")
     """Planning programs."""
-    compile: PhaseTotal = PhaseTotal()
+    compile: PhaseTotal = part(PhaseTotal(), "counters.compile", label="phase")
     """Compiling the kernels of plans."""
-    device_thread: PhaseTotal = PhaseTotal()
+    device_thread: PhaseTotal = part(PhaseTotal(), "device_thread_phase", label="phase")
     """All work of the device thread, transfers and loading included. `count` counts submissions."""
-    device: PhaseTotal = PhaseTotal()
+    device: PhaseTotal = part(PhaseTotal(), "counters.device", label="phase")
     """Running submissions on the device."""
-    copy_out: PhaseTotal = PhaseTotal()
+    copy_out: PhaseTotal = part(PhaseTotal(), "counters.copy_out", label="phase")
     """Bringing fetched values to the host."""
 
 
@@ -90,13 +148,13 @@ class Phases(Described):
 class Compilation(Described):
     """The planner's work. A program that differs from a known one only in sizes gets a new plan but no new kernels."""
 
-    plans: int = 0
+    plans: int = counter("plans", labels={"result": "made"})
     """Number of plans made."""
-    plans_refused: int = 0
+    plans_refused: int = counter("plans", labels={"result": "refused"})
     """Number of programs that got no plan."""
-    kernels_compiled: int = 0
+    kernels_compiled: int = counter("kernels", "kernels", labels={"origin": "compiler"})
     """Number of kernels compiled for a plan."""
-    kernels_reused: int = 0
+    kernels_reused: int = counter("kernels", "reused", labels={"origin": "cache"})
     """Number of kernels that were compiled before the plan."""
 
 
@@ -107,12 +165,12 @@ class Coalescing(Described):
     `rows` is smaller than `ready_sessions` only if sessions were ready in another lane.
     """
 
-    submissions: int = 0
+    submissions: int = counter(read="unlimited_submissions")
     """Number of submissions that no limit made smaller."""
-    rows: int = 0
-    """Number of their rows."""
-    ready_sessions: int = 0
-    """Sum, over these submissions, of the sessions whose next row was of the same program and could run."""
+    rows: int = counter("unlimited_rows", "unlimited_rows")
+    """Number of rows of submissions that no limit made smaller."""
+    ready_sessions: int = counter("ready_rows")
+    """Number of sessions that were ready with the program of a submission that no limit made smaller."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +181,13 @@ class SessionTotals(Described):
     the client did not come back in time), `replaced` (it was detached, and a new session needed its place) or `server`.
     """
 
-    opened: int = 0
+    opened: int = counter("sessions_opened", "sessions_opened")
     """Number of sessions opened."""
-    resumed: int = 0
+    resumed: int = counter("sessions_resumed", "sessions_resumed")
     """Number of connections that resumed a session."""
-    ended: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = counter(
+        "sessions_ended", lambda counters: dict(counters.sessions_ended), labels={"reason": END_REASONS}, default={}
+    )
     """Number of sessions ended, by reason."""
 
 
@@ -135,11 +195,11 @@ class SessionTotals(Described):
 class ProgramCache(Described):
     """Programs that came."""
 
-    hits: int = 0
+    hits: int = counter("program_lookups", labels={"result": "hit"})
     """Number of programs that were known."""
-    misses: int = 0
+    misses: int = counter("program_lookups", labels={"result": "miss"})
     """Number of programs that were not known."""
-    evictions: int = 0
+    evictions: int = counter("program_evictions")
     """Number of programs dropped to make room."""
 
 
@@ -160,37 +220,54 @@ class Totals(Described):
     `session` (at the hello), `transfer` (uploads and downloads) and `inspection` (HTTP requests).
     """
 
-    ops: int = 0
+    ops: int = counter("ops", "counters.ops")
     """Number of ops that the device has completed."""
-    segments: int = 0
+    segments: int = counter("segments", sum_of("admitted.segments", ended="segments"))
     """Number of segments that came."""
-    rows: int = 0
+    rows: int = counter("rows", "counters.rows")
     """Number of rows of completed submissions; a loop is a row of each of its slices."""
-    launches: int = 0
+    launches: int = counter(
+        "launches",
+        "counters.launches",
+        labels={"tier": "1"},
+        told=lambda totals: totals.launches - totals.tier0_launches,
+    )
     """Number of kernel launches."""
-    tier0_launches: int = 0
+    tier0_launches: int = counter("launches", "counters.tier0_launches", labels={"tier": "0"})
     """Number of launches that ran one op."""
-    submissions: int = 0
+    submissions: int = counter("submissions", "counters.submissions")
     """Number of submissions that the device has completed."""
-    received_bytes: int = 0
+    received_bytes: int = counter("received_bytes", sum_of("bytes_in", ended="bytes_in"))
     """Bytes of frames and uploads from clients."""
-    sent_bytes: int = 0
+    sent_bytes: int = counter("sent_bytes", sum_of("bytes_out", ended="bytes_out"))
     """Bytes of frames and downloads to clients."""
-    coalescing: Coalescing = Coalescing()
+    coalescing: Coalescing = part(Coalescing(), "counters")
     """How many sessions shared submissions."""
-    sessions: SessionTotals = SessionTotals()
+    sessions: SessionTotals = part(SessionTotals(), "counters")
     """Sessions opened, resumed and ended."""
-    credit_used_up: int = 0
+    credit_used_up: int = counter("credit_used_up", sum_of("credit_used_up", ended="credit_used_up"))
     """Number of segments and uploads after which their session had no credit for another one like them."""
-    program_cache: ProgramCache = ProgramCache()
+    program_cache: ProgramCache = part(ProgramCache(), "engine.programs")
     """Programs that came."""
-    batches: Mapping[str, int] = field(default_factory=dict)
+    batches: Mapping[str, int] = counter(
+        "batches",
+        lambda look: dict(look.counters.batches),
+        labels={"ended_by": [end.value for end in BatchEnd]},
+        default={},
+    )
     """Number of batches of rows, by why they have no more rows."""
-    refusals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    refusals: Mapping[str, Mapping[str, int]] = counter(
+        "refusals", labels={"door": _REFUSALS, "case": None}, default={}
+    )
     """Number of refused calls, by door and case."""
-    failures: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = counter(
+        "failures",
+        lambda look: dict(look.counters.failures),
+        labels={"case": [case.name for case in CASES]},
+        default={},
+    )
     """Number of failures by the name of their case."""
-    compilation: Compilation = Compilation()
+    compilation: Compilation = part(Compilation(), "counters")
     """The planner's work."""
 
 
@@ -198,29 +275,29 @@ class Totals(Described):
 class Memory(Described):
     """The memory of the device."""
 
-    live_bytes: int = 0
+    live_bytes: int = gauge("device_memory_bytes", labels={"kind": "live"})
     """Bytes of the blocks of all values now. A block may be larger than its value."""
-    peak_bytes: int = 0
+    peak_bytes: int = gauge("device_memory_bytes", labels={"kind": "peak"})
     """Most bytes of all values at once."""
-    pool_bytes: int = 0
+    pool_bytes: int = gauge("device_memory_bytes", labels={"kind": "pool"})
     """Free bytes that the device's pool keeps for later allocations."""
-    donations: int = 0
+    donations: int = counter("donations")
     """Number of results written over inputs."""
-    donated_bytes: int = 0
-    """Bytes of these results."""
+    donated_bytes: int = counter("donated_bytes")
+    """Bytes of results written over inputs."""
 
 
 @dataclass(frozen=True)
 class Launching(Described):
     """How the device has launched many kernels or iterations by one call."""
 
-    persistent_launches: int = 0
+    persistent_launches: int = counter("persistent_launches")
     """Number of launches that ran many iterations each."""
-    graphs: int = 0
+    graphs: int = gauge("graphs")
     """Number of captured graphs that are kept."""
-    captured: int = 0
+    captured: int = counter("graphs_captured")
     """Number of graphs that were captured."""
-    evicted: int = 0
+    evicted: int = counter("graphs_evicted")
     """Number of graphs dropped to make room."""
 
 
@@ -228,11 +305,11 @@ class Launching(Described):
 class Queue(Described):
     """Rows that wait."""
 
-    ready: int = 0
+    ready: int = gauge("queued_rows", sum_of("queue", len), labels={"state": "ready"})
     """Number of rows that could run."""
-    held_back: int = 0
+    held_back: int = gauge("queued_rows", sum_of("held_back", len), labels={"state": "held_back"})
     """Number of rows that wait for uploads, or for results of such rows."""
-    oldest_s: float = 0.0
+    oldest_s: float = gauge("queue_oldest_seconds", "oldest_row_s", join=max)
     """Age in s of the oldest row that is the next of its session."""
 
 
@@ -256,27 +333,47 @@ class KernelWaitView(Described):
 class KernelWaits(Described):
     """The kernels of single ops that rows wait for. A row waits if nobody has ever compiled a kernel that it needs."""
 
-    kernels: int = 0
-    """Number of kernels that rows wait for."""
-    sessions: int = 0
-    """Number of sessions that have such rows."""
-    oldest_s: float = 0.0
-    """Time in s of the longest wait."""
-    oldest: tuple[KernelWaitView, ...] = ()
+    kernels: int = gauge("kernel_waits")
+    """Number of kernels of single ops that rows wait for."""
+    sessions: int = gauge("kernel_wait_sessions")
+    """Number of sessions whose rows wait for kernels of single ops."""
+    oldest_s: float = gauge("kernel_wait_oldest_seconds", join=max)
+    """Time in s of the longest wait for a kernel."""
+    oldest: tuple[KernelWaitView, ...] = gauge(join=_longest, default=())
     """The longest waits, at most 100, the longest first."""
+
+
+@dataclass(frozen=True)
+class SessionStates(Described):
+    """Sessions by state."""
+
+    open: int = gauge("sessions", labels={"state": "open"})
+    """Number of sessions that have a connection."""
+    detached: int = gauge("sessions", labels={"state": "detached"})
+    """Number of sessions whose connection broke, and that wait to be resumed."""
+
+
+@dataclass(frozen=True)
+class InFlight(Described):
+    """Work of all sessions that the device has not completed."""
+
+    ops: int = gauge("in_flight_ops", sum_of("in_flight.ops"))
+    """Ops of all sessions in flight."""
+    segments: int = gauge("in_flight_segments", sum_of("in_flight.segments"))
+    """Segments of all sessions in flight."""
 
 
 @dataclass(frozen=True)
 class SessionBytes(Described):
     """Bytes of all sessions."""
 
-    live: int = 0
+    live: int = gauge("session_bytes", sum_of("live_bytes"), labels={"kind": "live"})
     """Bytes of values, failed ones included, as `limits.live_bytes` counts them."""
-    in_flight: int = 0
+    in_flight: int = gauge("session_bytes", sum_of("in_flight.bytes"), labels={"kind": "in_flight"})
     """Bytes of results and inline uploads for which credit is taken."""
-    unread: int = 0
+    unread: int = gauge("session_bytes", sum_of("answers.unread_bytes"), labels={"kind": "unread"})
     """Bytes of results on the host that clients have not taken."""
-    uploading: int = 0
+    uploading: int = gauge("session_bytes", sum_of("uploading_bytes"), labels={"kind": "uploading"})
     """Bytes of host memory of uploads that are arriving or not yet written."""
 
 
@@ -284,13 +381,13 @@ class SessionBytes(Described):
 class HostMemory(Described):
     """The memory of the server process by what it is for, as far as that is known. Estimated from counts of items."""
 
-    sessions: int = 0
+    sessions: int = gauge("host_memory_bytes", labels={"kind": "sessions"})
     """Bytes of tables, rows, failures, answers and uploads of all sessions."""
-    programs: int = 0
+    programs: int = gauge("host_memory_bytes", labels={"kind": "programs"})
     """Bytes of all known programs."""
-    values: int = 0
+    values: int = gauge("host_memory_bytes", labels={"kind": "values"})
     """Bytes of values and of the free pool if the device's memory is that of the host, else 0."""
-    unaccounted: int = 0
+    unaccounted: int = gauge("host_memory_bytes", labels={"kind": "unaccounted"})
     """Resident bytes beyond these: the interpreter, its libraries, kernels, and what no owner is known of."""
 
 
@@ -298,13 +395,13 @@ class HostMemory(Described):
 class Process(Described):
     """The server process."""
 
-    resident_bytes: int | None = None
+    resident_bytes: int | None = gauge("resident_memory_bytes", default=None)
     """Resident memory in bytes. Null on a system without /proc."""
-    open_files: int | None = None
+    open_files: int | None = gauge("open_files", default=None)
     """Number of open files. Null on a system without /proc."""
-    threads: int | None = None
+    threads: int | None = gauge("threads", default=None)
     """Number of threads. Null on a system without /proc."""
-    tasks: int | None = None
+    tasks: int | None = gauge("tasks", default=None)
     """Number of tasks of the event loop."""
 
 
@@ -314,75 +411,97 @@ class DeviceView(Described):
 
     number: int
     """Number of the device, by which `connect` may ask for it."""
-    name: str
+    name: str = fact(read="snapshot.stats.backend.device", default="")
     """Name of the device. Empty before it has begun."""
-    is_ready: bool
+    is_ready: bool = gauge("devices_ready", "snapshot.stats.is_ready", default=False)
     """Whether the device takes sessions."""
-    trouble: str
+    trouble: str = gauge(read="snapshot.stats.trouble", default="")
     """Why it takes none. Empty if it does."""
-    sessions: int = 0
-    """Number of its sessions, detached ones included."""
-    memory_bytes: int = 0
+    sessions: int = gauge("devices_sessions", "snapshot.stats.sessions")
+    """Number of sessions of the device, detached ones included."""
+    memory_bytes: int = fact(read="snapshot.stats.backend.memory_bytes", default=0)
     """Memory of the device in bytes."""
-    live_bytes: int = 0
+    live_bytes: int = gauge("devices_live_bytes", "snapshot.stats.memory.live_bytes")
     """Bytes of the blocks of all values now."""
-    pool_bytes: int = 0
+    pool_bytes: int = gauge("devices_pool_bytes", "snapshot.stats.memory.pool_bytes")
     """Free bytes that the device's pool keeps for later allocations."""
-    busy_ns: int = 0
-    """Time in ns in which it has run submissions."""
+    busy_ns: int = counter("devices_busy_seconds", "snapshot.stats.phases.device.total_ns")
+    """Time in ns in which the device has run submissions."""
 
 
 @dataclass(frozen=True)
 class Stats(Described):
     """The server as a whole."""
 
-    instance: str
+    instance: str = fact(read=lambda look: look.engine.instance.hex())
     """Identity of the server process, in hexadecimal digits."""
-    version: str
+    version: str = fact()
     """Version of the server."""
-    started_at: str
+    started_at: str = fact(
+        "start_time_seconds", told=lambda stats: datetime.fromisoformat(stats.started_at).timestamp()
+    )
     """Start of the server, ISO 8601, UTC."""
-    backend: BackendView
+    backend: BackendView = part(read="engine.device.info")
     """The device that runs programs."""
-    is_ready: bool
+    is_ready: bool = gauge("ready", "engine.is_ready", join=any, default=False)
     """Whether the server can do what clients send."""
-    is_draining: bool = False
+    is_draining: bool = gauge("draining", "engine.is_draining", join=any, default=False)
     """Whether the server shuts down."""
-    trouble: str = ""
+    trouble: str = gauge(
+        "trouble", "engine.trouble", join=_troubles, told=lambda stats: bool(stats.trouble), default=""
+    )
     """Why the machine cannot compile programs now, such as a full disk. Empty if it can."""
-    is_held: bool = False
+    is_held: bool = gauge("held", "engine.is_held", join=any, default=False)
     """Whether an operator holds the device, so that it takes no new submissions."""
-    sessions: int = 0
+    sessions: int = gauge(read=lambda look: len(look.sessions))
     """Number of sessions, detached ones included."""
-    sessions_without_credit: int = 0
+    sessions_without_credit: int = gauge("sessions_without_credit", sum_of("has_used_up_credit"))
     """Number of sessions that have used up their credit now."""
-    programs: int = 0
+    session_states: SessionStates = part(SessionStates(), "states")
+    """Sessions by state."""
+    in_flight: InFlight = part(InFlight(), itself)
+    """Work of all sessions that the device has not completed."""
+    live_handles: int = gauge("live_handles", lambda look: sum([view.live_handles for view in look.views]))
+    """Number of arrays of all sessions."""
+    programs: int = gauge(read=lambda look: len(look.engine.programs.entries))
     """Number of known programs."""
-    program_bytes: int = 0
+    program_tiers: Mapping[str, int] = gauge("programs", labels={"tier": ("0", "1", "2")}, default={})
+    """Known programs, by tier."""
+    program_bytes: int = gauge("program_bytes", "engine.programs.size_bytes")
     """Bytes of host memory of all known programs."""
-    queue: Queue = Queue()
+    queue: Queue = part(Queue(), itself)
     """Rows that wait."""
-    kernel_waits: KernelWaits = KernelWaits()
+    kernel_waits: KernelWaits = part(KernelWaits())
     """The kernels of single ops that rows wait for."""
-    session_bytes: SessionBytes = SessionBytes()
+    session_bytes: SessionBytes = part(SessionBytes(), itself)
     """Bytes of all sessions."""
-    host_memory: HostMemory = HostMemory()
+    host_memory: HostMemory = part(HostMemory())
     """Memory of the server process by what it is for, in bytes."""
-    totals: Totals = Totals()
+    totals: Totals = part(Totals(), itself)
     """The server's work."""
-    phases: Phases = Phases()
+    phases: Phases = part(Phases(), itself)
     """Time by phase."""
-    launching: Launching = Launching()
+    launching: Launching = part(Launching(), lambda look: look.engine.device.launch_counts())
     """How the device has launched many kernels or iterations by one call."""
-    memory: Memory = Memory()
+    memory: Memory = part(Memory(), "engine.memory")
     """Memory of the device."""
-    process: Process = Process()
+    process: Process = part(Process())
     """The server process."""
-    rows_per_launch: Histogram = Histogram()
+    rows_per_launch: Histogram = counter(
+        "rows_per_submission",
+        lambda look: histogram(look.counters.rows_per_submission, look.counters.rows),
+        labels={"le": _ROWS_ENDS},
+        default=Histogram(),
+    )
     """Rows of submissions."""
-    ops_per_launch: Histogram = Histogram()
+    ops_per_launch: Histogram = counter(
+        "ops_per_launch",
+        lambda look: histogram(look.counters.ops_per_launch, look.counters.ops),
+        labels={"le": _OPS_ENDS},
+        default=Histogram(),
+    )
     """Ops of kernel launches."""
-    devices: tuple[DeviceView, ...] = ()
+    devices: tuple[DeviceView, ...] = gauge(label="number", default=())
     """The devices of a server with an engine process for each. Empty if the server runs on one by itself."""
 
 
@@ -390,51 +509,51 @@ class Stats(Described):
 class SessionView(Described):
     """One session."""
 
-    session: str
+    session: str = fact(read=lambda look: shown_id(look.session.session_id))
     """Shown id of the session: 12 hexadecimal digits."""
-    tenant: str
+    tenant: str = fact(read="session.tenant")
     """Name of its tenant."""
-    peer: str
+    peer: str = fact(read="session.peer")
     """Network address of the client."""
-    client: str
+    client: str = fact(read="session.client")
     """What the client says of itself."""
-    protocol_version: int
+    protocol_version: int = fact(read=lambda _look: PROTOCOL_VERSION)
     """Version of the protocol."""
-    epoch: int
+    epoch: int = counter(read="session.epoch")
     """Number of connections that have carried the session."""
-    state: str
+    state: str = gauge(read="session.state.value")
     """open, or detached: its connection broke and it waits to be resumed."""
-    ops: int
+    ops: int = counter(read="session.ops_total")
     """Number of ops that came."""
-    segments: int
+    segments: int = counter(read="session.completed.segments")
     """Number of segments that the device has completed."""
-    received_bytes: int
+    received_bytes: int = counter(read="session.bytes_in")
     """Bytes from the client."""
-    sent_bytes: int
+    sent_bytes: int = counter(read="session.bytes_out")
     """Bytes to the client."""
-    in_flight_ops: int
+    in_flight_ops: int = gauge(read="session.in_flight.ops")
     """Credit in ops that segments in flight have taken. A loop takes as many ops as it runs, and at most all credit."""
-    in_flight_bytes: int
+    in_flight_bytes: int = gauge(read="session.in_flight.bytes")
     """Bytes of results and small uploads in flight."""
-    in_flight_segments: int
+    in_flight_segments: int = gauge(read="session.in_flight.segments")
     """Number of segments in flight."""
-    live_handles: int
+    live_handles: int = gauge(read=lambda look: look.session.values_held + look.session.failed.count)
     """Number of arrays, with those that loops keep while they run."""
-    live_bytes: int
+    live_bytes: int = gauge(read="session.live_bytes")
     """Bytes of these arrays, failed ones included, as `limits.live_bytes` counts them."""
-    unread_bytes: int
+    unread_bytes: int = gauge(read="session.answers.unread_bytes")
     """Bytes of results that the client has not taken."""
-    host_bytes: int
+    host_bytes: int = gauge()
     """Estimated bytes of host memory that it holds: tables, failures, answers, uploads, and its programs."""
-    device_ns: int
+    device_ns: int = counter(read="session.device_ns")
     """Device time in ns that the session has used."""
-    loop_ns: int
+    loop_ns: int = counter(read="session.loop_ns")
     """Time of the loop thread in ns that the session's frames have used."""
-    idle_s: float
+    idle_s: float = gauge(read=lambda look: max(look.now_ns - look.session.heard_at_ns, 0) / 1e9)
     """Time in s since the last frame came."""
-    waits_for: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = gauge(default=())
     """Names of ops whose kernels its rows wait for, at most 10."""
-    device: int = 0
+    device: int = fact(default=0)
     """Number of the device that it is on. 0 if the server has one."""
 
 
@@ -561,41 +680,45 @@ class CompiledView(Described):
 class ProgramView(Described):
     """One program."""
 
-    digest: str
+    digest: str = fact(read=lambda entry: entry.digest.hex())
     """Digest of the program, in hexadecimal digits."""
-    is_fragment: bool
+    is_fragment: bool = fact(default=False)
     """Whether it is a fragment: ops that a client recorded outside loops."""
-    ops: int
+    ops: int = fact(read="program.op_count")
     """Number of ops."""
-    tier: int
+    tier: int = gauge(read=lambda entry: 2 if _launches(entry).graphs else entry.tier)
     """0 if the program runs op by op, 1 if it runs by a plan, 2 if captured graphs of this plan are kept."""
-    state: str
+    state: str = fact(read="state.value")
     """State of its plan, such as unplanned, planning or loaded."""
-    hits: int
+    hits: int = counter(read="uses")
     """Number of segments that used it."""
-    rows: int
+    rows: int = counter()
     """Number of rows that the device has completed."""
-    submissions: int
+    submissions: int = counter()
     """Number of submissions that had these rows."""
-    row_ns: int
+    row_ns: int = fact(default=0)
     """Estimated device time of a row in ns; 0 before one has run at this tier."""
-    planning_ns: int
+    planning_ns: int = counter()
     """Time of planning in ns."""
-    compiling_ns: int
+    compiling_ns: int = counter()
     """Time of compiling in ns."""
-    refusal: str
+    refusal: str = fact()
     """Why the program has no plan. Empty if it was not refused."""
-    rows_per_launch: Histogram = Histogram()
+    rows_per_launch: Histogram = counter(
+        read=lambda entry: histogram(entry.rows_per_submission, entry.rows), default=Histogram()
+    )
     """Rows of its submissions."""
-    form: str = "ops"
+    form: str = fact(read=_form, default="ops")
     """How it has run: `ops` one by one, the `launches` of its plan, `graphs` of these, or a `persistent` kernel for
     many iterations of a loop. The explanation of its plan says why a loop has no persistent kernel.
     """
-    launching: Launching = Launching()
+    launching: Launching = part(Launching(), _launches)
     """How the device has launched its plan."""
-    why_no_graph: str = ""
+    why_no_graph: str = fact(read=lambda entry: entry.loaded.why_no_graph if entry.loaded else "", default="")
     """Why its plan has no captured graph. Empty if it has one, or no plan."""
-    why_not_persistent: str = ""
+    why_not_persistent: str = fact(
+        read=lambda entry: entry.loaded.why_not_persistent if entry.loaded else "", default=""
+    )
     """Why its persistent kernel did not run the iterations that came last. Empty if it did, or if there is none."""
 
 
@@ -603,24 +726,38 @@ class ProgramView(Described):
 class ProgramDetail(Described):
     """A program and its plan."""
 
-    program: ProgramView
+    program: ProgramView = part()
     """The program."""
-    compiled: CompiledView | None = None
+    compiled: CompiledView | None = fact(default=None)
     """Its plan. Null as long as the program runs op by op."""
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class TenantAccount(Described):
+    """What the sessions of a tenant have used, ended ones included."""
+
+    loop_ns: int = counter("tenant_loop_seconds")
+    """Time of the loop thread that frames have used, by tenant, in ns."""
+    device_ns: int = counter("tenant_device_seconds")
+    """Device time that rows have used, by tenant, in ns."""
+
+
+@dataclass(frozen=True)
+class Snapshot(Described):
     """All data that inspection can show, as they were at one moment."""
 
-    stats: Stats
-    sessions: tuple[SessionView, ...] = ()
-    programs: tuple[ProgramDetail, ...] = ()
-    # By tenant: ended sessions count in its times; a program of several sessions counts once in its host memory.
-    tenant_times: Mapping[str, TenantTimes] = field(default_factory=dict)
-    tenant_host_bytes: Mapping[str, int] = field(default_factory=dict)
-    tenant_device_bytes: Mapping[str, int] = field(default_factory=dict)
-    taken_at_ns: int = 0  # on the monotonic clock
+    stats: Stats = part()
+    sessions: tuple[SessionView, ...] = gauge(join=together, default=())
+    programs: tuple[ProgramDetail, ...] = gauge(join=_programs, default=())
+    tenants: Mapping[str, TenantAccount] = counter(label="tenant", default={})
+    tenant_host_bytes: Mapping[str, int] = gauge(default={})  # a program of several sessions counts once
+    tenant_device_bytes: Mapping[str, int] = gauge(default={})
+    taken_at_ns: int = fact(join=min, default=0)  # on the monotonic clock
+
+
+def histogram(counts: Mapping[int, int], sum_of_values: int) -> Histogram:
+    """Returns a histogram of counts by the ends of their buckets."""
+    return Histogram(tuple([Bucket(at_most, counts[at_most]) for at_most in sorted(counts)]), sum_of_values)
 
 
 def shown_id(session_id: bytes) -> str:

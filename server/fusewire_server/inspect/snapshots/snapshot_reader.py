@@ -1,37 +1,44 @@
-"""Gets a new snapshot from the loop thread for each request, so that no answer is older than its request."""
+"""Gets a new snapshot for each request, so that no answer is older than its request. All who wait share one.
+
+Snapshots begin at most once a tick, so that the loop thread spends little time on them, however many watch. While
+nobody watches there are none.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from fusewire_server.inspect.loop_thread import LoopThread
+from fusewire_server.inspect.loop_thread import wait_for
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
-_DEADLINE_S = 0.1
+TICK_S = 0.02
 
 
 class SnapshotReader:
-    """Asks the loop thread for snapshots.
+    """Asks for snapshots. Runs on the inspection thread.
 
-    The inspection thread calls `fresh`. `publish` runs on the loop thread, and `call_on_loop` passes a function to that
-    thread. `newest` returns the last published snapshot.
+    `begin` has one taken. `newest` returns the last one, however old it is. A request waits at most for the tick and
+    for `deadline_s`.
     """
 
     def __init__(
-        self,
-        publish: Callable[[], Snapshot],
-        newest: Callable[[], Snapshot],
-        call_on_loop: Callable[[Callable[[], None]], object],
-        deadline_s: float = _DEADLINE_S,
+        self, begin: Callable[[], Awaitable[Snapshot]], newest: Callable[[], Snapshot], deadline_s: float
     ) -> None:
-        self._publish = publish
         self.newest = newest
-        self._loop_thread = LoopThread(call_on_loop, deadline_s)
-        self._asked: asyncio.Future[Snapshot] | None = None  # requests that come meanwhile share the answer
+        self._begin = begin
+        self._deadline_s = deadline_s
+        self._begun_s = float("-inf")
+        self._asked: asyncio.Task[Snapshot] | None = None
 
     async def fresh(self) -> Snapshot:
-        """Returns a snapshot that is taken now. Raises LoopBusy if that takes longer than 100 ms."""
+        """Returns a snapshot that is taken now. Raises LoopBusy if that takes too long."""
         if self._asked is None or self._asked.done():
-            self._asked = self._loop_thread.begin(self._publish)
-        return await self._loop_thread.wait_for(asyncio.shield(self._asked))
+            self._asked = asyncio.create_task(self._take())
+        return await wait_for(asyncio.shield(self._asked), self._deadline_s + TICK_S)
+
+    async def _take(self) -> Snapshot:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._begun_s + TICK_S - loop.time())
+        self._begun_s = loop.time()
+        return await self._begin()

@@ -11,13 +11,18 @@ import pytest
 
 from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
-from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
+from fusewire_server.inspect.snapshots.snapshot_reader import TICK_S, SnapshotReader
 from tests.patience import HANGS_S
 from tests.server.inspect.examples import SNAPSHOT
 
 
 def _on_a_thread(function: Callable[[], None]) -> None:
     threading.Thread(target=function).start()
+
+
+def _reader_of(publish: Callable[[], Snapshot], deadline_s: float) -> SnapshotReader:
+    thread = LoopThread(_on_a_thread)
+    return SnapshotReader(lambda: thread.begin(publish), lambda: SNAPSHOT, deadline_s)
 
 
 class _Publisher:
@@ -34,7 +39,7 @@ class _Publisher:
         return replace(SNAPSHOT, taken_at_ns=self.published)
 
     def reader(self, deadline_s: float = 10.0) -> SnapshotReader:
-        return SnapshotReader(self.publish, lambda: SNAPSHOT, _on_a_thread, deadline_s)
+        return _reader_of(self.publish, deadline_s)
 
 
 def test_every_request_gets_a_snapshot_that_is_taken_for_it() -> None:
@@ -59,13 +64,27 @@ def test_requests_at_the_same_time_share_a_snapshot() -> None:
     assert publisher.published == 1
 
 
+def test_many_requests_one_after_another_get_a_snapshot_each_tick_and_each_one_of_its_own() -> None:
+    async def test() -> float:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        for _ in range(4):
+            await reader.fresh()
+        return loop.time() - begun_s
+
+    publisher = _Publisher()
+    reader = publisher.reader()
+    assert asyncio.run(test()) >= 3 * TICK_S
+    assert publisher.published == 4
+
+
 def test_a_busy_loop_thread_is_not_waited_for_and_answers_the_next_request() -> None:
     async def test() -> int:
         publisher.may_publish.clear()
         with pytest.raises(LoopBusy, match="busy"):
             await reader.fresh()
         publisher.may_publish.set()
-        reader._loop_thread = LoopThread(_on_a_thread, 10.0)
+        reader._deadline_s = 10.0
         return (await reader.fresh()).taken_at_ns
 
     publisher = _Publisher()
@@ -86,5 +105,5 @@ def test_after_a_snapshot_that_fails_the_next_request_is_answered() -> None:
             raise failures.pop()
         return replace(SNAPSHOT, taken_at_ns=1)
 
-    reader = SnapshotReader(publish, lambda: SNAPSHOT, _on_a_thread, 10.0)
+    reader = _reader_of(publish, 10.0)
     assert asyncio.run(test()) == 1

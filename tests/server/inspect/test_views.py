@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from fusewire_server.engines.joined_views import joined_pools, joined_queues, joined_slow_segments
-from fusewire_server.inspect.views import BlockView
+from dataclasses import replace
+
+from fusewire_server.inspect.figures import joined
+from fusewire_server.inspect.views import BlockView, newest
 from tests.server.inspect.examples import POOL, QUEUE, SLOW_SEGMENT
 
 
 def test_the_memory_of_all_devices_adds_up() -> None:
-    other = POOL.model_copy(update={"blocks": (BlockView(size_bytes=1, free=2, live=3),), "live_bytes": 1})
-    told = joined_pools([POOL, other])
+    other = replace(POOL, blocks=(BlockView(size_bytes=1, free=2, live=3),), live_bytes=1)
+    told = joined([POOL, other])
     assert told.device_memory_bytes == 2 * POOL.device_memory_bytes
     assert told.live_bytes == POOL.live_bytes + 1
     assert told.blocks == (BlockView(size_bytes=1, free=2, live=3), *POOL.blocks)
-    twice = joined_pools([POOL, POOL]).blocks
+    twice = joined([POOL, POOL]).blocks
     assert twice == tuple([BlockView(size_bytes=b.size_bytes, free=2 * b.free, live=2 * b.live) for b in POOL.blocks])
 
 
 def test_the_rows_that_wait_for_any_device_add_up() -> None:
-    told = joined_queues([QUEUE, QUEUE.model_copy(update={"is_held": True, "oldest_row_s": 99.0})])
+    told = joined([QUEUE, replace(QUEUE, is_held=True, oldest_row_s=99.0)])
     assert told.rows == 2 * QUEUE.rows
     assert (told.oldest_row_s, told.is_held) == (99.0, True)
     assert [(each.tenant, each.rows) for each in told.tenants] == [(t.tenant, 2 * t.rows) for t in QUEUE.tenants]
@@ -29,5 +31,5 @@ def test_the_rows_that_wait_for_any_device_add_up() -> None:
 
 
 def test_the_newest_slow_segments_come_first() -> None:
-    at = [SLOW_SEGMENT.model_copy(update={"at": f"2030-01-01T00:00:0{second}+00:00"}) for second in range(4)]
-    assert joined_slow_segments([(at[2], at[0]), (at[3], at[1])], 3) == (at[3], at[2], at[1])
+    at = [replace(SLOW_SEGMENT, at=f"2030-01-01T00:00:0{second}+00:00") for second in range(4)]
+    assert newest([(at[2], at[0]), (at[3], at[1])]) == (at[3], at[2], at[1], at[0])
