@@ -75,6 +75,7 @@ MODULES = {
         "tables/failed_handles",
         "tables/packed_values",
         "tables/salted_table",
+        "tenant_usage",
         "values",
     ),
     "server/fusewire_server/transport": ("frame_parsing", "session_frames"),

@@ -32,13 +32,13 @@ from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
 from fusewire_server.engine.outcome import Unapplied
-from fusewire_server.engine.registry import EndedTotals, Registry
+from fusewire_server.engine.registry import Registry
 from fusewire_server.engine.staging import Staging
 from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import KernelWait, Plans
-from fusewire_server.programs.counters import BY_SERVER, Counters
+from fusewire_server.programs.counters import BY_SERVER, Counters, EndedSession
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, program_table
 from fusewire_server.programs.slow_log import SlowSegment
@@ -47,6 +47,7 @@ from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.session import Session, SessionState, Value, ValueState
 from fusewire_server.sessions.tables.answers import Beside
+from fusewire_server.sessions.tenant_usage import TenantUsage
 
 log = logging.getLogger("fusewire.engine")
 
@@ -129,9 +130,14 @@ class Engine:
         return self._registry.instance
 
     @property
-    def ended(self) -> EndedTotals:
-        """Totals of the sessions that have ended."""
-        return self._registry.ended
+    def ended_sessions(self) -> int:
+        """The number of sessions that have ended."""
+        return self._registry.ended_sessions
+
+    @property
+    def usages(self) -> Mapping[str, TenantUsage]:
+        """What the ended sessions of each tenant have used."""
+        return self._registry.usages
 
     @property
     def memory(self) -> MemoryCount:
@@ -268,6 +274,7 @@ class Engine:
         began_ns = self.clock.monotonic_ns()
         self._registry.take_out(session)
         self.counters.sessions_ended[reason] += 1
+        self.counters.recently_ended.append(_ended(session, reason))
         self._submissions.leave(session)
         self._plans.leave(session)
         self._uploads.drop(session)
@@ -398,7 +405,7 @@ class Engine:
         for handle in effects.refused_uploads:
             self._uploads.turn_away(session, handle)
         for failure in effects.failures:
-            self.counters.failed(failure.case)
+            self.counters.failed(failure, session.session_id)
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
         self._reads.order(effects)
@@ -516,6 +523,11 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
         self._act(session, upload_effects.end_writing(wrote.write, failure))
+
+
+def _ended(session: Session, reason: str) -> EndedSession:
+    dismissal = "" if session.dismissal is None else session.dismissal.text
+    return EndedSession(time.time(), session.session_id, session.tenant, session.client, reason, dismissal)
 
 
 def _upload_wait_s(limits: Limits) -> float:

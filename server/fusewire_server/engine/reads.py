@@ -92,8 +92,10 @@ class Reads:
         self.go_on(report.fetching.session)
 
     def _brought(self, fetching: Fetching, data: memoryview) -> None:
-        session = fetching.session
-        self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
+        session, now_ns = fetching.session, time.monotonic_ns()
+        self._counters.copy_out.add(now_ns - fetching.told_at_ns)
+        session.usage.answer.add(now_ns - fetching.told_at_ns)
+        session.usage.wait.add(max(now_ns - fetching.asked_at_ns, 0))
         if fetching.is_unwanted:
             session.drop_read(fetching.fetch)
             return
@@ -101,6 +103,7 @@ class Reads:
             session.answer_failure(fetching.fetch, fetching.value.failure)
         else:
             session.answer(fetching.fetch, data)
+        session.end_waiting(now_ns)
         self._wake(session)
 
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
@@ -110,6 +113,7 @@ class Reads:
             return
         no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no memory for it"), 0, 0)
         fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
+        fetching.session.end_waiting(time.monotonic_ns())
         self._wake(fetching.session)
 
     def _order_waiting(self, session: Session, effects: Effects) -> None:

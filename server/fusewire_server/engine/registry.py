@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Callable
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
@@ -16,31 +14,9 @@ from fusewire_server.programs.counters import GRACE_PASSED, REPLACED
 from fusewire_server.sessions.host_bytes import TenantBytes
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 from fusewire_server.sessions.tables.answers import Answers
-from fusewire_server.sessions.tenant_times import TenantTimes, times_by_tenant
+from fusewire_server.sessions.tenant_usage import TenantUsage, usage_of
 
 _ID_BYTES = 16  # of a session
-
-
-class EndedTotals(NamedTuple):
-    """Totals of the sessions that have ended."""
-
-    sessions: int = 0
-    segments: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    credit_used_up: int = 0
-    times: Mapping[str, TenantTimes] = MappingProxyType({})  # by tenant
-
-    def plus(self, session: Session) -> EndedTotals:
-        """Returns the totals with one more session."""
-        return EndedTotals(
-            self.sessions + 1,
-            self.segments + session.admitted.segments,
-            self.bytes_in + session.bytes_in,
-            self.bytes_out + session.bytes_out,
-            self.credit_used_up + session.credit_used_up,
-            times_by_tenant(self.times, [session]),
-        )
 
 
 class Registry:
@@ -54,7 +30,8 @@ class Registry:
     def __init__(self, limits: Limits, end: Callable[[Session, str], None], device_number: int | None = None) -> None:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether it reconnects to the same server
         self.sessions: dict[bytes, Session] = {}
-        self.ended = EndedTotals()
+        self.usages: dict[str, TenantUsage] = {}  # by tenant
+        self.ended_sessions = 0
         self.limits = limits
         self._end = end
         self._id_end = b"" if device_number is None else bytes([device_number])
@@ -69,7 +46,8 @@ class Registry:
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
         session_id = secrets.token_bytes(_ID_BYTES - len(self._id_end)) + self._id_end
         session = Session(session_id, tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
-        session.heard_at_ns = time.monotonic_ns()
+        session.usage = usage_of(self.usages, tenant)
+        session.opened_at_ns = session.heard_at_ns = time.monotonic_ns()
         self.sessions[session.session_id] = session
         self._tenants.setdefault(tenant, TenantBytes(limits.tenant_host_bytes)).add(session)
         return session
@@ -136,7 +114,8 @@ class Registry:
         session.tenant_bytes.remove(session)
         if not session.tenant_bytes.sessions:
             del self._tenants[session.tenant]
-        self.ended = self.ended.plus(session)
+        self.ended_sessions += 1
+        session.usage.add(session)
         self._wakers.pop(session.session_id, None)
         self._stop_grace_timer(session)
 

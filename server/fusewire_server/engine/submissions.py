@@ -110,6 +110,7 @@ class Submissions:
             if span.stop < row.count:
                 continue
             row.session.end_row(row)
+            _note_durations(row, told.at_ns, ran.device_ns, now_ns)
             self._packing.add(row)
             self._wake(row.session)
             if now_ns - row.queued_at_ns >= SLOW_NS:
@@ -227,11 +228,19 @@ class Submissions:
         if failure is None:
             text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
             failure = Failure(BY_NAME[failed.case], text, row.base, 0)
-            self._counters.failed(failure.case)
+            self._counters.failed(failure, row.session.session_id)
         if failed.ops:
             fail_dependent(row, failure, failed.ops)
         else:
             fail_row(row, failure)
+
+
+def _note_durations(row: Row, told_at_ns: int, device_ns: int, now_ns: int) -> None:
+    """Counts how long a row waited, ran and took besides."""
+    usage = row.session.usage
+    usage.queue.add(max(told_at_ns - row.queued_at_ns, 0))
+    usage.device.add(device_ns)
+    usage.launch.add(max(now_ns - told_at_ns - device_ns, 0))
 
 
 def _measure(entry: ProgramEntry, iterations: int, most: int, device_ns: int) -> None:

@@ -80,7 +80,7 @@ class OneEngine:
         engine = self.engine
         while True:
             engine.break_if_device_stalls(time.monotonic_ns())
-            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
+            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended_sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
 
     async def _pack_when_idle(self) -> None:

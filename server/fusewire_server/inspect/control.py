@@ -9,7 +9,15 @@ from typing import Any, NamedTuple, Protocol
 
 from fusewire_server.inspect.figures import joined
 from fusewire_server.inspect.live_views import set_log_level
-from fusewire_server.inspect.views import ArrayView, PoolView, QueueView, SlowSegmentView, newest
+from fusewire_server.inspect.views import (
+    ArrayView,
+    EndedSessionView,
+    FailureView,
+    PoolView,
+    QueueView,
+    SlowSegmentView,
+    newest,
+)
 
 
 class AskEngines(Protocol):
@@ -79,6 +87,14 @@ class Control:
     async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
         """Returns the newest slow segments."""
         return newest(await self._ask("slow_segments", limit=limit))[:limit]
+
+    async def failures(self, limit: int) -> tuple[FailureView, ...]:
+        """Returns the newest failures."""
+        return newest(await self._ask("failures", limit=limit))[:limit]
+
+    async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
+        """Returns the sessions that have ended last."""
+        return newest(await self._ask("ended_sessions", limit=limit))[:limit]
 
 
 def _known(answers: Iterable[Any]) -> Any:

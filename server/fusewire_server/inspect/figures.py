@@ -6,15 +6,19 @@ unit. So a new figure is one declaration. Pure.
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache, reduce
+from inspect import cleandoc, getsource
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
 
 _R = TypeVar("_R")
 
@@ -125,9 +129,22 @@ def _declare(kind: Kind, metric: str, read: Read, told: dict[str, Any]) -> Any:
 def declared(record: type) -> tuple[Declared, ...]:
     """Returns the figures of a record."""
     types = get_type_hints(record)
-    schema = TypeAdapter(record).json_schema()
-    texts = {name: each.get("description", "") for name, each in schema["properties"].items()}
-    return tuple([Declared(each.name, figure_of(each), texts[each.name], types[each.name]) for each in fields(record)])
+    texts = _texts(record.__module__)
+    named = [(each.name, f"{record.__name__}.{each.name}", figure_of(each)) for each in fields(record)]
+    return tuple([Declared(name, figure, texts.get(path, ""), types[name]) for name, path, figure in named])
+
+
+@cache
+def _texts(module: str) -> dict[str, str]:
+    """Returns the sentences below the fields of a module's classes, by `Class.field`."""
+    classes = [each for each in ast.parse(getsource(sys.modules[module])).body if isinstance(each, ast.ClassDef)]
+    return {
+        f"{one.name}.{named.target.id}": cleandoc(text.value.value).replace("\n", " ")
+        for one in classes
+        for named, text in pairwise(one.body)
+        if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
 
 
 def figure_of(each: Field[Any]) -> Figure:

@@ -21,6 +21,8 @@ from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import (
     MOST_LISTED,
     ArrayView,
+    EndedSessionView,
+    FailureView,
     PoolView,
     QueuedProgram,
     QueuedTenant,
@@ -94,6 +96,16 @@ def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
     return tuple([read(SlowSegmentView, segment) for segment in islice(engine.slow_segments, limit)])
 
 
+def failures_of(engine: Engine, limit: int) -> tuple[FailureView, ...]:
+    """Describes the newest failures."""
+    return tuple([read(FailureView, each) for each in islice(reversed(engine.counters.recent_failures), limit)])
+
+
+def ended_sessions_of(engine: Engine, limit: int) -> tuple[EndedSessionView, ...]:
+    """Describes the sessions that have ended last."""
+    return tuple([read(EndedSessionView, each) for each in islice(reversed(engine.counters.recently_ended), limit)])
+
+
 def end_session(engine: Engine, shown: str) -> bool:
     """Ends a session. Returns False if there is none."""
     session = session_of(engine, shown)
@@ -119,6 +131,8 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "pool": pool_of,
     "queue": queue_of,
     "slow_segments": slow_segments_of,
+    "failures": failures_of,
+    "ended_sessions": ended_sessions_of,
 }
 
 

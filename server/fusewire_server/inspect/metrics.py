@@ -37,6 +37,8 @@ FAMILY_TEXTS = {
     "program_lookups": "Programs that came: known ones and new ones.",
     "plans": "Plans of programs, by result.",
     "kernels": "Kernels of plans, by origin.",
+    "latency_seconds": "Time of segments until their order (queue), on the device, and from the order to the end "
+    "without that (launch); of fetches from their order (answer) and from their coming (wait) to their answer.",
 }
 _TYPES = {Kind.COUNTER: CounterMetricFamily, Kind.GAUGE: GaugeMetricFamily, Kind.FACT: GaugeMetricFamily}
 
@@ -85,7 +87,9 @@ class _Families(Collector):
         if record is None:
             return
         if isinstance(value, Histogram):
-            _add_histogram(family, value, figure.labels["le"])
+            fixed = [text for label, text in figure.labels.items() if label != "le"]
+            in_seconds = 1e9 if each.name.endswith("_ns") else 1
+            _add_histogram(family, (*labels.values(), *fixed), value, figure.labels["le"], in_seconds)
             return
         if figure.told is not None:
             value = figure.told(record)
@@ -117,9 +121,11 @@ def _series(value: Any, labels: tuple[Any, ...]) -> Iterator[tuple[tuple[str, ..
             yield (key,), value.get(key, 0)
 
 
-def _add_histogram(family: HistogramMetricFamily, histogram: Histogram, ends: tuple[int, ...]) -> None:
-    buckets = [
-        (str(float(end)), float(sum(each.count for each in histogram.buckets if each.at_most <= end))) for end in ends
-    ]
-    buckets.append(("+Inf", float(sum(each.count for each in histogram.buckets))))
-    family.add_metric((), buckets, histogram.total)
+def _add_histogram(
+    family: HistogramMetricFamily, labels: tuple[str, ...], histogram: Histogram, ends: tuple[int, ...], unit: float
+) -> None:
+    """Adds a histogram with buckets that end at `ends`. Its numbers count in parts of the `unit`."""
+    counts = {end: sum([each.count for each in histogram.buckets if each.at_most <= end]) for end in ends}
+    buckets = [(str(end / unit), float(count)) for end, count in counts.items()]
+    buckets.append(("+Inf", float(sum([each.count for each in histogram.buckets]))))
+    family.add_metric(labels, buckets, histogram.total / unit)

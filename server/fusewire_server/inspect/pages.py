@@ -12,6 +12,7 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from fusewire_server.inspect.requests.problems import Refused
+from fusewire_server.programs.counters import MOST_RECENT
 
 _T = TypeVar("_T")
 
@@ -19,6 +20,7 @@ MOST_ON_A_PAGE = 1000
 _LONGEST_CURSOR = 200
 
 Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="most entries of the page")]
+Newest = Annotated[int, Query(ge=1, le=MOST_RECENT, description="most entries")]
 After = Annotated[
     str | None, Query(max_length=_LONGEST_CURSOR, description="`next` of the page before; absent: the first page")
 ]

@@ -13,7 +13,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from fusewire_server.inspect.figures import Described, counter, fact, gauge, joined, part, together
-from fusewire_server.inspect.snapshots.snapshot import DeviceView, KernelWaits, ProgramView, SessionView, shown_id
+from fusewire_server.inspect.snapshots.snapshot import (
+    DeviceView,
+    KernelWaits,
+    ProgramView,
+    SessionView,
+    TenantAccount,
+    shown_id,
+)
 
 MOST_LISTED = 1000  # programs and tenants of the queue
 
@@ -42,8 +49,16 @@ def _most(record: Callable[[Any, Any], Any], lists: Sequence[Iterable[Any]]) -> 
     return tuple([record(*each) for each in counts.most_common(MOST_LISTED)])
 
 
-def newest(lists: Sequence[Iterable[SlowSegmentView]]) -> tuple[SlowSegmentView, ...]:
-    """Joins lists of slow segments: the newest come first."""
+def _when(source: Any) -> str:
+    return datetime.fromtimestamp(source.at_s, UTC).isoformat(timespec="milliseconds")
+
+
+def _whose(source: Any) -> str:
+    return shown_id(source.session_id)
+
+
+def newest(lists: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
+    """Joins lists of what has a time: the newest come first."""
     return tuple(sorted(together(lists), key=attrgetter("at"), reverse=True))
 
 
@@ -68,7 +83,7 @@ class Programs(BaseModel):
 
 @dataclass(frozen=True)
 class TenantView(Described):
-    """The sessions of one tenant together."""
+    """The sessions of one tenant together that have not ended, and its account, which ended ones stay in."""
 
     tenant: str
     """Name of the tenant."""
@@ -90,10 +105,12 @@ class TenantView(Described):
     """Device time used, in nanoseconds."""
     loop_ns: int
     """Time of the loop thread that frames have used, in nanoseconds."""
+    account: TenantAccount
+    """What all sessions of the tenant have used, ended ones included."""
 
 
 class Tenants(BaseModel):
-    """Tenants that have sessions, by name."""
+    """Tenants that have had sessions, by name."""
 
     tenants: tuple[TenantView, ...] = Field(description="the tenants of the page")
     next: Next = None
@@ -248,6 +265,50 @@ class SlowLogView(BaseModel):
 
     threshold_s: float = Field(description="least seconds of a segment in the log")
     entries: tuple[SlowSegmentView, ...] = Field(description="the segments, the newest first")
+
+
+@dataclass(frozen=True)
+class FailureView(Described):
+    """Why a value of a session will never exist."""
+
+    at: str = fact(read=_when)
+    """When it failed, ISO 8601, UTC."""
+    session: str = fact(read=_whose)
+    """Shown id of the session."""
+    case: str = fact()
+    """Name of the case."""
+    text: str = fact()
+    """What was wrong, as the client is told."""
+
+
+class Failures(BaseModel):
+    """The newest failures of all sessions, at most 128, the newest first."""
+
+    failures: tuple[FailureView, ...] = Field(description="the failures, the newest first")
+
+
+@dataclass(frozen=True)
+class EndedSessionView(Described):
+    """A session that has ended."""
+
+    at: str = fact(read=_when)
+    """When it ended, ISO 8601, UTC."""
+    session: str = fact(read=_whose)
+    """Shown id of the session."""
+    tenant: str = fact()
+    """Name of its tenant."""
+    client: str = fact()
+    """What the client said of itself."""
+    reason: str = fact()
+    """Why it ended: the name of a failure, or `goodbye`, `grace_passed`, `replaced` or `server`."""
+    text: str = fact()
+    """What the server told the client of that; or empty."""
+
+
+class EndedSessions(BaseModel):
+    """The sessions that have ended last, at most 128, the newest first."""
+
+    sessions: tuple[EndedSessionView, ...] = Field(description="the ended sessions, the newest first")
 
 
 class SettingView(BaseModel):

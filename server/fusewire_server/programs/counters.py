@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan
-from fusewire_protos.errors import CASES, Case, Consequence
+from fusewire_protos.errors import CASES, Consequence
+from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, bucket
 
 # Why sessions end. Other reasons are the names of failures that end a session.
@@ -17,6 +20,8 @@ BY_SERVER = "server"  # the server or its operator has ended it
 FAILURES = tuple([case.name for case in CASES if case.consequence is not Consequence.DEFINED_VALUE])
 _ENDING_FAILURES = tuple([case.name for case in CASES if case.consequence is Consequence.PROTOCOL])
 END_REASONS = (GOODBYE, GRACE_PASSED, REPLACED, BY_SERVER, "server_fault", *_ENDING_FAILURES)
+
+MOST_RECENT = 128  # failures that are kept, and ended sessions
 
 # Where a call is refused: at the check of its token, at the hello of a session, or in an upload or download.
 DOORS = (TOKEN_DOOR, SESSION_DOOR, TRANSFER_DOOR) = ("token", "session", "transfer")
@@ -32,6 +37,26 @@ class Phase:
     def add(self, ns: int) -> None:
         self.count += 1
         self.total_ns += ns
+
+
+class RecentFailure(NamedTuple):
+    """Why a value of a session will never exist."""
+
+    at_s: float  # Unix time
+    session_id: bytes
+    case: str
+    text: str
+
+
+class EndedSession(NamedTuple):
+    """A session that has ended. `reason` is one of `END_REASONS`, and `text` says more of it, or nothing."""
+
+    at_s: float  # Unix time
+    session_id: bytes
+    tenant: str
+    client: str
+    reason: str
+    text: str
 
 
 @dataclass
@@ -60,6 +85,8 @@ class Counters:
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
+    recent_failures: deque[RecentFailure] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
+    recently_ended: deque[EndedSession] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
     decode: Phase = field(default_factory=Phase)
     plan: Phase = field(default_factory=Phase)
     compile: Phase = field(default_factory=Phase)
@@ -67,8 +94,9 @@ class Counters:
     device: Phase = field(default_factory=Phase)
     copy_out: Phase = field(default_factory=Phase)
 
-    def failed(self, case: Case) -> None:
-        self.failures[case.name] += 1
+    def failed(self, failure: Failure, session_id: bytes) -> None:
+        self.failures[failure.case.name] += 1
+        self.recent_failures.append(RecentFailure(time.time(), session_id, failure.case.name, failure.text))
 
     def refused(self, door: str, case: str, calls: int = 1) -> None:
         """Counts calls that were refused at one of the `DOORS`. `case` is the name of a failure."""

@@ -45,6 +45,7 @@ from fusewire_server.sessions.tables.answers import Answers
 from fusewire_server.sessions.tables.failed_handles import FailedHandles
 from fusewire_server.sessions.tables.packed_values import PackedValues
 from fusewire_server.sessions.tables.salted_table import SaltedTable
+from fusewire_server.sessions.tenant_usage import TenantUsage
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.iterations import Iterations
@@ -199,13 +200,14 @@ class Row:
 class Fetching:
     """A fetch that has not been answered."""
 
-    __slots__ = ("fetch", "is_abandoned", "session", "told_at_ns", "value")
+    __slots__ = ("asked_at_ns", "fetch", "is_abandoned", "session", "told_at_ns", "value")
 
-    def __init__(self, session: Session, fetch: int, value: Value) -> None:
+    def __init__(self, session: Session, fetch: int, value: Value, asked_at_ns: int = 0) -> None:
         self.session = session
         self.fetch = fetch
         self.value = value
         self.is_abandoned = False
+        self.asked_at_ns = asked_at_ns  # when its entry came
         self.told_at_ns = 0  # when the device was told to bring the value to the host
 
     @property
@@ -266,6 +268,7 @@ class Session:
     credit_used_up: int = 0  # how often a segment or upload used up the credit
     live_bytes: int = 0
     tenant_bytes: TenantBytes = field(default_factory=TenantBytes)  # shared by the sessions of its tenant
+    usage: TenantUsage = field(default_factory=TenantUsage)  # likewise
     rows_bytes: int = 0  # host memory of its rows that are not completed
     host_bytes: int = 0  # that it held when it was counted last, and how many values
     counted_values: int = 0
@@ -277,6 +280,9 @@ class Session:
     hidden_values: int = 0  # how many values without a handle of the client it has had
     uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written
     heard_at_ns: int = 0
+    opened_at_ns: int = 0
+    waiting_ns: int = 0  # time in which fetches of it were not answered, but for those that are not yet
+    waits_since_ns: int = 0  # when the first of these came
     dismissal: CaseError | None = None  # the reason for which its stream is to end it
     ops_total: int = 0
     bytes_in: int = 0
@@ -332,6 +338,16 @@ class Session:
             raise CaseError("frame_gap", f"frame {number} follows frame {self.applied_frame}")
         self.applied_frame = number
         return True
+
+    def begin_waiting(self, now_ns: int) -> None:
+        """Notes that a fetch has come, before it is among the `fetches`."""
+        if not self.fetches:
+            self.waits_since_ns = now_ns
+
+    def end_waiting(self, now_ns: int) -> None:
+        """Notes that a fetch was answered. Its client waits no more if it was the last one."""
+        if not self.fetches:
+            self.waiting_ns += max(now_ns - self.waits_since_ns, 0)
 
     def answer(self, fetch: int, data: memoryview) -> None:
         """Queues the value of a fetch as its answer."""

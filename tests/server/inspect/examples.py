@@ -34,6 +34,8 @@ from fusewire_server.inspect.snapshots.snapshot import (
 from fusewire_server.inspect.views import (
     ArrayView,
     BlockView,
+    EndedSessionView,
+    FailureView,
     PoolView,
     QueuedProgram,
     QueuedTenant,
@@ -174,6 +176,10 @@ SLOW_SEGMENT = SlowSegmentView(
 )
 
 
+FAILURE = FailureView("2030-01-01T00:00:00.000+00:00", "0123456789ab", "bad_shape", "op 3 add: shapes differ")
+ENDED = EndedSessionView("2030-01-01T00:00:00.000+00:00", "ffffffffffff", "lab", "fusewire 0.1.0", "goodbye", "")
+
+
 class RememberingControl(Control):
     """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
 
@@ -204,6 +210,12 @@ class RememberingControl(Control):
     async def queue(self) -> QueueView:
         self._answer()
         return QUEUE
+
+    async def failures(self, limit: int) -> tuple[FailureView, ...]:
+        return (FAILURE,)[:limit]
+
+    async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
+        return (ENDED,)[:limit]
 
     async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
         self._answer()

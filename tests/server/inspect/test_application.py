@@ -25,6 +25,8 @@ ALL_ROUTES = OPEN_ROUTES | {
     ("GET", "/v1/sessions/{session}"),
     ("GET", "/v1/sessions/{session}/arrays"),
     ("DELETE", "/v1/sessions/{session}"),
+    ("GET", "/v1/ended_sessions"),
+    ("GET", "/v1/failures"),
     ("GET", "/v1/pool"),
     ("GET", "/v1/queue"),
     ("GET", "/v1/slowlog"),

@@ -228,6 +228,36 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
     run(test())
 
 
+def test_ended_sessions_and_failures_are_told_the_newest_first() -> None:
+    async def test() -> None:
+        async with world() as here:
+            one, two = here.client("a"), here.client("b")
+            one.send(segment(NEGATE, 100, 99))
+            await one.idle()
+            here.engine.end(one.session, "goodbye")
+            here.engine.end(two.session, "slow_reader")
+            control = control_of(here)
+            ended = await control.ended_sessions(10)
+            assert [(each.client, each.reason) for each in ended] == [("b", "slow_reader"), ("a", "goodbye")]
+            (failure,) = await control.failures(10)
+            assert (failure.session, failure.case) == (_shown(one), "unknown_handle")
+            assert await control.ended_sessions(1) == ended[:1]
+
+    run(test())
+
+
+def test_an_operator_s_end_is_told_with_its_reason() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.detach(client.session, client.session.epoch)
+            assert await control_of(here).end_session(_shown(client))
+            (ended,) = await control_of(here).ended_sessions(10)
+            assert (ended.reason, ended.text) == ("ended_by_operator", "an operator of the server ended this session")
+
+    run(test())
+
+
 def test_the_phases_of_a_slow_segment_are_its_whole_time() -> None:
     async def test() -> None:
         async with world() as here:

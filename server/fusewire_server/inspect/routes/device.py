@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.pages import Newest
 from fusewire_server.inspect.requests.problems import responses
-from fusewire_server.inspect.views import Gate, PoolView, QueueView, SlowLogView
+from fusewire_server.inspect.views import Failures, Gate, PoolView, QueueView, SlowLogView
+from fusewire_server.programs.counters import MOST_RECENT
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
-
-_Newest = Annotated[int, Query(ge=1, le=MOST_KEPT, description="most entries")]
 
 
 def device_routes(control: Control) -> APIRouter:
@@ -29,10 +27,15 @@ def device_routes(control: Control) -> APIRouter:
         return await control.queue()
 
     @router.get("/v1/slowlog", responses=responses(422))
-    async def slow_log(limit: _Newest = MOST_KEPT) -> SlowLogView:
+    async def slow_log(limit: Newest = MOST_KEPT) -> SlowLogView:
         """The newest segments that took at least 10 ms."""
         entries = await control.slow_segments(limit)
         return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
+
+    @router.get("/v1/failures", responses=responses(422))
+    async def failures(limit: Newest = MOST_RECENT) -> Failures:
+        """The newest failures of all sessions, with the texts that their clients get."""
+        return Failures(failures=await control.failures(limit))
 
     @router.post("/v1/device/hold")
     async def hold() -> Gate:

@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, page_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
-from fusewire_server.inspect.views import Arrays, Ending, Sessions
+from fusewire_server.inspect.views import Arrays, EndedSessions, Ending, Sessions
+from fusewire_server.programs.counters import MOST_RECENT
 
 _LARGEST_HANDLE = (1 << 63) - 1
 
@@ -51,6 +52,11 @@ def session_routes(control: Control) -> APIRouter:
         if not await control.end_session(session):
             raise _unknown(session)
         return Ending(session=session, is_ending=True)
+
+    @router.get("/v1/ended_sessions", responses=responses(422))
+    async def ended_sessions(limit: Newest = MOST_RECENT) -> EndedSessions:
+        """The sessions that have ended last, and why."""
+        return EndedSessions(sessions=await control.ended_sessions(limit))
 
     return router
 

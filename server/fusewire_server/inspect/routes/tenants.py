@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 from fastapi import APIRouter
 
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
 from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot, TenantAccount
 from fusewire_server.inspect.views import Tenants, TenantView
 
 # The figures of a tenant that are those of its sessions together.
@@ -25,7 +26,7 @@ def tenant_routes() -> APIRouter:
 
     @router.get("/v1/tenants", responses=responses(404, 422))
     async def tenants(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Tenants:
-        """Every tenant that has sessions: their work in flight, their memory, their device time."""
+        """Every tenant that has had sessions: their work in flight, their memory, and what they have used."""
         page, following = page_of(_tenants_of(snapshot), lambda view: view.tenant, after, limit)
         return Tenants(tenants=page, next=following)
 
@@ -33,11 +34,12 @@ def tenant_routes() -> APIRouter:
 
 
 def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
-    by_tenant: dict[str, list[SessionView]] = {}
+    by_tenant: dict[str, list[SessionView]] = {tenant: [] for tenant in snapshot.tenants}
     for view in snapshot.sessions:
         by_tenant.setdefault(view.tenant, []).append(view)
     for tenant, views in sorted(by_tenant.items()):
-        told = {"tenant": tenant, "sessions": len(views)}
+        told: dict[str, Any] = {"tenant": tenant, "sessions": len(views)}
+        told["account"] = snapshot.tenants.get(tenant, TenantAccount())
         told["device_bytes"] = snapshot.tenant_device_bytes.get(tenant, 0)
         told["host_bytes"] = snapshot.tenant_host_bytes.get(tenant, 0)
         sums = {name: sum(getattr(view, name) for view in views) for name in _ADDED}

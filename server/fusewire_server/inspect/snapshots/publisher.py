@@ -28,12 +28,14 @@ from fusewire_server.inspect.snapshots.snapshot import (
     TenantAccount,
     compiled_view,
 )
+from fusewire_server.inspect.snapshots.wait_reasons import wait_reason
 from fusewire_server.programs.counters import DOORS, Counters
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session, SessionState
-from fusewire_server.sessions.tenant_times import times_by_tenant
+from fusewire_server.sessions.tenant_usage import usage_with
 
 _PROCESS_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a tenth of a millisecond
+_MOST_FAILURES = 3  # of a session
 _NO_REFUSALS: Mapping[str, int] = {}
 
 
@@ -74,12 +76,11 @@ class Publisher:
         look = _Look(
             engine, now_ns, self._version, self._started_at, self._process, dict(self._tiers), self._inspection_refusals
         )
-        times = times_by_tenant(engine.ended.times, look.sessions)
         return Snapshot(
             stats=read(Stats, look),
             sessions=look.views,
             programs=self._shown,
-            tenants={tenant: read(TenantAccount, each) for tenant, each in times.items()},
+            tenants={tenant: read(TenantAccount, each) for tenant, each in look.usages.items()},
             tenant_device_bytes={
                 session.tenant: session.tenant_bytes.device_share.held_bytes for session in look.sessions
             },
@@ -111,8 +112,16 @@ class _SessionLook:
     session: Session
     now_ns: int
     waits_for: Sequence[str]
+    wait_reason: str
+    failures: tuple[str, ...]
     host_bytes: int
     device: int
+
+    @property
+    def waiting_ns(self) -> int:
+        """The time in which its client waited, with that of fetches that are not answered yet."""
+        session = self.session
+        return session.waiting_ns + (max(self.now_ns - session.waits_since_ns, 0) if session.fetches else 0)
 
 
 class _Look:
@@ -137,11 +146,19 @@ class _Look:
         self.program_tiers = program_tiers
         self.sessions = tuple(engine.sessions.values())
         self.devices = ()
+        self.usages = usage_with(engine.usages, self.sessions)
         waits = engine.kernel_waits
         waiting = kernel_waits.ops_by_session(waits)
         self.kernel_waits: KernelWaits = kernel_waits.described(waits, now_ns)
+        self._failures: dict[bytes, list[str]] = {}
+        for failure in reversed(self.counters.recent_failures):
+            self._failures.setdefault(failure.session_id, []).append(f"{failure.case}: {failure.text}")
         self.views = tuple([self._view(session, waiting.get(session, ())) for session in self.sessions])
         self._inspection_refusals = inspection_refusals
+
+    def used(self, name: str) -> int:
+        """Returns the sum of what all tenants have used."""
+        return sum([getattr(usage, name) for usage in self.usages.values()])
 
     @property
     def oldest_row_s(self) -> float:
@@ -180,7 +197,10 @@ class _Look:
         engine = self.engine
         session.tenant_bytes.count(session)
         host_bytes = session.host_bytes + engine.programs.quota.session_bytes(session.session_id)
-        return read(SessionView, _SessionLook(session, self.now_ns, waits_for, host_bytes, engine.device_number))
+        reason = wait_reason(session, waits_for, is_held=engine.is_held)
+        failures = tuple(self._failures.get(session.session_id, ())[:_MOST_FAILURES])
+        look = _SessionLook(session, self.now_ns, waits_for, reason, failures, host_bytes, engine.device_number)
+        return read(SessionView, look)
 
 
 def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:

@@ -34,13 +34,28 @@ _REFUSALS = {  # the cases of each door
     INSPECTION_DOOR: INSPECTION_CASES,
 }
 _ROWS_ENDS = tuple([2**power for power in range(8)])  # of buckets
+_LATENCY_ENDS = tuple([2**power for power in range(13, 38, 2)])  # in ns: from 8 µs to 137 s
 _OPS_ENDS = tuple([2**power for power in range(14)])
 
 
-def sum_of(name: str, count: Callable[[Any], int] = int, ended: str = "") -> Callable[[Any], int]:
-    """Reads the sum of a figure of all sessions. `ended` is its sum of those that have ended, if they count."""
-    value, of_ended = attrgetter(name), attrgetter(f"engine.ended.{ended}") if ended else lambda _look: 0
-    return lambda look: sum([count(value(session)) for session in look.sessions]) + of_ended(look)
+def sum_of(name: str, count: Callable[[Any], int] = int) -> Callable[[Any], int]:
+    """Reads the sum of a figure of all sessions."""
+    value = attrgetter(name)
+    return lambda look: sum([count(value(session)) for session in look.sessions])
+
+
+def _latency(phase: str) -> Any:
+    return counter(
+        "latency_seconds",
+        lambda usage: _durations(getattr(usage, phase)),
+        labels={"phase": phase, "le": _LATENCY_ENDS},
+        default=Histogram(),
+    )
+
+
+def _durations(durations: Any) -> Histogram:
+    buckets = [Bucket(1 << bits, count) for bits, count in enumerate(durations.counts) if count]
+    return Histogram(tuple(buckets), durations.total_ns)
 
 
 def _device_names(names: Sequence[str]) -> str:
@@ -222,7 +237,7 @@ class Totals(Described):
 
     ops: int = counter("ops", "counters.ops")
     """Number of ops that the device has completed."""
-    segments: int = counter("segments", sum_of("admitted.segments", ended="segments"))
+    segments: int = counter("segments", lambda look: look.used("segments"))
     """Number of segments that came."""
     rows: int = counter("rows", "counters.rows")
     """Number of rows of completed submissions; a loop is a row of each of its slices."""
@@ -237,15 +252,15 @@ class Totals(Described):
     """Number of launches that ran one op."""
     submissions: int = counter("submissions", "counters.submissions")
     """Number of submissions that the device has completed."""
-    received_bytes: int = counter("received_bytes", sum_of("bytes_in", ended="bytes_in"))
+    received_bytes: int = counter("received_bytes", lambda look: look.used("received_bytes"))
     """Bytes of frames and uploads from clients."""
-    sent_bytes: int = counter("sent_bytes", sum_of("bytes_out", ended="bytes_out"))
+    sent_bytes: int = counter("sent_bytes", lambda look: look.used("sent_bytes"))
     """Bytes of frames and downloads to clients."""
     coalescing: Coalescing = part(Coalescing(), "counters")
     """How many sessions shared submissions."""
     sessions: SessionTotals = part(SessionTotals(), "counters")
     """Sessions opened, resumed and ended."""
-    credit_used_up: int = counter("credit_used_up", sum_of("credit_used_up", ended="credit_used_up"))
+    credit_used_up: int = counter("credit_used_up", lambda look: look.used("credit_used_up"))
     """Number of segments and uploads after which their session had no credit for another one like them."""
     program_cache: ProgramCache = part(ProgramCache(), "engine.programs")
     """Programs that came."""
@@ -551,6 +566,16 @@ class SessionView(Described):
     """Time of the loop thread in ns that the session's frames have used."""
     idle_s: float = gauge(read=lambda look: max(look.now_ns - look.session.heard_at_ns, 0) / 1e9)
     """Time in s since the last frame came."""
+    wait_reason: str = gauge(default="")
+    """What it waits for now: `kernel of max`, `held`, `fair share` (others' turns), `upload of 64 MiB`, `credit`,
+    `device` (its work runs), `its client's connection`, or `its client to take answers`. Empty: for its client.
+    """
+    waiting_ns: int = counter(read=lambda look: look.waiting_ns)
+    """Time in ns in which fetches of its client were not answered, so that the client waited, or might have."""
+    age_s: float = gauge(read=lambda look: max(look.now_ns - look.session.opened_at_ns, 0) / 1e9)
+    """Time in s since the session was opened."""
+    failures: tuple[str, ...] = gauge(default=())
+    """Its last failures, at most 3, the newest first."""
     waits_for: tuple[str, ...] = gauge(default=())
     """Names of ops whose kernels its rows wait for, at most 10."""
     device: int = fact(default=0)
@@ -740,6 +765,28 @@ class TenantAccount(Described):
     """Time of the loop thread that frames have used, by tenant, in ns."""
     device_ns: int = counter("tenant_device_seconds")
     """Device time that rows have used, by tenant, in ns."""
+    planner_ns: int = counter("tenant_planner_seconds")
+    """Time of the planner for programs that a session was the first to ask for, by tenant, in ns."""
+    sessions: int = counter("tenant_sessions")
+    """Number of sessions that were opened, by tenant."""
+    ops: int = counter("tenant_ops")
+    """Number of ops that came, by tenant."""
+    segments: int = counter("tenant_segments")
+    """Number of segments that came, by tenant."""
+    received_bytes: int = counter("tenant_received_bytes")
+    """Bytes from clients, by tenant."""
+    sent_bytes: int = counter("tenant_sent_bytes")
+    """Bytes to clients, by tenant."""
+    queue_ns: Histogram = _latency("queue")
+    """Time in ns of segments from their coming to their order to the device."""
+    launch_ns: Histogram = _latency("launch")
+    """Time in ns of segments from their order to their end, without the device's time."""
+    device_part_ns: Histogram = _latency("device")
+    """Time in ns of the device for the submissions of segments."""
+    answer_ns: Histogram = _latency("answer")
+    """Time in ns of fetches from the order to bring the value to their answer."""
+    wait_ns: Histogram = _latency("wait")
+    """Time in ns of fetches from their coming to their answer."""
 
 
 @dataclass(frozen=True)

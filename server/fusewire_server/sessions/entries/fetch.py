@@ -35,7 +35,8 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
     if value.state is ValueState.FAILED:
         session.answer_failure(fetch.fetch, failure_of(value))
         return
-    fetching = Fetching(session, fetch.fetch, value)
+    fetching = Fetching(session, fetch.fetch, value, frame.arrival.now_ns)
+    session.begin_waiting(frame.arrival.now_ns)
     session.fetches[fetch.fetch] = fetching
     value.readers += 1
     if value.state is ValueState.READY:

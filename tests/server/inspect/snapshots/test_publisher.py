@@ -351,6 +351,42 @@ def test_a_session_without_credit_is_shown_and_counted() -> None:
     run(test())
 
 
+def test_a_tenant_has_the_durations_of_its_work_and_keeps_its_account() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 110, 10), Fetch(1, 100))
+            await until(lambda: client.session.answers.unsent)
+            await client.idle()
+            publisher = publisher_of(here)
+            before = publisher.snapshot.tenants["lab"]
+            for phase in (before.queue_ns, before.launch_ns, before.device_part_ns):
+                assert sum(bucket.count for bucket in phase.buckets) == 2
+            assert sum(bucket.count for bucket in before.wait_ns.buckets) == 1
+            assert before.wait_ns.total >= before.answer_ns.total > 0
+            assert (before.sessions, before.segments) == (1, 2)
+            here.engine.end(client.session)
+            after = publisher.publish().tenants["lab"]
+            assert after.loop_ns >= before.loop_ns
+            assert replace(after, loop_ns=0) == replace(before, loop_ns=0)
+
+    run(test())
+
+
+def test_a_session_tells_its_last_failures() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, other = here.client("a"), here.client("b")
+            client.send(*[segment(NEGATE, base, 99) for base in (100, 200, 300, 400)])
+            await client.idle()
+            views = {view.client: view.failures for view in publisher_of(here).snapshot.sessions}
+            assert len(views[client.session.client]) == 3
+            assert all(text.startswith("unknown_handle: ") for text in views[client.session.client])
+            assert views[other.session.client] == ()
+
+    run(test())
+
+
 def test_programs_and_refusals_are_counted() -> None:
     async def test() -> None:
         async with world() as here:
