@@ -1,8 +1,8 @@
 """Puts the REST application of inspection together. Most routes read, from fresh snapshots; some operate the server.
 
-If tokens are configured, a request to any route needs a token. Only `/livez`, `/readyz` without `?verbose`, and the
-page `/docs` need none, because they hold no data. A route answers with data that are taken after the request has come,
-or it refuses with a problem (RFC 9457). Every answer says how old its data are.
+If tokens are configured, a request to any route needs a token. Only `/`, `/livez`, `/readyz` without `?verbose`,
+and the page `/docs` need none, because they hold no data. A route answers with data that are taken after the request
+has come, or it refuses with a problem (RFC 9457). Every answer says how old its data are.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fastapi import Depends, FastAPI
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.version import installed_version
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.requests.guard import BodyLimit, refuse_foreign_names, token_check
-from fusewire_server.inspect.requests.problems import handle_problems
+from fusewire_server.inspect.requests.guard import BodyLimit, HeadAsGet, refuse_foreign_names, token_check
+from fusewire_server.inspect.requests.problems import handle_problems, refuse_unknown_parameters
 from fusewire_server.inspect.routes.device import device_routes
 from fusewire_server.inspect.routes.documentation import documentation_routes
 from fusewire_server.inspect.routes.fresh import Snapshots
@@ -41,7 +41,11 @@ def create_app(
     `settings` are read at each request. `is_local` says that the application listens on a loopback address only.
     """
     app = FastAPI(
-        dependencies=[*([Depends(refuse_foreign_names)] if is_local else []), Depends(token_check(authenticator))],
+        dependencies=[
+            *([Depends(refuse_foreign_names)] if is_local else []),
+            Depends(token_check(authenticator)),
+            Depends(refuse_unknown_parameters),
+        ],
         # Off, because FastAPI's own pages would answer without a token, and load their scripts from elsewhere.
         docs_url=None,
         redoc_url=None,
@@ -49,6 +53,7 @@ def create_app(
         redirect_slashes=False,  # a redirection would lead to where the Host header says
     )
     app.state.snapshots = snapshots
+    app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
     app.add_middleware(AnswerAge)
     app.include_router(health_routes(snapshots, authenticator))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from heapq import nlargest, nsmallest
 from http import HTTPStatus
-from itertools import dropwhile, islice
-from typing import Annotated, TypeVar
+from operator import itemgetter
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
@@ -20,6 +22,10 @@ MOST_ON_A_PAGE = 1000
 _LONGEST_CURSOR = 200
 
 Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="most entries of the page")]
+Sort = Annotated[
+    str, Query(max_length=64, description="figure to sort by; with - before its name the greatest first; else by id")
+]
+Tenant = Annotated[str | None, Query(max_length=200, description="only those of this tenant")]
 Newest = Annotated[int, Query(ge=1, le=MOST_RECENT, description="most entries")]
 After = Annotated[
     str | None, Query(max_length=_LONGEST_CURSOR, description="`next` of the page before; absent: the first page")
@@ -27,19 +33,51 @@ After = Annotated[
 
 
 def page_of(
-    entries: Iterable[_T], name_of: Callable[[_T], str], after: str | None, limit: int
+    entries: Iterable[_T], id_of: Callable[[_T], str], after: str | None, limit: int, sort: str = ""
 ) -> tuple[tuple[_T, ...], str | None]:
-    """Returns the entries that follow the entry named `after`, at most `limit`, and the cursor of the next page.
+    """Returns at most `limit` entries after the cursor `after`, and the cursor of the next page.
 
-    Refuses a cursor that names no entry, because the entry may have gone since: the reader begins anew.
+    They are sorted by the figure `sort`, with a minus before its name the greatest first; without it by their ids. A
+    cursor holds what its entry was sorted by, so that it goes on at the same place although the entry may have gone.
+    Refuses a figure that the entries do not have, and what is no cursor.
     """
-    rest = iter(entries)
+    name, is_descending = sort.removeprefix("-"), sort.startswith("-")
+
+    def key_of(entry: _T) -> tuple[Any, str]:
+        return (_sortable(entry, name) if name else 0, id_of(entry))
+
+    keys = ((key_of(entry), entry) for entry in entries)
     if after is not None:
-        rest = dropwhile(lambda entry: name_of(entry) != after, rest)
-        if next(rest, None) is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "unknown_cursor", f"no entry {after!r}; begin without `after`")
-    found = tuple(islice(rest, limit + 1))
-    return found[:limit], name_of(found[limit - 1]) if len(found) > limit else None
+        begin = _cursor(after)
+        keys = (each for each in keys if _is_after(each[0], begin, is_descending=is_descending))
+    choose = nlargest if is_descending else nsmallest
+    found = choose(limit + 1, keys, key=itemgetter(0))
+    following = json.dumps(found[limit - 1][0]) if len(found) > limit else None
+    return tuple([entry for _, entry in found[:limit]]), following
+
+
+def _sortable(entry: object, name: str) -> Any:
+    value = getattr(entry, name, None) if name in getattr(entry, "__dataclass_fields__", ()) else None
+    if not isinstance(value, int | float | str):
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", f"sort: {name!r} is no number or text of these")
+    return value
+
+
+def _cursor(after: str) -> tuple[Any, str]:
+    try:
+        value, name = json.loads(after)
+        _ = value < value  # noqa: PLR0124 - whether it can be compared
+        return value, str(name)
+    except (ValueError, TypeError, RecursionError):
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", "after: this is no cursor of a page") from None
+
+
+def _is_after(key: tuple[Any, str], begin: tuple[Any, str], *, is_descending: bool) -> bool:
+    try:
+        return key < begin if is_descending else key > begin
+    except TypeError:
+        text = "after: this cursor is of another order"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", text) from None
 
 
 # What OpenAPI is to say of a route whose answers have an ETag, beside its refusals.

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 MOST_TENANTS = 256  # that are told apart; further ones count together
 OTHERS = "(others)"
+_FIELDS = (
+    *("sessions", "ops", "segments", "received_bytes", "sent_bytes", "credit_used_up"),
+    *("loop_ns", "device_ns", "planner_ns", "queue", "launch", "device", "answer", "wait"),
+)
 
 
 class Durations:
@@ -63,7 +67,8 @@ class TenantUsage:
     def copy(self) -> TenantUsage:
         """Returns a copy with the same durations."""
         copied = TenantUsage()
-        copied.__dict__.update(self.__dict__)
+        for name in _FIELDS:
+            setattr(copied, name, getattr(self, name))
         return copied
 
 

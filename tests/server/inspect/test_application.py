@@ -18,7 +18,7 @@ from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import SettingView
 from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
-OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
+OPEN_ROUTES = {("GET", "/"), ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
 ALL_ROUTES = OPEN_ROUTES | {
     ("GET", "/v1/stats"),
     ("GET", "/v1/sessions"),
@@ -268,6 +268,14 @@ def test_readiness_is_one_word_and_a_status(is_ready: bool, is_draining: bool, s
     assert (verbose.status_code, verbose.json()["is_draining"]) == (status, is_draining)
 
 
+def test_a_held_server_is_not_ready_and_a_troubled_one_serves() -> None:
+    held = Client(application(snapshot=Snapshot(dataclasses.replace(STATS, is_held=True)))).get("/readyz")
+    assert (held.status_code, held.text) == (503, "held")
+    troubled = Client(application(snapshot=Snapshot(dataclasses.replace(STATS, trouble="a full disk"))))
+    assert (troubled.get("/readyz").status_code, troubled.get("/readyz").text) == (200, "ready")
+    assert troubled.get("/readyz?verbose").json()["trouble"] == "a full disk"
+
+
 def test_a_ready_server_tells_for_which_kernels_rows_wait_and_why() -> None:
     client = Client(application(snapshot=Snapshot(dataclasses.replace(STATS, kernel_waits=KERNEL_WAITS))))
     verbose = client.get("/readyz?verbose")
@@ -343,12 +351,12 @@ def test_an_unknown_route_is_told_where_routes_are_described(client: Client) -> 
 @pytest.mark.parametrize(
     ("path", "methods"),
     [
-        ("/v1/log", "GET, PUT"),
-        ("/v1/sessions/0123456789ab", "DELETE, GET"),
+        ("/v1/log", "GET, HEAD, PUT"),
+        ("/v1/sessions/0123456789ab", "DELETE, GET, HEAD"),
         ("/v1/drain", "POST"),
-        ("/livez", "GET"),
-        ("/docs", "GET"),
-        ("/v1/openapi.json", "GET"),
+        ("/livez", "GET, HEAD"),
+        ("/docs", "GET, HEAD"),
+        ("/v1/openapi.json", "GET, HEAD"),
     ],
 )
 def test_a_wrong_method_is_told_which_methods_the_route_takes(client: Client, path: str, methods: str) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import quote
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.pages import page_of
 from fusewire_server.inspect.requests.problems import Refused
-from tests.server.inspect.examples import SNAPSHOT, Client, FixedSnapshots, RememberingControl
+from fusewire_server.inspect.snapshots.snapshot import ProgramView
+from tests.server.inspect.examples import PLANNED, SNAPSHOT, Client, FixedSnapshots, RememberingControl
 
 
 @pytest.fixture
@@ -32,15 +38,76 @@ def test_an_empty_list_is_one_empty_page() -> None:
     assert page_of("", str, None, 5) == ((), None)
 
 
-def test_a_cursor_that_is_gone_is_refused() -> None:
-    with pytest.raises(Refused, match="begin without"):
-        page_of("abc", str, "x", 5)
+def test_a_cursor_goes_on_although_its_entry_is_gone() -> None:
+    first, after = page_of("abcde", str, None, 2)
+    assert (first, after) == (("a", "b"), '[0, "b"]')
+    assert page_of("acde", str, after, 2) == (("c", "d"), '[0, "d"]')
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 4), st.booleans())
+def test_pages_in_the_order_of_a_figure_together_are_the_list(hits: list[int], limit: int, descends: bool) -> None:
+    programs = [replace(PLANNED.program, digest=f"{place:02}", hits=each) for place, each in enumerate(hits)]
+    found: list[ProgramView] = []
+    after = None
+    while len(found) < len(programs) or not programs:
+        page, after = page_of(programs, lambda each: each.digest, after, limit, "-hits" if descends else "hits")
+        found += page
+        if after is None:
+            break
+    assert found == sorted(programs, key=lambda each: (each.hits, each.digest), reverse=descends)
+
+
+@pytest.mark.parametrize("after", ["x", "1", "[1]", "{}", '[[], "a"]', '["text", "a"]', "[null, 1]", "[" * 100])
+def test_what_is_no_cursor_is_refused(after: str) -> None:
+    with pytest.raises(Refused, match=r"^422: after: "):
+        page_of([PLANNED.program], lambda each: each.digest, after, 5, "hits")
+
+
+@pytest.mark.parametrize("sort", ["colour", "rows_per_launch", "__class__", "--hits"])
+def test_only_figures_sort(client: Client, sort: str) -> None:
+    answer = client.get(f"/v1/programs?sort={sort}")
+    assert (answer.status_code, answer.json()["title"]) == (422, "bad parameter")
+
+
+def test_lists_are_filtered(client: Client) -> None:
+    assert len(client.get("/v1/sessions?tenant=lab&state=open").json()["sessions"]) == 1
+    assert client.get("/v1/sessions?tenant=other").json()["sessions"] == []
+    assert client.get("/v1/sessions?state=detached").json()["sessions"] == []
+    assert client.get("/v1/tenants?tenant=other").json()["tenants"] == []
+    assert client.get("/v1/ended_sessions?tenant=other").json()["sessions"] == []
+    assert [each["digest"] for each in client.get("/v1/programs?tier=1").json()["programs"]] == ["aa"]
+    assert [each["digest"] for each in client.get("/v1/programs?sort=-tier").json()["programs"]] == ["aa", "bb"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/sessions?limt=3", "/v1/stats?x=1", "/livez?x", "/v1/programs/aa?sort=hits", "/docs?a"]
+)
+def test_a_parameter_that_a_route_does_not_have_is_a_problem(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["title"]) == (422, "unknown parameter")
+    assert "the route has no parameter" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/", "/livez", "/v1/stats", "/v1/programs/aa", "/metrics", "/v1/none"])
+def test_head_answers_as_get_without_the_body(client: Client, path: str) -> None:
+    get, head = client.get(path), client.request("HEAD", path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    assert head.headers["content-type"] == get.headers["content-type"]
+    assert path == "/metrics" or head.headers["content-length"] == get.headers["content-length"]
+
+
+def test_the_root_tells_where_to_go(client: Client) -> None:
+    answer = client.get("/")
+    assert answer.status_code == 200
+    for path in ("/docs", "/readyz?verbose", "/v1/stats", "/v1/sessions", "/metrics"):
+        assert path in answer.text
+        assert client.get(path).status_code == 200
 
 
 def test_programs_come_in_pages(client: Client) -> None:
     first = client.get("/v1/programs?limit=1").json()
     assert [program["digest"] for program in first["programs"]] == ["aa"]
-    second = client.get(f"/v1/programs?limit=1&after={first['next']}").json()
+    second = client.get(f"/v1/programs?limit=1&after={quote(first['next'])}").json()
     assert [program["digest"] for program in second["programs"]] == ["bb"]
     assert second["next"] is None
     assert len(SNAPSHOT.programs) == 2

@@ -18,8 +18,8 @@ from fusewire_server.inspect.requests.problems import Refused, problem
 
 _audit = logging.getLogger("fusewire.audit")
 
-# /readyz answers one word to everybody; it checks the token itself for more. /docs is a page that holds no data.
-_OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs"})
+# /readyz answers one word to everybody; it checks the token itself for more. / and /docs hold no data.
+_OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 _MOST_BODY_BYTES = 1 << 20
 _TOO_LONG = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_long", f"a body has at most {_MOST_BODY_BYTES} bytes")
@@ -77,6 +77,23 @@ def _refuse_pages(request: Request) -> None:
     """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine."""
     if "origin" in request.headers:
         raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
+
+
+class HeadAsGet:
+    """Answers HEAD as GET, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app({**scope, "method": "GET"}, receive, send_head)
 
 
 class BodyLimit:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from http import HTTPStatus
+from re import Pattern
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
@@ -61,7 +64,7 @@ def handle_problems(app: FastAPI) -> None:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
     """Returns what OpenAPI is to say of a route: these refusals, beside those that every route knows."""
-    known = {status: HTTPStatus(status).phrase for status in (401, 403, 421, 503, *statuses)}
+    known = {status: HTTPStatus(status).phrase for status in (401, 403, 421, 422, 503, *statuses)}
     content = {_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": phrase, "content": content} for status, phrase in known.items()}
 
@@ -95,16 +98,33 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     if status is HTTPStatus.NOT_FOUND:
         detail = f"there is no route of this path; {_WHERE_DESCRIBED}"
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        methods = ", ".join(_methods_of(request) or [(headers or {})["Allow"]])
+        known = {*_operations_of(request)} or {(headers or {})["Allow"]}
+        methods = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
         detail, headers = f"the path takes {methods} and not {request.method}; {_WHERE_DESCRIBED}", {"Allow": methods}
     return problem(status, status.phrase.lower().replace(" ", "_"), detail, headers)
 
 
-def _methods_of(request: Request) -> list[str]:
-    """Returns the methods that the path takes, by all its described routes. FastAPI itself tells those of one route."""
-    paths: dict[str, dict[str, object]] = request.app.openapi()["paths"]
-    fitting = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.scope["path"])]
-    return sorted({method.upper() for methods in fitting for method in methods})
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Refuses a request with a parameter that its route does not have, because a misspelt one would do nothing."""
+    told = _operations_of(request).get("GET" if request.method == "HEAD" else request.method, {})
+    known = {each["name"] for each in told.get("parameters", ()) if each["in"] == "query"}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        has = f"has {', '.join(sorted(known))}" if known else "has none"
+        text = f"the route has no parameter {unknown[0]!r}; it {has}"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_parameter", text)
+
+
+def _operations_of(request: Request) -> dict[str, dict[str, Any]]:
+    """Returns the described operations of the path by method, of all its routes. FastAPI itself tells those of one."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    fitting = [methods for path, methods in paths.items() if _pattern(path).match(request.scope["path"])]
+    return {method.upper(): told for methods in fitting for method, told in methods.items()}
+
+
+@cache
+def _pattern(path: str) -> Pattern[str]:
+    return compile_path(path)[0]
 
 
 async def _answer_bad_parameter(_request: Request, error: Exception) -> Response:

@@ -26,13 +26,13 @@ def device_routes(control: Control) -> APIRouter:
         """The segments that wait for the device, by tenant and by program, and the kernels that rows wait for."""
         return await control.queue()
 
-    @router.get("/v1/slowlog", responses=responses(422))
+    @router.get("/v1/slowlog")
     async def slow_log(limit: Newest = MOST_KEPT) -> SlowLogView:
         """The newest segments that took at least 10 ms."""
         entries = await control.slow_segments(limit)
         return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
 
-    @router.get("/v1/failures", responses=responses(422))
+    @router.get("/v1/failures")
     async def failures(limit: Newest = MOST_RECENT) -> Failures:
         """The newest failures of all sessions, with the texts that their clients get."""
         return Failures(failures=await control.failures(limit))

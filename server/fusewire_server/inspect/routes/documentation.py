@@ -21,7 +21,7 @@ from fusewire_server.inspect.views import Readiness
 
 _UNITS = {"_bytes": "bytes", "_ns": "nanoseconds", "_ms": "milliseconds", "_s": "seconds"}
 _FASTAPI_REFUSALS = ("HTTPValidationError", "ValidationError")  # in their place the routes answer with problems
-_OPEN_PATHS = ("/livez", "/readyz")
+_OPEN_PATHS = ("/", "/livez", "/readyz")
 
 
 def documentation_routes(app: FastAPI, version: str) -> APIRouter:

@@ -26,16 +26,26 @@ _ANSWER: dict[str, Any] = {
         "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}},
     },
 }
+_WHERE = """This is the inspection of a Fusewire server.
+/docs describes all routes. /readyz?verbose tells whether it takes sessions, /v1/stats what it does, /v1/sessions for
+whom, and /metrics all figures for Prometheus. In a terminal: fusewire status, fusewire top.
+"""
 _JSON = TypeAdapter(Readiness)
 _Verbose = Annotated[str | None, Query(description="if it is given, with any value: also tells why")]
-_REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses(422).items() if status in {401, 422}}
+_REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses().items() if status in {401, 422}}
+_UNKNOWN: dict[int | str, Any] = {422: _REFUSALS[422]}
 
 
 def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> APIRouter:
     """Returns the routes. Both answer one word to everybody; the reasons of `/readyz?verbose` need a token."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/livez", response_class=PlainTextResponse, responses=text_example("alive"))
+    @router.get("/", response_class=PlainTextResponse, responses={**text_example(_WHERE), **_UNKNOWN})
+    async def where() -> str:
+        """Tells which routes to begin with."""
+        return _WHERE
+
+    @router.get("/livez", response_class=PlainTextResponse, responses={**text_example("alive"), **_UNKNOWN})
     async def livez() -> str:
         """Answers with one word if the process is alive."""
         return "alive"
@@ -44,6 +54,7 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
     async def readyz(request: Request, verbose: _Verbose = None) -> Response:
         """Answers with one word whether the server takes new sessions. With `?verbose`, also says why.
 
+        A server that an operator holds takes none. One that cannot compile goes on, and `?verbose` tells its trouble.
         A server that is too busy to be asked answers as it was last seen. The answer's `snapshot-age-ms` tells when.
         """
         try:
@@ -62,10 +73,12 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
 
 
 def _takes_sessions(stats: Stats) -> bool:
-    return stats.is_ready and not stats.is_draining
+    return stats.is_ready and not stats.is_draining and not stats.is_held
 
 
 def _ready_word(stats: Stats) -> str:
     if stats.is_draining:
         return "draining"
+    if stats.is_held:
+        return "held"
     return "ready" if stats.is_ready else "unready"

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, page_of, with_etag
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, Sort, page_of, with_etag
 from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
@@ -28,16 +28,23 @@ def program_routes() -> APIRouter:
     """Returns the routes."""
     router = APIRouter(tags=["programs"], responses=responses())
 
-    @router.get("/v1/programs", responses=responses(404, 422))
-    async def programs(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Programs:
+    @router.get("/v1/programs")
+    async def programs(
+        snapshot: Fresh,
+        limit: Limit = MOST_ON_A_PAGE,
+        after: After = None,
+        sort: Sort = "",
+        tier: Annotated[int | None, Query(ge=0, le=2, description="only those of this tier")] = None,
+    ) -> Programs:
         """Every program: its size, tier, hits and times."""
-        page, following = page_of(snapshot.programs, lambda detail: detail.program.digest, after, limit)
-        return Programs(programs=tuple(detail.program for detail in page), next=following)
+        chosen = (detail.program for detail in snapshot.programs if tier in {None, detail.program.tier})
+        page, following = page_of(chosen, lambda program: program.digest, after, limit, sort)
+        return Programs(programs=page, next=following)
 
     @router.get(
         "/v1/programs/{digest}",
         response_model=ProgramDetail,
-        responses=responses(404, 422) | NOT_MODIFIED,
+        responses=responses(404) | NOT_MODIFIED,
     )
     async def one_program(
         request: Request,

@@ -46,7 +46,7 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
         """The level of the log."""
         return LogLevel(level=control.log_level())
 
-    @router.put("/v1/log", responses=responses(400, 413, 422), openapi_extra=takes(LogLevel))
+    @router.put("/v1/log", responses=responses(400, 413), openapi_extra=takes(LogLevel))
     async def set_log(request: Request) -> LogLevel:
         """Sets the level of the log until the server ends. Needs the scope `admin`."""
         level = await json_body(request, LogLevel)

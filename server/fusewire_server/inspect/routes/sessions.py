@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, page_of
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, Sort, Tenant, page_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
@@ -20,6 +21,14 @@ _LARGEST_HANDLE = (1 << 63) - 1
 _AfterHandle = Annotated[
     int | None, Query(ge=-1, le=_LARGEST_HANDLE, description="`next` of the page before; absent: the first page")
 ]
+
+
+class State(Enum):
+    OPEN = "open"
+    DETACHED = "detached"
+
+
+_State = Annotated[State | None, Query(description="only those in this state")]
 Session = Annotated[str, Path(max_length=64, description="shown id of the session, as `/v1/sessions` tells it")]
 
 
@@ -27,18 +36,30 @@ def session_routes(control: Control) -> APIRouter:
     """Returns the routes."""
     router = APIRouter(tags=["sessions"], responses=responses())
 
-    @router.get("/v1/sessions", responses=responses(404, 422))
-    async def sessions(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Sessions:
-        """Every session: its client, its work in flight, its memory."""
-        page, following = page_of(snapshot.sessions, lambda view: view.session, after, limit)
+    @router.get("/v1/sessions")
+    async def sessions(
+        snapshot: Fresh,
+        limit: Limit = MOST_ON_A_PAGE,
+        after: After = None,
+        sort: Sort = "",
+        tenant: Tenant = None,
+        state: _State = None,
+    ) -> Sessions:
+        """Every session: its client, what it waits for, its work in flight, its memory."""
+        chosen = (
+            view
+            for view in snapshot.sessions
+            if tenant in {None, view.tenant} and (state is None or view.state == state.value)
+        )
+        page, following = page_of(chosen, lambda view: view.session, after, limit, sort)
         return Sessions(sessions=page, next=following)
 
-    @router.get("/v1/sessions/{session}", responses=responses(404, 422))
+    @router.get("/v1/sessions/{session}", responses=responses(404))
     async def one_session(snapshot: Fresh, session: Session) -> SessionView:
         """One session, by its shown id."""
         return _session_in(snapshot, session)
 
-    @router.get("/v1/sessions/{session}/arrays", responses=responses(404, 422))
+    @router.get("/v1/sessions/{session}/arrays", responses=responses(404))
     async def arrays(session: Session, limit: Limit = MOST_ON_A_PAGE, after: _AfterHandle = None) -> Arrays:
         """The arrays of a session by handle: shape, dtype, bytes, age and origin, and never their values."""
         found = await control.arrays(session, after=-1 if after is None else after, limit=limit)
@@ -46,17 +67,18 @@ def session_routes(control: Control) -> APIRouter:
             raise _unknown(session)
         return Arrays(arrays=found.arrays, next=None if found.following is None else str(found.following))
 
-    @router.delete("/v1/sessions/{session}", status_code=HTTPStatus.ACCEPTED, responses=responses(404, 422))
+    @router.delete("/v1/sessions/{session}", status_code=HTTPStatus.ACCEPTED, responses=responses(404))
     async def end_session(session: Session) -> Ending:
         """Ends a session; the calls of its client raise an error that says so. Needs the scope `admin`."""
         if not await control.end_session(session):
             raise _unknown(session)
         return Ending(session=session, is_ending=True)
 
-    @router.get("/v1/ended_sessions", responses=responses(422))
-    async def ended_sessions(limit: Newest = MOST_RECENT) -> EndedSessions:
+    @router.get("/v1/ended_sessions")
+    async def ended_sessions(limit: Newest = MOST_RECENT, tenant: Tenant = None) -> EndedSessions:
         """The sessions that have ended last, and why."""
-        return EndedSessions(sessions=await control.ended_sessions(limit))
+        ended = [each for each in await control.ended_sessions(MOST_RECENT) if tenant in {None, each.tenant}]
+        return EndedSessions(sessions=tuple(ended[:limit]))
 
     return router
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Sort, Tenant, page_of
 from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot, TenantAccount
@@ -24,10 +24,18 @@ def tenant_routes() -> APIRouter:
     """Returns the route."""
     router = APIRouter(tags=["sessions"], responses=responses())
 
-    @router.get("/v1/tenants", responses=responses(404, 422))
-    async def tenants(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Tenants:
+    @router.get("/v1/tenants")
+    async def tenants(
+        snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None, sort: Sort = "", tenant: Tenant = None
+    ) -> Tenants:
         """Every tenant that has had sessions: their work in flight, their memory, and what they have used."""
-        page, following = page_of(_tenants_of(snapshot), lambda view: view.tenant, after, limit)
+        page, following = page_of(
+            (view for view in _tenants_of(snapshot) if tenant in {None, view.tenant}),
+            lambda view: view.tenant,
+            after,
+            limit,
+            sort,
+        )
         return Tenants(tenants=page, next=following)
 
     return router
