@@ -95,6 +95,9 @@ class Inspected:
             def do_POST(self) -> None:
                 self.do_GET()
 
+            def do_PUT(self) -> None:
+                self.do_GET()
+
             def do_DELETE(self) -> None:
                 self.do_GET()
 

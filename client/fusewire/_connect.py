@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
@@ -22,13 +23,14 @@ from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import RECONNECT_S, Session, end_all
-from fusewire._stream.frames import Wish
+from fusewire._stream.frames import NO_WISH, Wish
 from fusewire._transport.credentials import system_roots, tls_credentials
 from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
 from fusewire._transport.stream_transport import StreamTransport
 from fusewire._transport.token import UNIX_PREFIX, refuse_in_clear, token_of
 from fusewire_protos.address import read_address
+from fusewire_protos.session_name import check_labels, check_name
 
 if TYPE_CHECKING:
     import grpc  # imported at run time by the transport alone, after it has set gRPC's environment variables
@@ -60,6 +62,8 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     reconnect_s: float = RECONNECT_S,
     local: bool = True,
     device: int | None = None,
+    name: str = "",
+    labels: Mapping[str, str] | None = None,
 ) -> Session:
     """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
 
@@ -81,6 +85,9 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `local` lets the session go on over a Unix socket, which is faster, if the server is on this machine.
     `device` is the number of a device, if the server has several; without it the server chooses one. All arrays of the
     session are on it.
+    `name` and `labels` say what the session is, such as name="ppo-worker-7" and labels={"run": "42"}. The server's
+    inspection and logs show them. A name, and the name and value of each of at most 8 labels, has at most 64 letters,
+    digits and `_./:@+-`.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
     ConfigurationError for a wrong argument or a device that the server does not have, and WaitTimeout after `timeout`
@@ -91,12 +98,18 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
         raise ConfigurationError(f"reconnect_s = {reconnect_s!r}: expected a number of seconds, 0 or more")
     if device is not None and device not in range(_MOST_DEVICES):
         raise ConfigurationError(f"device = {device!r}: expected a number from 0 to {_MOST_DEVICES - 1}")
+    try:
+        check_name(name)
+        check_labels(labels or {})
+    except ValueError as reason:
+        raise ConfigurationError(str(reason)) from None
     transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token, local=local)
     path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
     if path is not None:
         transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
     is_debug = debug or _is_set(DEBUG_VARIABLE)
-    return open_session(transport, debug=is_debug, timeout=timeout, reconnect_s=reconnect_s, device=device)
+    wish = Wish(device, name=name, labels=labels or {})
+    return open_session(transport, debug=is_debug, timeout=timeout, reconnect_s=reconnect_s, wish=wish)
 
 
 def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
@@ -155,11 +168,11 @@ def open_session(
     debug: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
     reconnect_s: float = RECONNECT_S,
-    device: int | None = None,
+    wish: Wish = NO_WISH,
 ) -> Session:
     """Opens a session over any transport; errors and times are those of `connect`."""
     programs = _connected_last[0].newest_programs() if _connected_last else ()
-    wish = Wish(device, programs)
+    wish = wish._replace(programs=programs)
     session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s, wish=wish)
     session.open(timeout)
     _connected_last[:] = [session]

@@ -106,6 +106,27 @@ def _one_session(parser: argparse.ArgumentParser) -> None:
     _inspected(parser)
 
 
+def _asks(path: str, method: str = "GET") -> Callable[[argparse.ArgumentParser], None]:
+    """Returns what adds the arguments of a command that asks a route."""
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        _inspected(parser)
+        parser.set_defaults(path=path, method=method)
+
+    return add_arguments
+
+
+def _log(parser: argparse.ArgumentParser) -> None:
+    levels = ("debug", "info", "warning", "error")
+    parser.add_argument("level", nargs="?", choices=levels, metavar="LEVEL", help=f"set it to {', '.join(levels)}")
+    _inspected(parser)
+
+
+def _why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="id or name, as `fusewire sessions ls` shows it")
+    _inspected(parser)
+
+
 def _one_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("digest", metavar="DIGEST", help="digest or its first digits, as `fusewire programs ls` shows")
     _inspected(parser)
@@ -115,6 +136,12 @@ def _top(parser: argparse.ArgumentParser) -> None:
     _inspected(parser)
     parser.add_argument("--every", type=interval, default=1.0, metavar="S", help="seconds between looks (%(default)s)")
     parser.add_argument("--once", action="store_true", help="look for one interval, print, and end")
+    parser.add_argument(
+        "--sort", default="device_share", metavar="FIGURE", help="sort by this figure, greatest first (%(default)s)"
+    )
+    parser.add_argument(
+        "--filter", action="append", default=[], metavar="FIELD=TEXT", help="only sessions of this, as tenant=lab"
+    )
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
@@ -203,6 +230,9 @@ COMMANDS = (
     Command(("top",), "watch the sessions of a server", _top, "fusewire_cli.top:run"),
     Command(("sessions", "ls"), "list the sessions", _inspected, "fusewire_cli.sessions:list_all"),
     Command(("sessions", "show"), "show a session and its arrays", _one_session, "fusewire_cli.sessions:show"),
+    Command(
+        ("sessions", "ended"), "list sessions that have ended", _asks("/v1/ended_sessions"), "fusewire_cli.answers:run"
+    ),
     Command(("sessions", "kill"), "end a session", _one_session, "fusewire_cli.sessions:kill"),
     Command(("programs", "ls"), "list the programs", _inspected, "fusewire_cli.programs:list_all"),
     Command(
@@ -212,6 +242,22 @@ COMMANDS = (
         "fusewire_cli.programs:show",
     ),
     Command(("tenants",), "list the tenants that have sessions", _inspected, "fusewire_cli.tenants:run"),
+    Command(("why",), "say in a line why a session waits, failed or ended", _why, "fusewire_cli.why:run"),
+    Command(("queue",), "show the work that waits for the device", _asks("/v1/queue"), "fusewire_cli.answers:run"),
+    Command(("slowlog",), "show segments that took long", _asks("/v1/slowlog"), "fusewire_cli.answers:run"),
+    Command(("failures",), "show the last failures", _asks("/v1/failures"), "fusewire_cli.answers:run"),
+    Command(("pool",), "show the memory of the device", _asks("/v1/pool"), "fusewire_cli.answers:run"),
+    Command(
+        ("hold",),
+        "let the device take no new work",
+        _asks("/v1/device/hold", "POST"),
+        "fusewire_cli.answers:run",
+        "Work that has begun goes on, sessions stay, and the server is not ready until `fusewire release`.",
+    ),
+    Command(
+        ("release",), "let the device take work again", _asks("/v1/device/release", "POST"), "fusewire_cli.answers:run"
+    ),
+    Command(("log",), "show or set the level of the server's log", _log, "fusewire_cli.answers:log_level"),
     Command(
         ("drain",),
         "let a server's sessions finish their work, and end the server",

@@ -44,10 +44,11 @@ def kill(parsed: argparse.Namespace) -> int:
 
 def sessions_text(sessions: Iterable[dict[str, Any]]) -> str:
     """Returns a table of sessions, with one session on each line."""
-    heading = ("session", "tenant", "state", "ops", "in flight", "live", "unread", "idle")
+    heading = ("session", "name", "tenant", "state", "ops", "in flight", "live", "unread", "idle", "waits for")
     rows = (
         (
             one["session"],
+            one.get("name", ""),
             one["tenant"],
             one["state"],
             f"{one['ops']:,}",
@@ -55,10 +56,11 @@ def sessions_text(sessions: Iterable[dict[str, Any]]) -> str:
             size(one["live_bytes"]),
             size(one["unread_bytes"]),
             duration(one["idle_s"]),
+            one.get("wait_reason", ""),  # older servers do not tell
         )
         for one in sessions
     )
-    return table(heading, rows, left=3)
+    return table(heading, rows, left=4)
 
 
 def session_text(one: dict[str, Any]) -> str:
@@ -66,10 +68,14 @@ def session_text(one: dict[str, Any]) -> str:
     return properties(
         (
             ("session", f"{one['session']}, {one['state']}, epoch {one['epoch']}"),
+            (
+                "name",
+                " ".join([one.get("name", ""), *[f"{key}={text}" for key, text in one.get("labels", {}).items()]]),
+            ),
             ("tenant", one["tenant"]),
             ("client", f"{one['client']} at {one['peer']}"),
             ("work", f"{one['ops']:,} ops in {one['segments']:,} segments, {one['in_flight_ops']:,} ops in flight"),
-            ("waits for", ", ".join(f"the kernel of {op}" for op in one.get("waits_for", ())) or "no kernel"),
+            ("waits for", _waits_of(one)),
             ("memory", f"{one['live_handles']:,} arrays, {size(one['live_bytes'])}"),
             ("traffic", f"{size(one['received_bytes'])} in, {size(one['sent_bytes'])} out"),
             ("unread", size(one["unread_bytes"])),
@@ -78,6 +84,11 @@ def session_text(one: dict[str, Any]) -> str:
             ("idle", duration(one["idle_s"])),
         )
     )
+
+
+def _waits_of(one: dict[str, Any]) -> str:
+    kernels = ", ".join(f"the kernel of {op}" for op in one.get("waits_for", ()))
+    return kernels or one.get("wait_reason") or "no kernel"
 
 
 def arrays_text(arrays: Iterable[dict[str, Any]]) -> str:

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -95,16 +95,23 @@ def _sessions(shown: tuple[SessionActivity, ...]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("ops", "in flight", "memory", "device"):
         table.add_column(name, justify="right", no_wrap=True)
-    if any(each.session.get("waits_for") for each in shown):
-        table.add_column("waits for kernels of")
+    if has_waits := any(_wait_of(each.session) for each in shown):
+        table.add_column("reads", justify="right", no_wrap=True)
+        table.add_column("waits for")
     for each in shown:
         session = each.session
-        names = (session["session"], session["tenant"], session["client"])
+        names = (session["session"], session["tenant"], session.get("name") or session["client"])
         figures = (rate(each.ops_per_s), f"{session['in_flight_ops']:,}", size(session["live_bytes"]))
-        waits_for = ", ".join(session.get("waits_for", ()))  # older servers do not tell
-        cells = (*names, *figures, f"{each.device_share:.0%}", *([waits_for] if waits_for else []))
+        waits = (f"{each.read_share:.0%}", _wait_of(session)) if has_waits else ()
+        cells = (*names, *figures, f"{each.device_share:.0%}", *waits)
         table.add_row(*(Text(harmless(cell)) for cell in cells), style="dim" if each.ops_per_s == 0 else "")
     return table
+
+
+def _wait_of(session: dict[str, Any]) -> str:
+    """Returns what a session waits for. Older servers tell it of kernels only, or not at all."""
+    kernels = session.get("waits_for", ())
+    return f"kernels of {', '.join(kernels)}" if len(kernels) > 1 else session.get("wait_reason") or "".join(kernels)
 
 
 def _show(parsed: argparse.Namespace) -> None:
@@ -129,7 +136,7 @@ def _views(parsed: argparse.Namespace, view: Callable[[Activity], _View]) -> Ite
 
     def checked_view(earlier: Look, later: Look) -> _View:
         with checked_answer(parsed.http):
-            return view(activity_between(earlier, later))
+            return view(activity_between(earlier, later, parsed.sort))
 
     for seen in views(lambda: _look(parsed), checked_view, lambda: time.sleep(parsed.every)):
         if isinstance(seen, ServerFault) and parsed.once:
@@ -142,4 +149,6 @@ def _views(parsed: argparse.Namespace, view: Callable[[Activity], _View]) -> Ite
 def _look(parsed: argparse.Namespace) -> Look:
     stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
     sessions = list(inspect_all("/v1/sessions", "sessions", parsed.http, parsed.tls_ca))
-    return Look(time.monotonic(), stats, sessions)
+    wanted = [each.partition("=")[::2] for each in parsed.filter]
+    chosen = [each for each in sessions if all(str(each.get(field)) == text for field, text in wanted)]
+    return Look(time.monotonic(), stats, chosen)

@@ -293,10 +293,13 @@ def test_status_as_json_is_what_the_server_answered(inspected: Inspected, capsys
 
 
 def test_sessions_are_listed_one_a_line(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    session = SESSION | {"name": "ppo-worker-7", "wait_reason": "held"}
+    inspected.answers["/v1/sessions"] = (200, json.dumps({"sessions": [session]}))
     assert main(["sessions", "ls", "--http", inspected.address]) == 0
     heading, line = capsys.readouterr().out.splitlines()
-    assert heading.split()[:2] == ["session", "tenant"]
-    assert line.split() == ["0123456789ab", "lab", "open", "6,000", "200", "4.0", "KiB", "0", "bytes", "250.0", "ms"]
+    assert heading.split()[:3] == ["session", "name", "tenant"]
+    figures = ["open", "6,000", "200", "4.0", "KiB", "0", "bytes", "250.0", "ms", "held"]
+    assert line.split() == ["0123456789ab", "ppo-worker-7", "lab", *figures]
     assert len(line) == len(heading)
 
 

@@ -52,8 +52,29 @@ def test_what_sessions_wait_for_is_shown() -> None:
     lines = [line.rstrip() for line in shown(activity_between(look, look._replace(at_s=2.0))).splitlines()]
     assert lines[4] == "waits for the kernel of max, 1.5 min, 2 sessions: no space"
     (heading,) = [line for line in lines if line.startswith("session")]
-    assert heading.endswith("waits for kernels of")
-    assert [line.endswith("max, exp") for line in lines if line.startswith(("0123456789ab", "ba98"))] == [True, False]
+    assert heading.split()[-3:] == ["reads", "waits", "for"]
+    assert [
+        line.endswith("0%  kernels of max, exp") for line in lines if line.startswith(("0123456789ab", "ba98"))
+    ] == [True, False]
+
+
+def test_sessions_are_shown_by_their_names_with_what_they_wait_for() -> None:
+    before = SESSION | {"waiting_ns": 0}
+    now = SESSION | {"name": "ppo-worker-7", "wait_reason": "upload of 64 MiB", "waiting_ns": 1_500_000_000}
+    text = shown(activity_between(Look(0.0, STATS, [before]), Look(2.0, STATS, [now])))
+    (line,) = [line for line in text.splitlines() if line.startswith("0123456789ab")]
+    assert line.split()[2] == "ppo-worker-7"
+    assert line.rstrip().endswith("75%  upload of 64 MiB")
+
+
+def test_sessions_are_sorted_and_filtered(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [SESSION | {"session": f"s{place}", "live_bytes": place, "tenant": "ab"[place % 2]} for place in range(6)]
+    inspected.answers["/v1/sessions"] = (200, json.dumps({"sessions": many}))
+    at = ("--json", "--once", "--every", "0.001", "--http", inspected.address)
+    assert main(["top", "--sort", "live_bytes", "--filter", "tenant=b", *at]) == 0
+    assert [each["session"] for each in json.loads(capsys.readouterr().out)["sessions"]] == ["s5", "s3", "s1"]
+    assert main(["top", "--sort", "session", "--filter", "session=s4", *at]) == 0
+    assert [each["session"] for each in json.loads(capsys.readouterr().out)["sessions"]] == ["s4"]
 
 
 def test_a_terminal_is_not_commanded_by_names() -> None:

@@ -19,7 +19,9 @@ statement without a call is not interrupted.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fusewire._errors import ProtocolError
@@ -58,10 +60,14 @@ class Outgoing(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What a new session tells a server with several devices: the one that it asks for, and programs it may run."""
+    """What a new session tells: the device that it asks for and programs it may run, for a server with several devices,
+    and what it is called.
+    """
 
     device: int | None = None
     programs: tuple[bytes, ...] = ()  # digests
+    name: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 NO_WISH = Wish()
@@ -112,6 +118,8 @@ class ClientStream:
         )
         if not self.session_id:
             hello.programs.extend(self._wish.programs)
+            hello.name = self._wish.name
+            hello.labels.update(self._wish.labels)
             if self._wish.device is not None:
                 hello.device = self._wish.device
         return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()

@@ -21,22 +21,23 @@ _MOST_ANSWER_BYTES = 64 << 20
 SYSTEM_ROOTS = "system"
 
 
-def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET") -> Any:
+def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET", content: object = None) -> Any:
     """Asks the inspection at `address` (HOST:PORT), and returns its JSON answer.
 
-    If `tls_ca` names a file of trusted certificates, or is "system" for those of the system, the connection uses TLS.
+    `content` is sent as JSON, unless it is None. If `tls_ca` names a file of trusted certificates, or is "system" for
+    those of the system, the connection uses TLS.
     Raises Unauthenticated if the server refuses the token, ServerFault if no valid answer comes within 10 s, and
     ConfigurationError for a wrong address or certificate file, or if the token would travel unencrypted to another
     machine.
     """
-    text = inspect_text(path, address, tls_ca, method)
+    text = inspect_text(path, address, tls_ca, method, content)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as reason:
         raise ServerFault(f"no answer from {_url(path, address, tls_ca)}: {reason}") from None
 
 
-def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET") -> str:
+def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET", content: object = None) -> str:
     """Asks the inspection as `inspect` does, and returns its answer as text."""
     url, token = _url(path, address, tls_ca), token_of(None)
     if token and tls_ca is None:
@@ -45,7 +46,8 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirection(), *_tls(tls_ca))
     try:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - http or https, as above
+        data = None if content is None else json.dumps(content).encode()
+        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http or https, as above
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
             raw: bytes = answer.read(_MOST_ANSWER_BYTES + 1)
         if len(raw) > _MOST_ANSWER_BYTES:
@@ -70,7 +72,7 @@ def inspect_all(path: str, entries: str, address: str, tls_ca: str | None) -> It
             following = page.get("next")
             if following is None:
                 return
-            after = f"?after={quote(following, safe='')}"
+            after = f"{'&' if '?' in path else '?'}after={quote(following, safe='')}"
 
 
 @contextmanager

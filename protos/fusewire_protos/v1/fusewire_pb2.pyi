@@ -43,7 +43,14 @@ class ServerFrame(_message.Message):
     def __init__(self, number: _Optional[int] = ..., acknowledged: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., draining_ms: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("versions", "client", "session_id", "server_instance", "epoch", "device", "programs")
+    __slots__ = ("versions", "client", "session_id", "server_instance", "epoch", "device", "programs", "name", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +58,8 @@ class Hello(_message.Message):
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     PROGRAMS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     versions: _containers.RepeatedScalarFieldContainer[int]
     client: str
     session_id: bytes
@@ -58,7 +67,9 @@ class Hello(_message.Message):
     epoch: int
     device: int
     programs: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ..., device: _Optional[int] = ..., programs: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    name: str
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ..., device: _Optional[int] = ..., programs: _Optional[_Iterable[bytes]] = ..., name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server", "local_name", "local_secret")

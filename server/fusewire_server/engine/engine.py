@@ -202,11 +202,17 @@ class Engine:
 
     # ---- sessions ----
 
-    def open(self, tenant: str, client: str, peer: str) -> Session:
-        """Opens a session. Raises CaseError if a limit allows no more sessions, or if the server is draining."""
+    def open(
+        self, tenant: str, client: str, peer: str, name: str = "", labels: Mapping[str, str] | None = None
+    ) -> Session:
+        """Opens a session. `name` and `labels` are only shown.
+
+        Raises CaseError if a limit allows no more sessions, or if the server is draining.
+        """
         if self.is_draining:
             raise CaseError("draining", "the server is draining and opens no new sessions")
         session = self._registry.open(tenant, client, peer)
+        session.name, session.labels = name, labels or {}
         self._backlog.open(session)
         self.counters.sessions_opened += 1
         return session
@@ -527,7 +533,9 @@ class Engine:
 
 def _ended(session: Session, reason: str) -> EndedSession:
     dismissal = "" if session.dismissal is None else session.dismissal.text
-    return EndedSession(time.time(), session.session_id, session.tenant, session.client, reason, dismissal)
+    return EndedSession(
+        time.time(), session.session_id, session.name, session.tenant, session.client, reason, dismissal
+    )
 
 
 def _upload_wait_s(limits: Limits) -> float:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from heapq import nlargest, nsmallest
 from http import HTTPStatus
 from operator import itemgetter
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
@@ -22,9 +22,15 @@ MOST_ON_A_PAGE = 1000
 _LONGEST_CURSOR = 200
 
 Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="most entries of the page")]
-Sort = Annotated[
-    str, Query(max_length=64, description="figure to sort by; with - before its name the greatest first; else by id")
-]
+
+
+def sort_by(record: type) -> Any:
+    """Returns the parameter that names the figure of a record to sort by."""
+    names = [name for name, kind in get_type_hints(record).items() if kind in {int, float, str, bool}]
+    told = "figure to sort by; with - before its name the greatest first; empty: by id"
+    return Query(description=told, json_schema_extra={"enum": ["", *names, *[f"-{name}" for name in names]]})
+
+
 Tenant = Annotated[str | None, Query(max_length=200, description="only those of this tenant")]
 Newest = Annotated[int, Query(ge=1, le=MOST_RECENT, description="most entries")]
 After = Annotated[
@@ -69,15 +75,17 @@ def _cursor(after: str) -> tuple[Any, str]:
         _ = value < value  # noqa: PLR0124 - whether it can be compared
         return value, str(name)
     except (ValueError, TypeError, RecursionError):
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", "after: this is no cursor of a page") from None
+        raise Refused(
+            HTTPStatus.NOT_FOUND, "unknown_cursor", "this is no cursor of a page; begin without `after`"
+        ) from None
 
 
 def _is_after(key: tuple[Any, str], begin: tuple[Any, str], *, is_descending: bool) -> bool:
     try:
         return key < begin if is_descending else key > begin
     except TypeError:
-        text = "after: this cursor is of another order"
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", text) from None
+        text = "the cursor is of another order; begin without `after`"
+        raise Refused(HTTPStatus.NOT_FOUND, "unknown_cursor", text) from None
 
 
 # What OpenAPI is to say of a route whose answers have an ETag, beside its refusals.

@@ -295,6 +295,8 @@ class EndedSessionView(Described):
     """When it ended, ISO 8601, UTC."""
     session: str = fact(read=_whose)
     """Shown id of the session."""
+    name: str = fact()
+    """What its user called it, or empty."""
     tenant: str = fact()
     """Name of its tenant."""
     client: str = fact()

@@ -53,6 +53,7 @@ class EndedSession(NamedTuple):
 
     at_s: float  # Unix time
     session_id: bytes
+    name: str
     tenant: str
     client: str
     reason: str

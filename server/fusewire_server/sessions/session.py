@@ -25,7 +25,7 @@ all of this state, except `Value.block` and `Row.failed_ops`, which the device t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import repeat
@@ -249,6 +249,8 @@ class Session:
     credit: Amount
     answers: Answers
     state: SessionState = SessionState.OPEN
+    name: str = ""  # what its user calls it
+    labels: Mapping[str, str] = field(default_factory=dict)
     epoch: int = 1
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from functools import partial, wraps
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import PROTOCOL_VERSION
+from fusewire_protos.session_name import check_labels, check_name
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.settings import devices_text, numbers_in
@@ -75,6 +76,7 @@ class FusewireService:
                     await call.write(pb.ServerFrame(goodbye=goodbye_of(error)).SerializeToString())
             return
         told |= {"session": shown_id(session.session_id), "epoch": session.epoch}
+        told |= {"name": session.name} if session.name else {}
         audit.info("a session has a stream", extra=told)
         try:
             await SessionStream(self._engine, self._access, session, frames, call, self._local).run()
@@ -95,7 +97,13 @@ class FusewireService:
         self._access.check_newcomer(call.invocation_metadata())
         if hello.HasField("device"):
             self._check_device(hello.device)
-        return self._engine.open(tenant, hello.client, call.peer())
+        labels = dict(hello.labels)
+        try:
+            check_name(hello.name)
+            check_labels(labels)
+        except ValueError as error:
+            raise CaseError("undecodable_frame", str(error)) from None
+        return self._engine.open(tenant, hello.client, call.peer(), hello.name, labels)
 
     def _check_device(self, asked: int) -> None:
         """Raises CaseError unless a client asks for the device of this engine, to which front ends pass such calls."""

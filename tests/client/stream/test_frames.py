@@ -44,13 +44,14 @@ def read(raw: bytes | None) -> wire.ClientFrame:
 
 
 def test_a_new_session_tells_its_wish_and_a_resumed_one_does_not() -> None:
-    stream = ClientStream("test", Wish(2, (b"first", b"second")))
+    stream = ClientStream("test", Wish(2, (b"first", b"second"), "ppo-worker-7", {"run": "42"}))
     hello = read(stream.hello()).hello
     assert (hello.device, [*hello.programs]) == (2, [b"first", b"second"])
+    assert (hello.name, dict(hello.labels)) == ("ppo-worker-7", {"run": "42"})
     stream.on_welcome(wire.Welcome(version=PROTOCOL_VERSION, session_id=b"session"))
     hello = read(stream.hello()).hello
     assert not hello.HasField("device")
-    assert not hello.programs
+    assert (*hello.programs, hello.name, *hello.labels) == ("",)
 
 
 def test_device_0_is_asked_for_only_if_it_is_wished() -> None:

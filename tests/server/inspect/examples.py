@@ -60,6 +60,8 @@ STATS = Stats(
 )
 SESSION = SessionView(
     session="0123456789ab",
+    name="ppo-worker-7",
+    labels={"run": "42"},
     tenant="lab",
     peer="127.0.0.1:50000",
     client="fusewire 0.1.0",
@@ -177,7 +179,9 @@ SLOW_SEGMENT = SlowSegmentView(
 
 
 FAILURE = FailureView("2030-01-01T00:00:00.000+00:00", "0123456789ab", "bad_shape", "op 3 add: shapes differ")
-ENDED = EndedSessionView("2030-01-01T00:00:00.000+00:00", "ffffffffffff", "lab", "fusewire 0.1.0", "goodbye", "")
+ENDED = EndedSessionView(
+    "2030-01-01T00:00:00.000+00:00", "ffffffffffff", "eval", "lab", "fusewire 0.1.0", "goodbye", ""
+)
 
 
 class RememberingControl(Control):

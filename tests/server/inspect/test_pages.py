@@ -59,7 +59,7 @@ def test_pages_in_the_order_of_a_figure_together_are_the_list(hits: list[int], l
 
 @pytest.mark.parametrize("after", ["x", "1", "[1]", "{}", '[[], "a"]', '["text", "a"]', "[null, 1]", "[" * 100])
 def test_what_is_no_cursor_is_refused(after: str) -> None:
-    with pytest.raises(Refused, match=r"^422: after: "):
+    with pytest.raises(Refused, match=r"^404: .*begin without"):
         page_of([PLANNED.program], lambda each: each.digest, after, 5, "hits")
 
 
@@ -73,6 +73,9 @@ def test_lists_are_filtered(client: Client) -> None:
     assert len(client.get("/v1/sessions?tenant=lab&state=open").json()["sessions"]) == 1
     assert client.get("/v1/sessions?tenant=other").json()["sessions"] == []
     assert client.get("/v1/sessions?state=detached").json()["sessions"] == []
+    assert len(client.get("/v1/sessions?name=ppo-worker-7&label=run%3D42").json()["sessions"]) == 1
+    assert client.get("/v1/sessions?label=run%3D4").json()["sessions"] == []
+    assert client.get("/v1/sessions?name=other").json()["sessions"] == []
     assert client.get("/v1/tenants?tenant=other").json()["tenants"] == []
     assert client.get("/v1/ended_sessions?tenant=other").json()["sessions"] == []
     assert [each["digest"] for each in client.get("/v1/programs?tier=1").json()["programs"]] == ["aa"]

@@ -218,6 +218,24 @@ def test_refusals_and_ends_are_counted_by_case() -> None:
     run(test())
 
 
+def test_a_session_has_the_name_and_the_labels_that_its_client_tells() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            await first_frame(peer, hello(name="ppo-worker-7", labels={"run": "42"}))
+            await until(lambda: here.engine.sessions)
+            (session,) = here.engine.sessions.values()
+            assert (session.name, session.labels) == ("ppo-worker-7", {"run": "42"})
+            for wrong in ({"name": "a b"}, {"name": "x" * 65}, {"labels": {f"k{n}": "v" for n in range(9)}}):
+                other = Peer(here.channel)
+                await first_frame(other, hello(**wrong))
+                assert await other.goodbye() == "undecodable_frame"
+                assert "expected at most" in other.farewell
+            assert len(here.engine.sessions) == 1
+
+    run(test())
+
+
 def test_a_broken_stream_leaves_a_session_that_can_be_resumed() -> None:
     async def test() -> None:
         async with server() as here:

@@ -9,13 +9,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, Sort, page_of, with_etag
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, page_of, sort_by, with_etag
 from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import ProgramDetail
+from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, ProgramView
 from fusewire_server.inspect.views import Programs
 
+_Sort = Annotated[str, sort_by(ProgramView)]
 _JSON = TypeAdapter(ProgramDetail)
 
 
@@ -28,12 +29,12 @@ def program_routes() -> APIRouter:
     """Returns the routes."""
     router = APIRouter(tags=["programs"], responses=responses())
 
-    @router.get("/v1/programs")
+    @router.get("/v1/programs", responses=responses(404))
     async def programs(
         snapshot: Fresh,
         limit: Limit = MOST_ON_A_PAGE,
         after: After = None,
-        sort: Sort = "",
+        sort: _Sort = "",
         tier: Annotated[int | None, Query(ge=0, le=2, description="only those of this tier")] = None,
     ) -> Programs:
         """Every program: its size, tier, hits and times."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, Sort, Tenant, page_of
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, Tenant, page_of, sort_by
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
@@ -28,6 +28,7 @@ class State(Enum):
     DETACHED = "detached"
 
 
+_Sort = Annotated[str, sort_by(SessionView)]
 _State = Annotated[State | None, Query(description="only those in this state")]
 Session = Annotated[str, Path(max_length=64, description="shown id of the session, as `/v1/sessions` tells it")]
 
@@ -36,20 +37,26 @@ def session_routes(control: Control) -> APIRouter:
     """Returns the routes."""
     router = APIRouter(tags=["sessions"], responses=responses())
 
-    @router.get("/v1/sessions")
-    async def sessions(
+    @router.get("/v1/sessions", responses=responses(404))
+    async def sessions(  # noqa: PLR0913, PLR0917 - one argument for each parameter
         snapshot: Fresh,
         limit: Limit = MOST_ON_A_PAGE,
         after: After = None,
-        sort: Sort = "",
+        sort: _Sort = "",
         tenant: Tenant = None,
         state: _State = None,
+        name: Annotated[str | None, Query(max_length=64, description="only those of this name")] = None,
+        label: Annotated[
+            str | None, Query(max_length=130, description="only those with this label, as key=value")
+        ] = None,
     ) -> Sessions:
         """Every session: its client, what it waits for, its work in flight, its memory."""
         chosen = (
             view
             for view in snapshot.sessions
-            if tenant in {None, view.tenant} and (state is None or view.state == state.value)
+            if tenant in {None, view.tenant} and name in {None, view.name}
+            if state is None or view.state == state.value
+            if label is None or label in {f"{key}={value}" for key, value in view.labels.items()}
         )
         page, following = page_of(chosen, lambda view: view.session, after, limit, sort)
         return Sessions(sessions=page, next=following)

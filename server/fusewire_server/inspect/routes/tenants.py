@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 
-from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Sort, Tenant, page_of
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Tenant, page_of, sort_by
 from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot, TenantAccount
 from fusewire_server.inspect.views import Tenants, TenantView
 
+_Sort = Annotated[str, sort_by(TenantView)]
 # The figures of a tenant that are those of its sessions together.
 _ADDED = [
     each.name for each in fields(SessionView) if each.name in TenantView.__dataclass_fields__ and each.name != "tenant"
@@ -24,9 +25,9 @@ def tenant_routes() -> APIRouter:
     """Returns the route."""
     router = APIRouter(tags=["sessions"], responses=responses())
 
-    @router.get("/v1/tenants")
+    @router.get("/v1/tenants", responses=responses(404))
     async def tenants(
-        snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None, sort: Sort = "", tenant: Tenant = None
+        snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None, sort: _Sort = "", tenant: Tenant = None
     ) -> Tenants:
         """Every tenant that has had sessions: their work in flight, their memory, and what they have used."""
         page, following = page_of(

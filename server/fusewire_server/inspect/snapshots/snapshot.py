@@ -526,6 +526,10 @@ class SessionView(Described):
 
     session: str = fact(read=lambda look: shown_id(look.session.session_id))
     """Shown id of the session: 12 hexadecimal digits."""
+    name: str = fact(read="session.name")
+    """What its user calls it, or empty."""
+    labels: Mapping[str, str] = fact(read="session.labels", default={})
+    """What else its user tells of it."""
     tenant: str = fact(read="session.tenant")
     """Name of its tenant."""
     peer: str = fact(read="session.peer")
