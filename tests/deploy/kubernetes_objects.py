@@ -48,8 +48,15 @@ def container_of(objects: list[Object]) -> Any:
 
 
 def settings_of(objects: list[Object]) -> dict[str, str]:
-    settings: dict[str, str] = only(objects, "ConfigMap")["data"]
+    settings: dict[str, str] = settings_map(objects)["data"]
     return settings
+
+
+def settings_map(objects: list[Object]) -> Object:
+    (found,) = [
+        each for each in all_of(objects, "ConfigMap") if each["metadata"]["name"].startswith("fusewire-settings")
+    ]
+    return found
 
 
 def mounts_of(objects: list[Object]) -> dict[str, str]:

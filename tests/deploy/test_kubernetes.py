@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+import yaml
 
 from fusewire_server.config.config import ENVIRONMENT_PREFIX, SETTINGS, load
+from tests.deploy.expressions import DASHBOARD
 from tests.deploy.known_metrics import known_metrics
 from tests.deploy.kubernetes_objects import (
     FOLDER,
@@ -20,12 +24,23 @@ from tests.deploy.kubernetes_objects import (
     only,
     pod_of,
     rendered,
+    settings_map,
     settings_of,
 )
+from tests.golden_files import check_text
 
 PROJECT = Path(__file__).parents[2]
 DOCKERFILE = (PROJECT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
 README = (PROJECT / "deploy" / "README.md").read_text(encoding="utf-8")
+RULE_HEAD = """# The alerts of deploy/prometheus/alerts.yml, for Prometheus as its operator runs it. A test writes this.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: fusewire
+  labels:
+    app.kubernetes.io/name: fusewire
+spec:
+"""
 API_VERSION = "1.37"
 
 pytestmark = needs_kubectl
@@ -55,7 +70,7 @@ def test_the_way_without_gpus_differs_in_nothing_else() -> None:
         del pod_of(base)[name]
     for objects in (base, cpu):
         container_of(objects)["image"] = container_of(objects)["envFrom"][0]["configMapRef"]["name"] = ""
-    unlike = {"ConfigMap", "ServiceMonitor"}
+    unlike = {"ConfigMap", "PrometheusRule", "ServiceMonitor"}
     assert [each for each in base if each["kind"] not in unlike] == [
         each for each in cpu if each["kind"] != "ConfigMap"
     ]
@@ -196,7 +211,7 @@ def test_an_upgrade_needs_no_more_gpus_than_there_are(objects: list[Object]) -> 
 
 
 def test_a_changed_setting_replaces_the_pods(objects: list[Object]) -> None:
-    name = only(objects, "ConfigMap")["metadata"]["name"]
+    name = settings_map(objects)["metadata"]["name"]
     assert name != "fusewire-settings"
     assert container_of(objects)["envFrom"] == [{"configMapRef": {"name": name}}]
 
@@ -220,3 +235,19 @@ def test_the_commands_of_the_document_name_what_there_is() -> None:
     for path in re.findall(r"kubectl apply -[kf] (\S+)", block):
         assert (FOLDER / path).exists()
     assert {"secrets", "base"} <= set(re.findall(r"kubectl apply -k (\S+)", section))
+
+
+# ---- what it tells ----
+
+
+def test_the_alerts_are_those_of_prometheus() -> None:
+    """`FUSEWIRE_WRITE_GOLDEN=1` writes the rule anew from deploy/prometheus/alerts.yml."""
+    alerts = (FOLDER.parent / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+    check_text(str(FOLDER / "base" / "prometheus-rule.yaml"), RULE_HEAD + indent(alerts, "  "))
+    assert only(rendered(FOLDER / "base"), "PrometheusRule")["spec"] == yaml.safe_load(alerts)
+
+
+def test_the_dashboard_is_that_of_grafana(objects: list[Object]) -> None:
+    (dashboard,) = [each for each in all_of(objects, "ConfigMap") if each["metadata"]["name"] == "fusewire-dashboard"]
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(dashboard["data"]["fusewire.json"]) == DASHBOARD

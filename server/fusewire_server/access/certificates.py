@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import ssl
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -18,6 +20,12 @@ _log = logging.getLogger(__name__)
 
 # The types of key that gRPC uses, as they stand in a certificate: RSA, P-256 and P-384.
 _KEY_TYPES = tuple(map(bytes.fromhex, ("06092a864886f70d010101", "06082a8648ce3d030107", "06052b81040022")))
+
+# How a certificate holds the two times between which it is valid (RFC 5280, 4.1.2.5): the second one, in either form.
+_TIME = rb"(?:\x17\x0d%s|\x18\x0f%s)"
+_VALIDITY = re.compile(
+    rb"\x30." + _TIME % (rb"\d{12}Z", rb"\d{14}Z") + _TIME % (rb"(\d{12}Z)", rb"(\d{14}Z)"), re.DOTALL
+)
 
 Signature = tuple[tuple[int, int, int], ...]
 
@@ -92,6 +100,21 @@ def _refuse_other_keys(chain: bytes) -> None:
     own = chain.partition(b"-----BEGIN CERTIFICATE-----")[2].partition(b"-----END CERTIFICATE-----")[0]
     if own and not any(each in base64.b64decode(own) for each in _KEY_TYPES):
         raise OSError("the key must be RSA, P-256 or P-384, because gRPC uses no other")
+
+
+def expires_at_s(cert: Path) -> float | None:
+    """Returns the Unix time until which the first certificate of a PEM file is valid. None: it cannot be read."""
+    try:
+        own = cert.read_bytes().partition(b"-----BEGIN CERTIFICATE-----")[2].partition(b"-----END CERTIFICATE-----")[0]
+        validity = _VALIDITY.search(base64.b64decode(own))
+        if validity is None:
+            return None
+        short, long = validity.groups()
+        text = (short or long).decode()
+        until = datetime.strptime(text, "%y%m%d%H%M%SZ" if short else "%Y%m%d%H%M%SZ")  # noqa: DTZ007 - as below
+    except (OSError, ValueError):
+        return None
+    return until.replace(tzinfo=UTC).timestamp()
 
 
 def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:

@@ -31,6 +31,7 @@ def joined_snapshots(own: Snapshot, devices: Sequence[DeviceSnapshot], ended: It
         backend=joined([each.stats.backend for each in running] or [own.stats.backend]),
         programs=len(told.programs),
         program_tiers=Counter([str(each.program.tier) for each in told.programs]),
+        devices_unready=sum([each.snapshot is None or not each.snapshot.stats.is_ready for each in devices]),
         devices=tuple([_device_view(each) for each in devices]),
     )
     return replace(told, stats=stats, taken_at_ns=min([each.taken_at_ns for each in (own, *running)]))

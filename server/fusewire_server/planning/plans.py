@@ -25,10 +25,11 @@ from fusewire_protos.errors import bounded_text
 from fusewire_protos.programs.codec import encode
 from fusewire_server.device.orders import Lacks, Load, Loaded, NoKernel, Unloadable
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlanRequest
-from fusewire_server.programs.counters import Counters
+from fusewire_server.programs.counters import OF_MACHINE, OF_PROGRAM, Counters
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.programs.row_cost import RowCost
 from fusewire_server.sessions.session import Session, SessionState
+from fusewire_server.sessions.tenant_usage import TenantUsage
 
 log = logging.getLogger("fusewire.plans")
 
@@ -105,10 +106,10 @@ class Plans:
                 may_wait=entry.is_fragment,
                 is_wanted=lambda: entry.holders > 0,
             )
-            request.answer.add_done_callback(partial(self._program_answered, entry))
+            request.answer.add_done_callback(partial(self._program_answered, entry, session.usage))
             self._planning[entry] = request
 
-    def _program_answered(self, entry: ProgramEntry, answer: asyncio.Future[Planned]) -> None:
+    def _program_answered(self, entry: ProgramEntry, usage: TenantUsage, answer: asyncio.Future[Planned]) -> None:
         if answer.cancelled():  # no session wants the plan any more; the next one that needs it asks again
             if self._planning[entry].answer is answer:  # no newer request has replaced this one
                 del self._planning[entry]
@@ -122,6 +123,7 @@ class Plans:
         planned = self._taken(answer.result())
         entry.enter(PlanState.LOADING)
         entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
+        usage.planner_ns += planned.planning_ns + planned.compiling_ns
         self._order(Load(entry, planned.plan, planned.binaries))
 
     def _refuse_program(self, entry: ProgramEntry, text: str, *, is_passing: bool) -> None:
@@ -264,6 +266,7 @@ class Plans:
     def _note_refusal(self, lacking: str, text: str, *, is_passing: bool) -> None:
         log.warning("%s: %s", lacking, bounded_text(text))
         self._counters.plans_refused += 1
+        self._counters.plan_refusals[OF_MACHINE if is_passing else OF_PROGRAM] += 1
         if is_passing:
             self.trouble = bounded_text(text)
 

@@ -21,6 +21,9 @@ FAILURES = tuple([case.name for case in CASES if case.consequence is not Consequ
 _ENDING_FAILURES = tuple([case.name for case in CASES if case.consequence is Consequence.PROTOCOL])
 END_REASONS = (GOODBYE, GRACE_PASSED, REPLACED, BY_SERVER, "server_fault", *_ENDING_FAILURES)
 
+# Why there is no plan: the program or op itself, or the machine, as with a full disk. Then it is asked for again.
+PLAN_REFUSALS = (OF_PROGRAM, OF_MACHINE) = ("program", "machine")
+
 MOST_RECENT = 128  # failures that are kept, and ended sessions
 
 # Where a call is refused: at the check of its token, at the hello of a session, or in an upload or download.
@@ -72,6 +75,7 @@ class Counters:
     frames: int = 0
     plans: int = 0
     plans_refused: int = 0
+    plan_refusals: Counter[str] = field(default_factory=Counter)  # by cause
     kernels: int = 0  # compiled for a plan
     reused: int = 0  # compiled before the plan that uses them
     # Of the submissions that no limit made smaller: their rows, and the sessions that were ready with their programs.

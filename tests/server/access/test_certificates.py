@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,31 @@ import pytest
 import fusewire as fw
 from fusewire.testing import serve_subprocess
 from fusewire_protos.errors import ConfigurationError
-from fusewire_server.access.certificates import CertificateFiles
+from fusewire_server.access.certificates import CertificateFiles, expires_at_s
 from tests.patience import HANGS_S
 
 P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 
 
-def make(cert: Path, key: Path, kind: tuple[str, ...] = P_256) -> None:
-    command = ("openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "1")
+def make(cert: Path, key: Path, kind: tuple[str, ...] = P_256, days: str = "1") -> None:
+    command = ("openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", days)
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
     subprocess.run((*command, *names, "-keyout", key, "-out", cert), check=True, capture_output=True, timeout=HANGS_S)
+
+
+@pytest.mark.parametrize("days", ["1", "20000"])
+def test_a_certificate_tells_until_when_it_is_valid(certificate: tuple[Path, Path], days: str) -> None:
+    """From 2050 on certificates hold the year in four digits instead of two."""
+    make(*certificate, days=days)
+    command = ("openssl", "x509", "-noout", "-enddate", "-dateopt", "iso_8601", "-in", certificate[0])
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=HANGS_S).stdout
+    assert expires_at_s(certificate[0]) == datetime.fromisoformat(told.strip().removeprefix("notAfter=")).timestamp()
+
+
+def test_of_what_is_no_certificate_nothing_is_known(tmp_path: Path) -> None:
+    (tmp_path / "none.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    (tmp_path / "bad.pem").write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
+    assert [expires_at_s(tmp_path / name) for name in ("none.pem", "bad.pem", "missing.pem")] == [None] * 3
 
 
 def test_files_that_have_not_changed_are_not_loaded_again(certificate: tuple[Path, Path]) -> None:

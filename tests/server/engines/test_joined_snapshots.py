@@ -118,6 +118,7 @@ def test_without_any_engine_the_server_is_unready() -> None:
     assert not told.stats.is_ready
     assert (len(told.sessions), len(told.programs)) == (0, 0)
     assert [each.trouble for each in told.stats.devices] == ["a", "b"]
+    assert told.stats.devices_unready == 2
 
 
 def test_the_metrics_tell_the_figures_of_each_device() -> None:

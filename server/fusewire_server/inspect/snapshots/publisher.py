@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,15 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fusewire_server.engine.engine import Engine
-from fusewire_server.host.process_usage import process_usage
+from fusewire_server.host.gpu_health import gpu_health
 from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots import kernel_waits
+from fusewire_server.inspect.snapshots.machine import Machine
 from fusewire_server.inspect.snapshots.snapshot import (
     HostMemory,
     KernelWaits,
     PhaseTotal,
-    Process,
     ProgramDetail,
     ProgramView,
     SessionStates,
@@ -34,7 +33,6 @@ from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.sessions.tenant_usage import usage_with
 
-_PROCESS_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a tenth of a millisecond
 _MOST_FAILURES = 3  # of a session
 _NO_REFUSALS: Mapping[str, int] = {}
 
@@ -56,10 +54,9 @@ class Publisher:
         self._tiers: Counter[str] = Counter()  # of these
         engine.programs.changed.update(engine.programs.entries.values())
         self._shown: tuple[ProgramDetail, ...] = ()
-        self._process = Process()
-        self._process_read_at_ns = 0
+        self._machine = Machine(engine.config.listen.tls_cert, gpu_health() if engine.device.info.is_gpu else None)
         self.snapshot = self._take()
-        self._process_read_at_ns = 0  # read again for the next snapshot, because the server starts its tasks meanwhile
+        self._machine.look_again()  # for the next snapshot, because the server starts its tasks meanwhile
 
     def publish(self) -> Snapshot:
         """Replaces the snapshot by a new snapshot, and returns this."""
@@ -70,11 +67,9 @@ class Publisher:
         engine = self._engine
         self._show_changed()
         now_ns = time.monotonic_ns()
-        if now_ns - self._process_read_at_ns > _PROCESS_READ_EVERY_NS:
-            self._process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
-            self._process_read_at_ns = now_ns
+        self._machine.look(now_ns)
         look = _Look(
-            engine, now_ns, self._version, self._started_at, self._process, dict(self._tiers), self._inspection_refusals
+            engine, now_ns, self._version, self._started_at, self._machine, dict(self._tiers), self._inspection_refusals
         )
         return Snapshot(
             stats=read(Stats, look),
@@ -133,7 +128,7 @@ class _Look:
         now_ns: int,
         version: str,
         started_at: str,
-        process: Process,
+        machine: Machine,
         program_tiers: Mapping[str, int],
         inspection_refusals: Mapping[str, int],
     ) -> None:
@@ -142,7 +137,7 @@ class _Look:
         self.now_ns = now_ns
         self.version = version
         self.started_at = started_at
-        self.process = process
+        self.machine = machine
         self.program_tiers = program_tiers
         self.sessions = tuple(engine.sessions.values())
         self.devices = ()
@@ -176,7 +171,7 @@ class _Look:
         memory, sessions = engine.memory, sum(session.host_bytes for session in self.sessions)
         device = 0 if engine.device.info.is_gpu else memory.live_bytes + memory.pool_bytes
         known = sessions + engine.programs.size_bytes + device
-        unaccounted = max((self.process.resident_bytes or 0) - known, 0)
+        unaccounted = max((self.machine.process.resident_bytes or 0) - known, 0)
         return HostMemory(sessions, engine.programs.size_bytes, device, unaccounted)
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from math import nan
 from operator import attrgetter
 from typing import Any
 
@@ -22,7 +23,14 @@ from fusewire_protos.programs.records import OpRecord
 from fusewire_server.inspect.figures import Described, counter, fact, gauge, itself, joined, part, together
 from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
-from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
+from fusewire_server.programs.counters import (
+    END_REASONS,
+    FAILURES,
+    PLAN_REFUSALS,
+    SESSION_DOOR,
+    TOKEN_DOOR,
+    TRANSFER_DOOR,
+)
 from fusewire_server.scheduling.coalescer import BatchEnd
 
 _SHOWN_ID_DIGITS = 12
@@ -56,6 +64,19 @@ def _latency(phase: str) -> Any:
 def _durations(durations: Any) -> Histogram:
     buckets = [Bucket(1 << bits, count) for bits, count in enumerate(durations.counts) if count]
     return Histogram(tuple(buckets), durations.total_ns)
+
+
+def _greatest(values: Sequence[float | None]) -> float | None:
+    return max([value for value in values if value is not None], default=None)
+
+
+def _least(values: Sequence[float | None]) -> float | None:
+    return min([value for value in values if value is not None], default=None)
+
+
+def _or_nan(name: str) -> Callable[[Any], float]:
+    """Tells a metric of what may be unknown. An alert on NaN stays quiet."""
+    return lambda record: nan if getattr(record, name) is None else getattr(record, name)
 
 
 def _device_names(names: Sequence[str]) -> str:
@@ -167,6 +188,13 @@ class Compilation(Described):
     """Number of plans made."""
     plans_refused: int = counter("plans", labels={"result": "refused"})
     """Number of programs that got no plan."""
+    refusals: Mapping[str, int] = counter(
+        "plan_refusals",
+        lambda counters: dict(counters.plan_refusals),
+        labels={"cause": PLAN_REFUSALS},
+        default={},
+    )
+    """Number of programs and ops that got no plan, by cause: the `program`, or the `machine`, which is asked again."""
     kernels_compiled: int = counter("kernels", "kernels", labels={"origin": "compiler"})
     """Number of kernels compiled for a plan."""
     kernels_reused: int = counter("kernels", "reused", labels={"origin": "cache"})
@@ -421,6 +449,24 @@ class Process(Described):
 
 
 @dataclass(frozen=True)
+class Gpu(Described):
+    """The GPU, as NVML tells it. Null where it does not, or where nvidia-ml-py is not installed."""
+
+    utilization_ratio: float | None = gauge("gpu_utilization_ratio", join=_greatest, default=None)
+    """Share of the last moments in which some kernel ran."""
+    memory_used_bytes: int | None = gauge("gpu_memory_used_bytes", default=None)
+    """Bytes of the GPU's memory that all processes use."""
+    clock_hertz: int | None = gauge("gpu_clock_hertz", join=_greatest, default=None)
+    """Clock of the multiprocessors."""
+    temperature_celsius: int | None = gauge("gpu_temperature_celsius", join=_greatest, default=None)
+    """Temperature of the GPU."""
+    power_watts: float | None = gauge("gpu_power_watts", default=None)
+    """Power that the GPU takes."""
+    errors: int | None = gauge("gpu_memory_errors", default=None)
+    """Number of errors of the GPU's memory that could not be corrected, since its driver was loaded."""
+
+
+@dataclass(frozen=True)
 class DeviceView(Described):
     """One of several devices, which each have an engine process."""
 
@@ -500,7 +546,21 @@ class Stats(Described):
     """How the device has launched many kernels or iterations by one call."""
     memory: Memory = part(Memory(), "engine.memory")
     """Memory of the device."""
-    process: Process = part(Process())
+    gpu: Gpu = part(Gpu(), "machine.gpu")
+    """The GPU, as NVML tells it."""
+    disk_free_bytes: int | None = gauge(
+        "disk_free_bytes", "machine.disk_free_bytes", join=_least, told=_or_nan("disk_free_bytes"), default=None
+    )
+    """Free bytes of the disk on which compiled kernels are kept. Null if they are not kept on a disk."""
+    certificate_expires_at_s: float | None = gauge(
+        "certificate_expiry_timestamp_seconds",
+        "machine.certificate_expires_at_s",
+        join=_least,
+        told=_or_nan("certificate_expires_at_s"),
+        default=None,
+    )
+    """Unix time in s at which the server's certificate expires. Null without one."""
+    process: Process = part(Process(), "machine.process")
     """The server process."""
     rows_per_launch: Histogram = counter(
         "rows_per_submission",
@@ -516,6 +576,8 @@ class Stats(Described):
         default=Histogram(),
     )
     """Ops of kernel launches."""
+    devices_unready: int = gauge("devices_unready", lambda look: int(not look.engine.is_ready))
+    """Number of devices that take no sessions."""
     devices: tuple[DeviceView, ...] = gauge(label="number", default=())
     """The devices of a server with an engine process for each. Empty if the server runs on one by itself."""
 

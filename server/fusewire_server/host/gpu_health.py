@@ -1,0 +1,67 @@
+"""Reads how a GPU is, by NVIDIA's library NVML, where the package nvidia-ml-py is installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+# What CUDA numbers its devices by is in this variable; NVML knows all of the machine.
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class GpuHealth(NamedTuple):
+    """The state of a GPU. What it does not tell is None."""
+
+    utilization_ratio: float | None = None  # of the last moments in which a kernel ran
+    memory_used_bytes: int | None = None  # by all processes
+    clock_hertz: int | None = None
+    temperature_celsius: int | None = None
+    power_watts: float | None = None
+    errors: int | None = None  # of memory, that could not be corrected, since the driver was loaded
+
+
+ReadHealth = Callable[[], GpuHealth]
+
+
+def gpu_health(environment: Mapping[str, str] = os.environ, nvml: Any = None) -> ReadHealth | None:
+    """Returns what reads the state of this process's GPU; None without NVML. A reading may take some milliseconds.
+
+    `nvml` is the module pynvml by default. Any thread may read.
+    """
+    try:
+        nvml = nvml or importlib.import_module("pynvml")
+        nvml.nvmlInit()
+        device = _device(nvml, environment.get(_VISIBLE, "").partition(",")[0].strip())
+    except ImportError:
+        return None
+    except nvml.NVMLError:
+        return None
+    return lambda: _read(nvml, device)
+
+
+def _device(nvml: Any, visible: str) -> Any:
+    """Returns the first device that is visible, which a number or an id names."""
+    if visible and not visible.isdigit():
+        return nvml.nvmlDeviceGetHandleByUUID(visible)
+    return nvml.nvmlDeviceGetHandleByIndex(int(visible or 0))
+
+
+def _read(nvml: Any, device: Any) -> GpuHealth:
+    def told(question: Callable[[], Any]) -> Any:
+        """Returns an answer, or None: not every GPU tells everything."""
+        try:
+            return question()
+        except nvml.NVMLError:
+            return None
+
+    errors = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+    return GpuHealth(
+        told(lambda: nvml.nvmlDeviceGetUtilizationRates(device).gpu / 100),
+        told(lambda: int(nvml.nvmlDeviceGetMemoryInfo(device).used)),
+        told(lambda: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * 1_000_000),
+        told(lambda: nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU)),
+        told(lambda: nvml.nvmlDeviceGetPowerUsage(device) / 1000),
+        told(lambda: nvml.nvmlDeviceGetTotalEccErrors(device, *errors)),
+    )
