@@ -411,7 +411,7 @@ class Engine:
         for handle in effects.refused_uploads:
             self._uploads.turn_away(session, handle)
         for failure in effects.failures:
-            self.counters.failed(failure, session.session_id)
+            self.counters.failed(failure, session.session_id, time.time())
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
         self._reads.order(effects)

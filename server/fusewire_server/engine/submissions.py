@@ -228,7 +228,7 @@ class Submissions:
         if failure is None:
             text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
             failure = Failure(BY_NAME[failed.case], text, row.base, 0)
-            self._counters.failed(failure, row.session.session_id)
+            self._counters.failed(failure, row.session.session_id, time.time())
         if failed.ops:
             fail_dependent(row, failure, failed.ops)
         else:

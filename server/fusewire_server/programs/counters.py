@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -99,9 +98,10 @@ class Counters:
     device: Phase = field(default_factory=Phase)
     copy_out: Phase = field(default_factory=Phase)
 
-    def failed(self, failure: Failure, session_id: bytes) -> None:
+    def failed(self, failure: Failure, session_id: bytes, now_s: float) -> None:
+        """Counts a failure of a session. `now_s` is the Unix time."""
         self.failures[failure.case.name] += 1
-        self.recent_failures.append(RecentFailure(time.time(), session_id, failure.case.name, failure.text))
+        self.recent_failures.append(RecentFailure(now_s, session_id, failure.case.name, failure.text))
 
     def refused(self, door: str, case: str, calls: int = 1) -> None:
         """Counts calls that were refused at one of the `DOORS`. `case` is the name of a failure."""
