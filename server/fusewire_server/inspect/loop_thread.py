@@ -55,4 +55,4 @@ async def wait_for(answer: Awaitable[_T], deadline_s: float) -> _T:
     try:
         return await asyncio.wait_for(answer, deadline_s)
     except TimeoutError:
-        raise LoopBusy(f"the server did not answer within {deadline_s} s, because it is busy") from None
+        raise LoopBusy(f"the server did not answer within {deadline_s:g} s, because it is busy") from None

@@ -106,8 +106,7 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
 
 async def refuse_unknown_parameters(request: Request) -> None:
     """Refuses a request with a parameter that its route does not have, because a misspelt one would do nothing."""
-    told = _operations_of(request).get("GET" if request.method == "HEAD" else request.method, {})
-    known = {each["name"] for each in told.get("parameters", ()) if each["in"] == "query"}
+    known = {each.alias for each in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         has = f"has {', '.join(sorted(known))}" if known else "has none"
