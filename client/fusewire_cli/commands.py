@@ -144,6 +144,18 @@ def _top(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"expected a port, 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _ui(parser: argparse.ArgumentParser) -> None:
+    _inspected(parser)
+    parser.add_argument("--port", type=_port, default=0, metavar="PORT", help="port of this machine; 0: any (0)")
+    parser.add_argument("--no-browser", action="store_true", help="print the link, and open no browser")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", nargs="?", metavar="HOST:PORT", help=f"server, or unix:PATH (FUSEWIRE_TARGET, otherwise {GRPC})"
@@ -228,6 +240,14 @@ COMMANDS = (
     ),
     Command(("status",), "show what a server is doing", _inspected, "fusewire_cli.status:run"),
     Command(("top",), "watch the sessions of a server", _top, "fusewire_cli.top:run"),
+    Command(
+        ("ui",),
+        "watch a server in the browser",
+        _ui,
+        "fusewire_cli.ui:run",
+        "Serves the page of the server on this machine until it is interrupted, by the token and certificates that the "
+        "other commands use, and opens it.",
+    ),
     Command(("sessions", "ls"), "list the sessions", _inspected, "fusewire_cli.sessions:list_all"),
     Command(("sessions", "show"), "show a session and its arrays", _one_session, "fusewire_cli.sessions:show"),
     Command(

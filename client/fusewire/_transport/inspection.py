@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import BadStatusLine, HTTPException, RemoteDisconnected
+from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
 from typing import Any
 from urllib.parse import quote
 
@@ -39,13 +39,10 @@ def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET", co
 
 def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET", content: object = None) -> str:
     """Asks the inspection as `inspect` does, and returns its answer as text."""
-    url, token = _url(path, address, tls_ca), token_of(None)
-    if token and tls_ca is None:
-        refuse_in_clear(address, "give --tls-ca")
+    url, headers = _url(path, address, tls_ca), _bearer(address, tls_ca)
     # The request uses no proxy and follows no redirection, because the token must reach nobody else.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirection(), *_tls(tls_ca))
     try:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
         data = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http or https, as above
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
@@ -60,6 +57,18 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
     except (OSError, ValueError, HTTPException) as reason:
         raise ServerFault(f"no answer from {url}: {getattr(reason, 'reason', reason)}") from None
     return text
+
+
+def connection_to(address: str, tls_ca: str | None, deadline_s: float) -> tuple[HTTPConnection, dict[str, str]]:
+    """Returns a connection to the inspection that is not open yet, and the headers of a request with the token.
+
+    `deadline_s` bounds each wait on it. Raises ConfigurationError as `inspect` does.
+    """
+    host, port = _checked(address)
+    headers = _bearer(address, tls_ca)
+    if tls_ca is None:
+        return HTTPConnection(host, port, timeout=deadline_s), headers
+    return HTTPSConnection(host, port, timeout=deadline_s, context=_context(tls_ca)), headers
 
 
 def inspect_all(path: str, entries: str, address: str, tls_ca: str | None) -> Iterator[Any]:
@@ -106,13 +115,22 @@ def _checked(address: str) -> Address:
 
 
 def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
-    if ca_file is None:
-        return []
+    return [] if ca_file is None else [urllib.request.HTTPSHandler(context=_context(ca_file))]
+
+
+def _context(ca_file: str) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=None if ca_file == SYSTEM_ROOTS else ca_file)
+        return ssl.create_default_context(cafile=None if ca_file == SYSTEM_ROOTS else ca_file)
     except OSError as reason:  # ssl.SSLError is a subclass of OSError
         raise ConfigurationError(f"--tls-ca {ca_file}: {reason}") from None
-    return [urllib.request.HTTPSHandler(context=context)]
+
+
+def _bearer(address: str, tls_ca: str | None) -> dict[str, str]:
+    """Returns the headers that carry the token, if there is one."""
+    token = token_of(None)
+    if token and tls_ca is None:
+        refuse_in_clear(address, "give --tls-ca")
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def _why_no_http(reason: BadStatusLine, tls_ca: str | None) -> str:

@@ -31,6 +31,7 @@ from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
+from fusewire_server.engine.launch_records import LaunchRecords
 from fusewire_server.engine.outcome import Unapplied
 from fusewire_server.engine.registry import Registry
 from fusewire_server.engine.staging import Staging
@@ -106,6 +107,7 @@ class Engine:
         self._is_turn_ending = False  # whether `_end_turn` is going to be called
         self._ended_sessions = EndedSessions(self._orders)
         self._plans = Plans(planner, device, self._orders.add, self.counters, config.device.arena_bytes)
+        self.launch_records = LaunchRecords(self.device_number)
         self._submissions = Submissions(
             clock,
             config.device,
@@ -116,6 +118,7 @@ class Engine:
             self.no_room,
             self._plans.plan,
             self.charge,
+            self.launch_records,
         )
         self._reads = self._submissions.reads
 

@@ -14,6 +14,7 @@ from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
 from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
+from fusewire_server.engine.launch_records import LaunchRecords
 from fusewire_server.engine.packing import Packing
 from fusewire_server.engine.reads import Reads
 from fusewire_server.engine.row_effects import Donations, leave_inputs, publish_outputs
@@ -35,7 +36,7 @@ class Submissions:
 
     `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
     that found no memory on the device. `plan` asks for the plan of a program. `charge` notes that the
-    loop thread has worked for some sessions, as `Engine.charge` does.
+    loop thread has worked for some sessions, as `Engine.charge` does. `records` are those of submissions.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of the engine that it needs
@@ -49,6 +50,7 @@ class Submissions:
         no_room: Callable[[str], str],
         plan: Callable[[ProgramEntry, Session], None],
         charge: Callable[..., None],
+        records: LaunchRecords,
     ) -> None:
         submission_ns = int(settings.submission_s * 1e9)
         self._clock = clock
@@ -60,6 +62,7 @@ class Submissions:
         self._no_room = no_room
         self._plan = plan
         self._charge = charge
+        self._records = records
         self._packing = Packing(clock, charge)
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes()
@@ -105,6 +108,8 @@ class Submissions:
         for failed in ran.failed:
             self._fail_row(failed)
         now_ns = self._clock.monotonic_ns()
+        if now_ns < self._records.watched_until_ns:
+            self._records.add(told, ran, now_ns)
         for row, span in batch.spans.items():
             row.session.device_ns += row_ns * len(span)
             if span.stop < row.count:
@@ -167,7 +172,7 @@ class Submissions:
             self._coalescer.refund(batch, dropped)
             self._release_of_rows(batch.spans, effects)
             spans = {row: span for row, span in batch.spans.items() if row not in dropped}
-            batch = Batch(batch.entry, spans, batch.row_ns)
+            batch = Batch(batch.entry, spans, batch.row_ns, ended_by=batch.ended_by)
         if batch.spans:
             self._order_run(batch, effects)
 

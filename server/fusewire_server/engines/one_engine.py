@@ -79,7 +79,8 @@ class OneEngine:
     async def _keep_house(self) -> None:
         engine = self.engine
         while True:
-            engine.break_if_device_stalls(time.monotonic_ns())
+            engine.break_if_device_stalls(now_ns := time.monotonic_ns())
+            engine.launch_records.forget_unwatched(now_ns)
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended_sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
 

@@ -1,1 +1,1 @@
-"""Processes that relay calls of gRPC to engines."""
+"""Processes that relay calls to engines."""

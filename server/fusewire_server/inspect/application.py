@@ -1,8 +1,8 @@
 """Puts the REST application of inspection together. Most routes read, from fresh snapshots; some operate the server.
 
 If tokens are configured, a request to any route needs a token. Only `/`, `/livez`, `/readyz` without `?verbose`,
-and the page `/docs` need none, because they hold no data. A route answers with data that are taken after the request
-has come, or it refuses with a problem (RFC 9457). Every answer says how old its data are.
+and the pages `/docs` and `/ui/` need none, because they hold no data. A route answers with data that are taken after
+the request has come, or it refuses with a problem (RFC 9457). Every answer says how old its data are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from fusewire_server.inspect.routes.device import device_routes
 from fusewire_server.inspect.routes.documentation import documentation_routes
 from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.routes.health import health_routes
+from fusewire_server.inspect.routes.live import live_routes
+from fusewire_server.inspect.routes.page import page_routes
 from fusewire_server.inspect.routes.programs import program_routes
 from fusewire_server.inspect.routes.server import server_routes
 from fusewire_server.inspect.routes.sessions import session_routes
 from fusewire_server.inspect.routes.tenants import tenant_routes
 from fusewire_server.inspect.snapshots.answer_age import AnswerAge
 from fusewire_server.inspect.views import SettingView
+from fusewire_server.inspect.watching import Watching
 
 
 def create_app(
@@ -53,6 +56,7 @@ def create_app(
         redirect_slashes=False,  # a redirection would lead to where the Host header says
     )
     app.state.snapshots = snapshots
+    watching = Watching(snapshots, control)
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
     app.add_middleware(AnswerAge)
@@ -60,7 +64,9 @@ def create_app(
     app.include_router(server_routes(control, settings or {}))
     app.include_router(session_routes(control))
     app.include_router(tenant_routes())
-    app.include_router(program_routes())
+    app.include_router(program_routes(watching))
+    app.include_router(live_routes(watching, authenticator))
+    app.include_router(page_routes())
     app.include_router(device_routes(control))
     app.include_router(documentation_routes(app, installed_version()))
     handle_problems(app)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from heapq import nsmallest
 from typing import Any, NamedTuple, Protocol
 
+from fusewire_server.engine.launch_records import Records
 from fusewire_server.inspect.figures import joined
 from fusewire_server.inspect.live_views import set_log_level
 from fusewire_server.inspect.views import (
@@ -95,6 +96,11 @@ class Control:
     async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
         """Returns the sessions that have ended last."""
         return newest(await self._ask("ended_sessions", limit=limit))[:limit]
+
+    async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
+        """Returns the new records of the submissions of each engine, as `launch_records_of` does."""
+        records: list[Records] = await self._ask("launch_records", positions=[*positions], most=most)
+        return records
 
 
 def _known(answers: Iterable[Any]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.launch_records import Records
 from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.snapshot import shown_id
@@ -106,6 +107,16 @@ def ended_sessions_of(engine: Engine, limit: int) -> tuple[EndedSessionView, ...
     return tuple([read(EndedSessionView, each) for each in islice(reversed(engine.counters.recently_ended), limit)])
 
 
+def launch_records_of(engine: Engine, positions: Iterable[tuple[int, int, int]], most: int) -> Records:
+    """Returns the records of submissions since a position, at most so many of the newest, and has more kept.
+
+    `positions` has the number of a device, the watch and the position, for each device that was read before.
+    """
+    known = {device: (watch, position) for device, watch, position in positions}
+    watch, position = known.get(engine.device_number, (0, 0))
+    return engine.launch_records.read(watch, position, most, engine.sessions, time.monotonic_ns())
+
+
 def end_session(engine: Engine, shown: str) -> bool:
     """Ends a session. Returns False if there is none."""
     session = session_of(engine, shown)
@@ -133,6 +144,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "slow_segments": slow_segments_of,
     "failures": failures_of,
     "ended_sessions": ended_sessions_of,
+    "launch_records": launch_records_of,
 }
 
 

@@ -34,6 +34,9 @@ _SILENT_S = 1.0
 _REQUEST_DEADLINE_S = 5.0
 # The longest time from a request to the end of its answer, which ends when the client has read most of it.
 _ANSWER_DEADLINE_S = 5.0
+# The place in a request's scope of the function by which a live stream asks for another `_ANSWER_DEADLINE_S`, each time
+# its client has read what was sent. It makes the connection one of streams, which have places of their own.
+MORE_TIME = "fusewire.more_time"
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
 # The longest time in which the event loop drops the remaining requests and ends. It needs milliseconds, unless the
@@ -152,6 +155,7 @@ class _BoundedProtocol(H11Protocol):
         self._accepted = transport
         self._accepted_s = self.loop.time()
         self._has_asked = False
+        self._streams = False
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
         self._early: list[bytes] | None = None  # data that came with the end of the handshake
         assert isinstance(self.config, _Config)
@@ -182,11 +186,12 @@ class _BoundedProtocol(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._has_asked = True
-            self._deadline.cancel()
-            self._deadline = self.loop.call_later(_ANSWER_DEADLINE_S, self._accepted.abort)
+            self._restart_deadline()
+            self.scope[MORE_TIME] = self._stream_on  # type: ignore[literal-required]  # ours beside those of ASGI
 
     def on_response_complete(self) -> None:
         self._deadline.cancel()
+        self._streams = False
         next_request, _ = self.conn.trailing_data
         if next_request:
             self.transport.close()
@@ -207,6 +212,14 @@ class _BoundedProtocol(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
+    def _stream_on(self) -> None:
+        self._streams = True
+        self._restart_deadline()
+
+    def _restart_deadline(self) -> None:
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_ANSWER_DEADLINE_S, self._accepted.abort)
+
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         try:
             secured = await self.loop.start_tls(transport, self, tls, server_side=True)
@@ -224,7 +237,7 @@ class _BoundedProtocol(H11Protocol):
     def _make_room(self) -> None:
         """If there are too many connections, closes the oldest idle one beside this, or the oldest if none is idle.
 
-        Connections that are closing do not count.
+        Connections that are closing do not count, nor those of live streams, whose number is bounded by themselves.
         """
         others = [
             each
@@ -237,7 +250,7 @@ class _BoundedProtocol(H11Protocol):
 
     @property
     def is_staying(self) -> bool:
-        return not self._accepted.is_closing()
+        return not self._accepted.is_closing() and not self._streams
 
     @property
     def is_idle(self) -> bool:

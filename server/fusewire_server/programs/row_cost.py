@@ -68,7 +68,7 @@ class RowCost:
 
     def expected_ns(self, rows: int) -> float:
         """Returns the expected time of a submission of `rows` rows, in ns."""
-        beside_ns, own_ns = self._split()
+        beside_ns, own_ns = self.split()
         return beside_ns + own_ns * rows
 
     def rows_within(self, bound_ns: int) -> int:
@@ -79,7 +79,7 @@ class RowCost:
         If recent submissions had one row and a single row is within the bound, two may go, to measure what rows cost
         together.
         """
-        beside_ns, own_ns = self._split()
+        beside_ns, own_ns = self.split()
         if not own_ns:
             return max(2 * self.most_rows, 1)
         surely = int(bound_ns * self.rows / self.time_ns)
@@ -88,7 +88,7 @@ class RowCost:
         fitting = max((bound_ns - beside_ns) / own_ns, 1 + _WORTH_ITS_COMPANY * beside_ns / own_ns)
         return max(1, surely, min(int(fitting), 2 * self.most_rows))
 
-    def _split(self) -> tuple[float, float]:
+    def split(self) -> tuple[float, float]:
         """Returns the time that a submission takes whatever its rows, and the time that each row adds, in ns."""
         if not self.weight:
             return 0.0, 0.0
@@ -103,7 +103,7 @@ class RowCost:
         variance = max(self.rows_rows / self.weight - mean_rows**2, 0.0)
         covariance = self.rows_time_ns / self.weight - mean_rows * mean_ns
         prior = _PRIOR_WEIGHT * mean_rows**2
-        _, known_ns = self._split()
+        _, known_ns = self.split()
         own_ns = (covariance + prior * known_ns) / (variance + prior)
         beside_ns = max(mean_ns - own_ns * mean_rows, 0.0)
         share = own_ns / (beside_ns + own_ns) if own_ns > 0 else 0.0

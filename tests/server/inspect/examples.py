@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import httpx
 from fastapi import FastAPI
 
+from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, SessionName
 from fusewire_server.inspect.control import Arrays, Control
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshots.snapshot import (
@@ -184,6 +185,31 @@ ENDED = EndedSessionView(
 )
 
 
+def record(
+    ended_ns: int, device_ns: int, *bits: int, program: int = 1, number: int = 1, queue_ns: float = 0.0, device: int = 0
+) -> bytes:
+    """The record of a submission with one row of each of these sessions."""
+    mask = sum(1 << bit for bit in bits)
+    halves = mask & ((1 << 64) - 1), mask >> 64
+    rows = len(bits)
+    return RECORD.pack(
+        ended_ns, device_ns, *halves, number, 1, device_ns, queue_ns, rows, 64.0, program, rows, 1, 1, device, 0
+    )
+
+
+RECORDS = Records(
+    device=0,
+    watch=1,
+    following=3,
+    records=record(2_000, 1_000, 0, 1) + record(3_000, 500, 0, 1) + record(5_000, 2_000, 1, program=2),
+    programs=(ProgramName(1, "aa", 400.0, 300.0), ProgramName(2, "bb", 100.0, 1_900.0)),
+    sessions=(
+        SessionName(0, bytes.fromhex("0123456789ab"), "ppo-worker-7", "lab"),
+        SessionName(1, bytes.fromhex("ffffffffffff"), "theirs", "others"),
+    ),
+)
+
+
 class RememberingControl(Control):
     """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
 
@@ -220,6 +246,10 @@ class RememberingControl(Control):
 
     async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
         return (ENDED,)[:limit]
+
+    async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
+        self._answer()
+        return [RECORDS] if not list(positions) else [RECORDS._replace(records=b"", programs=(), sessions=())]
 
     async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
         self._answer()

@@ -1,1 +1,1 @@
-"""Who may ask, and refusals."""
+"""Who may ask."""

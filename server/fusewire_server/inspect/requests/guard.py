@@ -12,15 +12,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fusewire_protos.address import read_address
 from fusewire_protos.errors import Unauthenticated
-from fusewire_server.access.tokens import Authenticator, bearer
+from fusewire_server.access.tokens import Authenticator, Principal, bearer
 from fusewire_server.access.tokens import Scope as TokenScope
 from fusewire_server.inspect.requests.problems import Refused, problem
 
 _audit = logging.getLogger("fusewire.audit")
 
-# /readyz answers one word to everybody; it checks the token itself for more. / and /docs hold no data.
-_OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs"})
+# /readyz answers one word to everybody; it checks the token itself for more. The others hold no data.
+_OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs", "/ui/", "/ui/{file}"})
+# Those that answer a token of the scope `use` too, with what its tenant may see.
+_TENANTS_PATHS = frozenset({"/v1/live", "/v1/programs/{digest}", "/v1/sessions/{session}/company"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
+IS_HEAD = "fusewire.is_head"  # the place in a request's scope that tells that only the head of the answer is wanted
 _MOST_BODY_BYTES = 1 << 20
 _TOO_LONG = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_long", f"a body has at most {_MOST_BODY_BYTES} bytes")
 
@@ -31,10 +34,12 @@ def token_check(authenticator: Authenticator | None) -> Check:
     """Returns the check of every route: reading needs the scope `inspect`, any other method `admin`."""
 
     async def check(request: Request) -> None:
-        if request.scope["path"] in _OPEN_PATHS:
+        path = request.scope["route"].path
+        if path in _OPEN_PATHS:
             return
         if request.method in _READING_METHODS:
-            check_scope(authenticator, TokenScope.INSPECT, request)
+            scopes = (TokenScope.USE,) if path in _TENANTS_PATHS else ()
+            request.state.principal = check_scope(authenticator, TokenScope.INSPECT, request, *scopes)
             return
         _refuse_pages(request)
         check_scope(authenticator, TokenScope.ADMIN, request)
@@ -44,17 +49,29 @@ def token_check(authenticator: Authenticator | None) -> Check:
     return check
 
 
-def check_scope(authenticator: Authenticator | None, scope: TokenScope, request: Request) -> None:
-    """Refuses a request whose token lacks the scope. Without an authenticator everybody has every scope."""
+def tenant_of(request: Request) -> str | None:
+    """Returns the only tenant whose sessions the caller may see; None: all of them."""
+    principal: Principal | None = request.state.principal
+    return None if principal is None or principal.may(TokenScope.INSPECT) else principal.tenant
+
+
+def check_scope(
+    authenticator: Authenticator | None, scope: TokenScope, request: Request, *others: TokenScope
+) -> Principal | None:
+    """Refuses a request whose token has neither the scope nor one of the others. Returns the caller.
+
+    Without an authenticator everybody has every scope, and the caller is None.
+    """
     if authenticator is None:
-        return
+        return None
     try:
         principal = authenticator.identify(bearer(request.headers.get("authorization")))
     except Unauthenticated as reason:
         raise Refused(HTTPStatus.UNAUTHORIZED, "unauthenticated", str(reason)) from None
-    if not principal.may(scope):
+    if not any(principal.may(each) for each in (scope, *others)):
         message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
         raise Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+    return principal
 
 
 async def refuse_foreign_names(request: Request) -> None:
@@ -71,6 +88,17 @@ async def refuse_foreign_names(request: Request) -> None:
     if not is_ours:
         message = f"the Host header is {host!r}; this server answers on localhost, 127.0.0.1 and [::1] only"
         raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "wrong_host", message)
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Refuses a request that a page of another site makes. Browsers tell it, if not by Origin then by Sec-Fetch-Site.
+
+    Such a page could not read the answer, but it would take a place of those who may.
+    """
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
+    is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not is_ours or site not in {"same-origin", "none"}:
+        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages of other sites may not watch this server")
 
 
 def _refuse_pages(request: Request) -> None:
@@ -93,7 +121,7 @@ class HeadAsGet:
         async def send_head(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app({**scope, "method": "GET"}, receive, send_head)
+        await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, send_head)
 
 
 class BodyLimit:

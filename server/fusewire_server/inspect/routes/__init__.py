@@ -1,1 +1,1 @@
-"""The routes of inspection, by topic."""
+"""The routes, by topic."""

@@ -26,10 +26,11 @@ _ANSWER: dict[str, Any] = {
         "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}},
     },
 }
-_WHERE = """This is the inspection of a Fusewire server.
+_WHERE = """This is the inspection of a Fusewire server. A browser finds its page at /ui/.
 /docs describes all routes. /readyz?verbose tells whether it takes sessions, /v1/stats what it does, /v1/sessions for
 whom, and /metrics all figures for Prometheus. In a terminal: fusewire status, fusewire top.
 """
+_TO_PAGE: dict[int | str, Any] = {307: {"description": "a browser finds the page at /ui/"}}
 _JSON = TypeAdapter(Readiness)
 _Verbose = Annotated[str | None, Query(description="if it is given, with any value: also tells why")]
 _REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses().items() if status in {401, 422}}
@@ -40,10 +41,14 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
     """Returns the routes. Both answer one word to everybody; the reasons of `/readyz?verbose` need a token."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/", response_class=PlainTextResponse, responses={**text_example(_WHERE), **_UNKNOWN})
-    async def where() -> str:
-        """Tells which routes to begin with."""
-        return _WHERE
+    @router.get("/", response_class=PlainTextResponse, responses={**text_example(_WHERE), **_TO_PAGE, **_UNKNOWN})
+    async def where(request: Request) -> Response:
+        """Tells which routes to begin with. A browser is led to the page."""
+        headers = {"Vary": "Accept"}
+        if "text/html" in request.headers.get("accept", ""):
+            # Without a host, which the Host header would say.
+            return Response(status_code=HTTPStatus.TEMPORARY_REDIRECT, headers={**headers, "Location": "/ui/"})
+        return PlainTextResponse(_WHERE, headers=headers)
 
     @router.get("/livez", response_class=PlainTextResponse, responses={**text_example("alive"), **_UNKNOWN})
     async def livez() -> str:

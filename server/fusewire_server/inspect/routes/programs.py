@@ -11,10 +11,12 @@ from pydantic import TypeAdapter
 
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, NOT_MODIFIED, After, Limit, page_of, sort_by, with_etag
 from fusewire_server.inspect.program_text import bounded, program_text
+from fusewire_server.inspect.requests.guard import tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, ProgramView
 from fusewire_server.inspect.views import Programs
+from fusewire_server.inspect.watching import Watching
 
 _Sort = Annotated[str, sort_by(ProgramView)]
 _JSON = TypeAdapter(ProgramDetail)
@@ -25,8 +27,8 @@ class Format(Enum):
     TEXT = "text"
 
 
-def program_routes() -> APIRouter:
-    """Returns the routes."""
+def program_routes(watching: Watching) -> APIRouter:
+    """Returns the routes. `watching` knows which programs a tenant has run."""
     router = APIRouter(tags=["programs"], responses=responses())
 
     @router.get("/v1/programs", responses=responses(404))
@@ -53,9 +55,15 @@ def program_routes() -> APIRouter:
         digest: Annotated[str, Path(max_length=64, description="digest, as `/v1/programs` tells it")],
         form: Annotated[Format, Query(alias="format", description="text: for people")] = Format.JSON,
     ) -> Response:
-        """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
+        """One program: also its groups, which ops were fused, why other ops were not, and its generated source.
+
+        A token of the scope `use` gets the programs that its tenant has run since somebody watches.
+        """
+        tenant = tenant_of(request)
+        if tenant is not None:
+            await watching.read_records()
         for known in snapshot.programs:
-            if known.program.digest == digest:
+            if known.program.digest == digest and (tenant is None or watching.has_run(tenant, digest)):
                 detail = bounded(known)
                 if form is Format.TEXT:
                     return with_etag(request, program_text(detail), "text/plain; charset=utf-8")

@@ -1,1 +1,1 @@
-"""Plain data of the engine's tables."""
+"""Its tables as data."""

@@ -1,0 +1,1 @@
+"""Launches, summed up. Pure."""
