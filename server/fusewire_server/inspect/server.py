@@ -189,6 +189,13 @@ class _BoundedProtocol(H11Protocol):
             self._restart_deadline()
             self.scope[MORE_TIME] = self._stream_on  # type: ignore[literal-required]  # ours beside those of ASGI
 
+    def shutdown(self) -> None:
+        """Lets the running request end, but no live stream, which would not. uvicorn calls it when it stops."""
+        if self._streams:
+            self._accepted.abort()
+        else:
+            super().shutdown()
+
     def on_response_complete(self) -> None:
         self._deadline.cancel()
         self._streams = False

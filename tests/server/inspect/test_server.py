@@ -10,6 +10,7 @@ import subprocess
 import threading
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
+from fusewire_server.inspect import watching
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
 from tests.patience import HANGS_S
-from tests.server.inspect.examples import FixedSnapshots, RememberingControl
+from tests.server.inspect.examples import SESSION, SNAPSHOT, FixedSnapshots, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
 DEADLINE_S = HANGS_S
@@ -395,3 +397,53 @@ def test_what_cannot_be_read_counts_as_refused(sent: bytes, case: str) -> None:
     finally:
         server.stop(DEADLINE_S)
     assert {case: count for case, count in counts.items() if count} == {case: 1}
+
+
+def begin_stream(server: InspectionServer) -> tuple[socket.socket, bytes]:
+    """Asks for a live stream; the connection, and the beginning of the answer."""
+    watcher = socket.socket()
+    watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    watcher.settimeout(DEADLINE_S)
+    watcher.connect(("127.0.0.1", server.port))
+    watcher.sendall(b"GET /v1/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return watcher, watcher.recv(12)
+
+
+def test_a_stream_that_nobody_reads_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_ANSWER_DEADLINE_S", 0.3)
+    monkeypatch.setattr(watching, "TICK_S", 0.001)
+    monkeypatch.setattr(watching, "MOST_WATCHERS", 1)
+    many = replace(SNAPSHOT, sessions=(SESSION,) * 2_000)
+    server = InspectionServer(create_app(FixedSnapshots(many), None, RememberingControl()), bind(ANY_PORT))
+    server.start()
+    silent, status = begin_stream(server)
+    assert status == b"HTTP/1.1 200"
+    statuses = []
+    while b"HTTP/1.1 200" not in statuses:
+        follower, status = begin_stream(server)
+        follower.close()
+        statuses.append(status)
+    assert b"HTTP/1.1 503" in statuses
+    silent.close()
+    server.stop(DEADLINE_S)
+
+
+def test_a_stream_does_not_hold_up_the_end_of_the_server() -> None:
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    watcher, status = begin_stream(server)
+    assert status == b"HTTP/1.1 200"
+    server.stop(DEADLINE_S)
+    assert threads() == []
+    watcher.close()
+
+
+def test_streams_take_no_place_of_other_connections(server: InspectionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 2)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S) as watcher:
+        watcher.sendall(b"GET /v1/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert watcher.recv(15) == b"HTTP/1.1 200 OK"
+        for _ in range(6):
+            assert fetch(f"http://127.0.0.1:{server.port}/livez") == "alive"
+        for _ in range(40):
+            assert watcher.recv(256)

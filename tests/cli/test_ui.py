@@ -1,0 +1,78 @@
+"""`fusewire ui`: the proxy forwards to who has its key, with the command's token, and to nobody else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fusewire._transport.token import TOKEN_VARIABLE
+from fusewire_cli.ui import Proxy, Server
+from fusewire_protos.address import Address
+from fusewire_server.access.tokens import Authenticator, Scope, mint
+from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.server import InspectionServer, bind
+from tests.patience import HANGS_S
+from tests.server.inspect.examples import FixedSnapshots, RememberingControl
+
+
+@pytest.fixture
+def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A proxy before a server that needs a token, which the command has."""
+    monkeypatch.setenv(TOKEN_VARIABLE, mint(tmp_path / "tokens", tenant="lab", scope=Scope.INSPECT))
+    app = create_app(FixedSnapshots(), Authenticator(tmp_path / "tokens"), RememberingControl())
+    server = InspectionServer(app, bind(Address("127.0.0.1", 0)))
+    server.start()
+    with Proxy(Server(f"127.0.0.1:{server.port}", None)) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield proxy
+        proxy.shutdown()
+        thread.join(HANGS_S)
+    server.stop(HANGS_S)
+
+
+def ask(proxy: Proxy, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.server_port, timeout=HANGS_S)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    told = answer.status, answer.read().decode()
+    connection.close()
+    return told
+
+
+def test_the_page_itself_needs_no_key(proxy: Proxy) -> None:
+    status, text = ask(proxy, "/ui/")
+    assert (status, "<title>Fusewire</title>" in text) == (200, True)
+
+
+def test_data_need_the_key_of_the_link(proxy: Proxy) -> None:
+    assert proxy.url.endswith(f"/ui/#token={proxy.key}")
+    assert ask(proxy, "/v1/stats")[0] == 401
+    assert ask(proxy, "/v1/stats", Authorization="Bearer x")[0] == 401
+    status, text = ask(proxy, "/v1/stats", Authorization=f"Bearer {proxy.key}")
+    assert (status, "sessions" in json.loads(text)) == (200, True)
+
+
+def test_a_name_of_another_host_is_refused(proxy: Proxy) -> None:
+    assert ask(proxy, "/ui/", Host=f"evil.example:{proxy.server_port}")[0] == 421
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "//evil.example/ui/", "/docs"])
+def test_nothing_but_the_page_and_its_data_is_forwarded(proxy: Proxy, path: str) -> None:
+    assert ask(proxy, path, Authorization=f"Bearer {proxy.key}")[0] == 404
+
+
+def test_it_only_reads(proxy: Proxy) -> None:
+    assert ask(proxy, "/v1/device/hold", "POST", Authorization=f"Bearer {proxy.key}")[0] == 501
+
+
+def test_a_server_that_is_gone_is_told() -> None:
+    with Proxy(Server("127.0.0.1:1", None)) as proxy:
+        threading.Thread(target=proxy.handle_request, daemon=True).start()
+        status, text = ask(proxy, "/ui/")
+        assert (status, "does not answer" in text) == (502, True)
