@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.routes import live
 from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
 
 _EXAMPLES = 500
@@ -25,6 +27,14 @@ _BEARER = {"Authorization": f"Bearer {mint(_TOKEN_FILE, tenant='lab', scope=Scop
 _APP = create_app(FixedSnapshots(), Authenticator(_TOKEN_FILE), RememberingControl())
 _SCHEMA = schemathesis.openapi.from_asgi("/v1/openapi.json", app=_APP, headers=_BEARER)
 _DESCRIPTION = _SCHEMA.raw_schema
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ending_streams() -> Iterator[None]:
+    """Lets a live stream end before its first message, because these tests wait for the end of each answer."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(live, "STREAM_S", 0.0)
+        yield
 
 
 @_SCHEMA.auth()
@@ -57,7 +67,7 @@ def test_every_operation_has_a_summary_and_every_answer_a_schema() -> None:
             assert operation["summary"], (path, method)
             assert operation["description"], (path, method)
             answer = next(iter(operation["responses"].values()))["content"]
-            assert "text/plain" in answer or answer["application/json"]["schema"], (path, method)
+            assert "text/plain" in answer or next(iter(answer.values()))["schema"], (path, method)
 
 
 def test_every_field_and_every_parameter_is_described() -> None:

@@ -33,7 +33,7 @@ function options(place, format, colorName, most) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    padding: [6, 4, 0, 0],
+    padding: [6, 24, 0, 0],
     scales: { x: { time: true }, y: { range: (_, __, high) => [0, most || Math.max(high * 1.15, 1)] } },
     axes: [
       { ...axis, size: 20, space: 90, grid: { show: false }, values: (_, splits) => splits.map(clock) },

@@ -34,7 +34,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _STREAM: dict[int | str, Any] = {
     200: {
         "description": "messages: two lengths of 32 bits, a state as JSON, records of 64 bytes",
-        "content": {_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+        "content": {_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}, "example": "messages"}},
     }
 }
 _Pixel = Annotated[
