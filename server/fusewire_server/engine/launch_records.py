@@ -77,9 +77,9 @@ class LaunchRecords:
     def add(self, told: OutstandingBatch, ran: Ran, now_ns: int) -> None:
         """Writes the record of a submission that has been completed."""
         batch, at_ns = told.batch, told.at_ns
-        mask, since_ns, iterations = 0, at_ns, 0
+        mask, since_ns, iterations, masks = 0, at_ns, 0, self._masks
         for row, span in batch.spans.items():
-            mask |= 1 << self._bit(row.session)
+            mask |= masks.get(row.session.session_id) or self._mask(row.session)
             iterations += len(span)
             if not span.start and row.queued_at_ns < since_ns:
                 since_ns = row.queued_at_ns
@@ -137,6 +137,7 @@ class LaunchRecords:
         self._programs: dict[bytes, int] = {}
         self._unread: dict[ProgramEntry, None] = {}
         self._sessions: dict[bytes, SessionName] = {}
+        self._masks: dict[bytes, int] = {}
         self._unnamed: list[SessionName] = []
 
     def _is_full(self, open_sessions: Container[bytes]) -> bool:
@@ -144,16 +145,16 @@ class LaunchRecords:
             return False
         return 2 * sum(each not in open_sessions for each in self._sessions) >= OTHER_SESSIONS
 
-    def _bit(self, session: Session) -> int:
-        known = self._sessions.get(session.session_id)
-        if known is not None:
-            return known.bit
-        if len(self._sessions) == OTHER_SESSIONS:
-            return OTHER_SESSIONS
-        known = SessionName(len(self._sessions), session.session_id, session.name, session.tenant)
-        self._sessions[session.session_id] = known
-        self._unnamed.append(known)
-        return known.bit
+    def _mask(self, session: Session) -> int:
+        """Returns the mask of a session that has no bit yet: a bit of its own, or that of all others."""
+        bit = len(self._sessions)
+        if bit == OTHER_SESSIONS:
+            return 1 << OTHER_SESSIONS
+        name = SessionName(bit, session.session_id, session.name, session.tenant)
+        self._sessions[session.session_id] = name
+        self._unnamed.append(name)
+        self._masks[session.session_id] = 1 << bit
+        return 1 << bit
 
     def _number(self, entry: ProgramEntry) -> int:
         number = self._programs.get(entry.digest)
