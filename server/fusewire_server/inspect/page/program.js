@@ -21,12 +21,12 @@ export class Program {
     this.launches = make("ol", { class: "launches" });
     this.source = make("pre", { tabindex: "0", "aria-label": "Source of the kernel" });
     this.sourceTitle = make("h3", {}, "Source");
-    this.explanation = make("ol", { class: "explanation" });
+    this.ops = make("ol", { class: "ops" });
     this.users = make("p", { class: "chips" });
     this.rows = rowsChart("Rows of its submissions");
     const plan = make("section", { class: "card" }, make("h3", {}, "Launches, in order"), this.launches,
       this.sourceTitle, this.source);
-    const why = make("section", { class: "card" }, make("h3", {}, "What was fused, and why the rest was not"), this.explanation);
+    const why = make("section", { class: "card" }, make("h3", {}, "What became of each op"), this.ops);
     this.detail = make("div", { class: "detail" },
       make("section", { class: "card" }, this.title, this.state, this.words, make("h3", {}, "Sessions that ran it lately"), this.users),
       plan, why, this.rows.element);
@@ -126,9 +126,31 @@ export class Program {
         make("b", {}, String(place + 1)), make("code", {}, group.kernel),
         make("span", {}, `${plural(group.instances, "group")}, sizes ${group.sizes.join(" × ") || "none"}`)))));
     if (!groups.length) this.launches.replaceChildren(make("li", { class: "soft" }, "none: it has no plan"));
-    this.explanation.replaceChildren(...(compiled?.explanation || ["nothing is told before it has a plan"]).map(
-      line => make("li", {}, line)));
+    this.showOps(compiled);
     this.pick(compiled, 0);
+  }
+
+  // Shows for each op the launches that compute it, or what else became of it, and why it reads others from memory.
+  showOps(compiled) {
+    const launchOf = (compiled?.groups || []).flatMap((group, place) => Array(group.instances).fill(place));
+    const items = (compiled?.ops || []).map((op, index) => {
+      const places = [...new Set(op.groups.map(group => launchOf[group]))];
+      const launches = places.map(place => make("button", { type: "button", onclick: () => this.pick(compiled, place) },
+        `launch ${place + 1}`));
+      const reasons = compiled.unfused.filter(each => each.consumer === index && each.producer !== index).map(each =>
+        make("span", { class: "told" },
+          `reads ${each.producer} ${compiled.ops[each.producer].name} from memory: ${compiled.reasons[each.reason]}`));
+      return make("li", {}, make("b", {}, `${index} ${op.name}`), ...(launches.length ? launches : [op.form]), ...reasons);
+    });
+    this.ops.replaceChildren(...(items.length ? items : [make("li", {}, "nothing is told before it has a plan")]));
+  }
+
+  // Returns for the lines of a kernel the ops that they compute in the first group of a launch, by line number.
+  notesOf(compiled, group, source) {
+    const values = group?.values[0] || [];
+    const notes = (source?.lines || []).filter(each => values[each.value] >= 0).map(each =>
+      [each.line, `${values[each.value]} ${compiled.ops[values[each.value]].name}`]);
+    return new Map(notes);
   }
 
   // Returns how far to scroll past the text that all kernels begin with.
@@ -144,7 +166,7 @@ export class Program {
       button.setAttribute("aria-pressed", String(each === place)));
     const source = compiled?.sources.find(each => each.kernel === group?.kernel);
     setText(this.sourceTitle, source ? "Source of " + source.kernel : "Source");
-    showSource(this.source, source ? source.text : "no kernel of its own");
+    showSource(this.source, source ? source.text : "no kernel of its own", this.notesOf(compiled, group, source));
     this.source.scrollTop = source ? this.topOf(source) : 0;
   }
 }

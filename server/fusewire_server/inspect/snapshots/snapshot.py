@@ -801,7 +801,7 @@ class ProgramView(Described):
     """Rows of its submissions."""
     form: str = fact(read=_form, default="ops")
     """How it has run: `ops` one by one, the `launches` of its plan, `graphs` of these, or a `persistent` kernel for
-    many iterations of a loop. The explanation of its plan says why a loop has no persistent kernel.
+    many iterations of a loop. `why_launched` of its plan says why a loop has no persistent kernel.
     """
     launching: Launching = part(Launching(), _launches)
     """How the device has launched its plan."""
