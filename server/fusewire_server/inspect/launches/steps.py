@@ -24,8 +24,9 @@ def steps_of(rows: Rows, bits: list[int]) -> dict[int, Steps]:
     newest = rows[-_MOST_COUNTED:]
     found = {}
     for bit in bits:
-        steps_ns = np.diff(newest["ended_ns"][has_any(newest, 1 << bit)].astype(np.int64))
-        if len(steps_ns) >= 2:
-            p50_ns, p99_ns = np.percentile(steps_ns, (50, 99))
-            found[bit] = Steps(p50_ns / 1e9, p99_ns / 1e9, len(steps_ns))
+        steps_ns = np.sort(np.diff(newest["ended_ns"][has_any(newest, 1 << bit)].astype(np.int64)))
+        count = len(steps_ns)
+        if count >= 2:
+            p50_ns, p99_ns = (int(steps_ns[min(count * part // 100, count - 1)]) for part in (50, 99))
+            found[bit] = Steps(p50_ns / 1e9, p99_ns / 1e9, count)
     return found
