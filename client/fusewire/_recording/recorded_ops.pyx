@@ -639,7 +639,7 @@ def record_body(type kind, ThreadTape recorder not None, body, inputs, values):
     """Records the ops of a `RecordedBody` again. Returns objects of class `kind` for its live results.
 
     `inputs` are the handles of its inputs, and `values` its values. Called in the recorder's own thread. Raises
-    ValueError if there are fewer or more than the body has.
+    ValueError if there are fewer inputs than the body has, or another number of values.
     """
     cdef list handles = list(inputs), scalars = list(values)
     cdef list results = [adopt_without_handle(kind, recorder, spec) for spec in body.specs]

@@ -437,9 +437,11 @@ class Recorder(ThreadTape):
 
     def _handed_out(self, piece: Piece) -> frozenset[int]:
         """Returns the results that a recorded body hands out at each use, if a piece consists of such a body."""
-        first, body = self.repeats[0] if self.repeats else (None, None)
-        is_of_body = body is not None and first == self.sent and piece.ops == piece.bodies * len(body.signatures)
-        return frozenset(body.live) if body is not None and is_of_body else frozenset()
+        if not self.repeats:
+            return frozenset()
+        first, body = self.repeats[0]
+        is_of_body = first == self.sent and piece.ops == piece.bodies * len(body.signatures)
+        return frozenset(body.live) if is_of_body else frozenset()
 
     def _draft_known_step(self, step: KnownStep, unsent: Integers) -> Draft | None:
         """Drafts all unsent ops if they are those of a step that the last read ended, and else returns None."""

@@ -43,7 +43,7 @@ class Trigger(Enum):
     AGE = "age"  # the first op of the segment had waited long enough
     IDLE = "idle"  # the device had nothing else to do
     DEMAND = "demand"  # a value was asked for
-    BODY = "body"  # it is the use of a recorded loop or function, or ends before such a use
+    BODY = "body"  # it is a recorded loop, or ends before a loop or function is recorded
 
 
 class Sender:

@@ -1,6 +1,7 @@
 """Records of launches as columns: who may see what, how they are reduced and summed up, and what is kept of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ def test_a_submission_longer_than_a_pixel_stays_as_it_is() -> None:
     assert reduced(rows, 1_000)["count"].tolist() == [1, 1]
 
 
-def test_an_answer_has_at_most_so_many_records(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_an_answer_has_at_most_so_many_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce_module, "MOST_REDUCED", 10)
     rows = rows_of(b"".join(record(1_000 * each, 10, 0) for each in range(1, 200)))
     found = reduced(rows, 0)
@@ -107,7 +108,7 @@ def test_the_high_half_of_a_mask_is_seen_too() -> None:
     assert has_any(rows, 1 << 100).tolist() == [True, False]
 
 
-def test_what_is_kept_is_bounded_and_the_newest(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_kept_is_bounded_and_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_module, "MOST_KEPT", 4)
     history = History()
     for number in range(5):
