@@ -2,14 +2,15 @@
 
 Every submission fills rows, so filling must be fast. Values that depend only on the plan are computed once per plan.
 The values of one iteration are computed with plain Python integers, because a row is too short for NumPy to be faster.
-So a row takes a few additions and one write. The values of many iterations are arrays.
+So a row takes a few additions and one write. Of many iterations, the same is known for all rows that are alike: from
+which of a row's addresses each slot comes. So such a row takes one look-up in an array.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ _FLOAT64 = struct.Struct("<d")
 _INT32 = struct.Struct("<i")
 _INT64 = struct.Struct("<q")
 _OF_INT64 = 1 << 63
+_MOST_KEPT = 1 << 19  # integers that say where the rows of loops take their addresses from, by plan
 
 Pack = Callable[[int | float], int]  # returns the bits of a scalar
 Integers = npt.NDArray[np.int64]
@@ -67,6 +69,8 @@ class SlotLayout:
         self._addresses = addresses_in_order(plan)
         self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
         self._kept = np.empty((1, 0, self.columns), np.int64)
+        self._kept_places: dict[Hashable, Integers] = {}
+        self._kept_integers = 0  # of these
 
     def kept_table(self, rows: int) -> Integers:
         """Returns a table of one iteration to be filled, int64[1][rows][columns]. The next call may return it too."""
@@ -101,30 +105,64 @@ class SlotLayout:
         self,
         table: Integers,
         arena_address: int,
-        input_addresses: Sequence[int | Integers],
-        output_addresses: Sequence[int | Integers],
+        addresses: Sequence[int],
+        places: Integers,
         scalars: Sequence[int | float | Sequence[int | float] | Integers],
         starts: Sequence[int | Integers],
     ) -> None:
-        """Writes one row of a loop, int64[iterations][columns]. A binding is one for all iterations, or one for each.
+        """Writes one row of a loop, int64[iterations][columns].
 
-        The other arguments are those of `fill`.
+        `addresses` are those of all values that the row's inputs and live results have in some iteration, and `places`
+        are what `places` returns. A scalar or a start is one for all iterations, or one for each.
         """
-        slots = self._slots(arena_address, input_addresses, output_addresses, starts)
+        integers: list[int] = [*self._template, *addresses]
+        for column in self._arenas:
+            integers[column] = arena_address
+        table[:] = np.array(integers)[places]
         for column, number, pack in self._scalars:
-            slots[column] = _packed(scalars[number], pack)
-        for column, values in enumerate(slots):
-            table[:, column] = values
+            table[:, column] = _packed(scalars[number], pack)
+        for column, base_column, byte_offset, terms in self._views:
+            address = table[:, base_column] + byte_offset
+            for start, stride_bytes in terms:
+                address = address + starts[start] * stride_bytes
+            table[:, column] = address
+
+    def places(self, key: Hashable, taken: Callable[[], tuple[Integers, Integers]]) -> Integers:
+        """Returns which of a row's integers is in each column of each iteration, int64[iterations][columns].
+
+        A row's integers are one for each column, which is there in all iterations, and then the row's addresses.
+        `taken` returns the position among the addresses of each input, int64[iterations][inputs], and of each live
+        result. It is called only if nothing is kept for the `key`, which is the same for rows that take theirs alike.
+        """
+        kept = self._kept_places.get(key)
+        if kept is not None:
+            return kept
+        places = self._places(*taken())
+        if self._kept_integers + places.size > _MOST_KEPT:
+            self._kept_places.clear()
+            self._kept_integers = 0
+        if places.size <= _MOST_KEPT:
+            self._kept_places[key] = places
+            self._kept_integers += places.size
+        return places
+
+    def _places(self, inputs: Integers, outputs: Integers) -> Integers:
+        places = np.tile(np.arange(self.columns), (len(inputs), 1))
+        for column, number in self._inputs:
+            places[:, column] = self.columns + inputs[:, number]
+        for column, position in self._outputs:
+            places[:, column] = self.columns + outputs[:, position]
+        return places
 
     def _slots(
         self,
         arena_address: int,
-        input_addresses: Sequence[int | Integers],
-        output_addresses: Sequence[int | Integers],
-        starts: Sequence[int | Integers],
-    ) -> list[Any]:
-        """Returns what is in each column but those of scalars: an integer for all iterations, or one for each."""
-        slots: list[Any] = self._template.copy()
+        input_addresses: Sequence[int],
+        output_addresses: Sequence[int],
+        starts: Sequence[int],
+    ) -> list[int]:
+        """Returns what is in each column but those of scalars."""
+        slots = self._template.copy()
         for column in self._arenas:
             slots[column] = arena_address
         for column, number in self._inputs:
@@ -134,7 +172,7 @@ class SlotLayout:
         for column, base_column, byte_offset, terms in self._views:
             address = slots[base_column] + byte_offset
             for start, stride_bytes in terms:
-                address = address + starts[start] * stride_bytes
+                address += starts[start] * stride_bytes
             slots[column] = address
         return slots
 

@@ -6,6 +6,8 @@ A submission may have thousands of iterations. Most submissions have one, whose 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +16,36 @@ from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.slots import Integers, SlotLayout
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_server.sessions.iterations import Iterations
-from fusewire_server.sessions.session import Row, Value
+from fusewire_server.sessions.session import Row
 
 Spans = Mapping[Row, range]  # the iterations of each row that run
 
 _FAR = 1 << 62  # integers up to here are added as int64
 _MOST_TAIL = 16  # the last iterations whose results a persistent kernel may store without slots for all iterations
+
+
+class _Entries(NamedTuple):
+    """The iterations of a row of which a table has slots, one behind the other.
+
+    They are as many as `iterations`, from `start` on; behind the last one, `stop - 1`, this one again. If `iterations`
+    is 0, they are the first one and the last `tail`; where a row has fewer, the first one again.
+    """
+
+    start: int
+    stop: int
+    iterations: int
+    tail: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.iterations or 1 + self.tail
+
+    def numbers(self) -> Integers:
+        """Returns the number of each of these iterations."""
+        if self.iterations:
+            return np.minimum(np.arange(self.iterations) + self.start, self.stop - 1)
+        last = np.arange(self.stop - self.tail, self.stop)
+        return np.concatenate(([self.start], np.maximum(last, self.start)))
 
 
 def full_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans) -> Integers:
@@ -29,9 +55,7 @@ def full_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: S
     """
     iterations = len(spans[rows[0]])
     if iterations > 1:
-        return _filled(
-            device, loaded, rows, spans, lambda span: np.minimum(np.arange(iterations) + span.start, span.stop - 1)
-        )
+        return _filled(device, loaded, rows, [_Entries(spans[row].start, spans[row].stop, iterations) for row in rows])
     layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
     table = layout.kept_table(len(rows))
     for position, row in enumerate(rows):
@@ -45,17 +69,11 @@ def loop_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: S
     tail = max([length for length in rings if length <= _MOST_TAIL], default=1)
     counts = [len(spans[row]) for row in rows]
     if max(rings, default=1) <= tail and not any(map(_has_steps, rows)):
-        slots = _filled(device, loaded, rows, spans, lambda span: _first_and_last(span, tail))
-        return LoopTable(slots, counts, 1, tail, frozenset(), frozenset())
+        entries = [_Entries(spans[row].start, spans[row].stop, 0, tail) for row in rows]
+        return LoopTable(_filled(device, loaded, rows, entries), counts, 1, tail, frozenset(), frozenset())
     slots = full_table(device, loaded, rows, spans)
     moving = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1)))
     return LoopTable(slots, counts, counts[0], tail, _longer_rings(rows, tail), frozenset(moving.tolist()))
-
-
-def _first_and_last(span: range, tail: int) -> Integers:
-    """Returns the number of the first iteration and those of the last `tail`, which may be fewer."""
-    last = np.arange(span.stop - tail, span.stop)
-    return np.concatenate(([span.start], np.maximum(last, span.start)))
 
 
 def _has_steps(row: Row) -> bool:
@@ -70,20 +88,17 @@ def _longer_rings(rows: Sequence[Row], tail: int) -> frozenset[int]:
     return frozenset([position for rings in found for position, ring in rings if len(ring) > tail])
 
 
-def _filled(
-    device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans, numbers_of: Callable[[range], Integers]
-) -> Integers:
-    """Returns the slots of some iterations of each row, as many of each. `numbers_of` returns those of a span."""
-    numbers = [numbers_of(spans[row]) for row in rows]
+def _filled(device: Device, loaded: LoadedPlan, rows: Sequence[Row], entries: Sequence[_Entries]) -> Integers:
+    """Returns the slots of some iterations of each row, as many of each."""
     layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
-    table = np.empty((len(numbers[0]), len(rows), layout.columns), np.int64)
+    table = np.empty((entries[0].size, len(rows), layout.columns), np.int64)
     for position, row in enumerate(rows):
         arena_address = device.arena_address(arena_bytes, position)
         if row.iterations is None:
             _fill_one(table, position, layout, arena_address, row)
             table[1:, position] = table[0, position]
         else:
-            _fill(table[:, position], layout, arena_address, row, row.iterations, numbers[position])
+            _fill(table[:, position], layout, arena_address, row, row.iterations, entries[position])
     return table
 
 
@@ -101,83 +116,72 @@ def _fill_one(table: Integers, position: int, layout: SlotLayout, arena_address:
 
 
 def _fill(
-    table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, numbers: Integers
+    table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, entries: _Entries
 ) -> None:
-    """Writes the slots of the iterations `numbers` of a loop that has its memory. `table`: int64[numbers][columns]."""
-    results = _Results(iterations)
+    """Writes the slots of some iterations of a loop that has its memory. `table` is int64[entries][columns]."""
+    lengths = tuple([len(ring) for ring in iterations.rings])
+    stepped = tuple([(number, len(places)) for number, places in iterations.stepped.items()])
     layout.fill_iterations(
         table,
         arena_address,
-        _inputs(iterations, results, [_address(value) for value in row.inputs], numbers),
-        [*results.at(numbers)],
-        _scalars(row.scalars, iterations, numbers),
-        _starts(row.starts, iterations, numbers),
+        [value.block.address for values in (row.inputs, *iterations.rings) for value in values],  # type: ignore[union-attr]
+        layout.places(
+            (iterations.program, iterations.count, lengths, stepped, entries),
+            lambda: _taken(iterations, len(row.inputs), entries.numbers()),
+        ),
+        _scalars(row.scalars, iterations, entries),
+        _starts(row.starts, iterations, entries),
     )
 
 
-class _Results:
-    """The addresses of a loop's live results. Rings of one length are looked up together: a loop may have hundreds."""
+def _taken(iterations: Iterations, inputs: int, numbers: Integers) -> tuple[Integers, Integers]:
+    """Returns which of a row's addresses each input and each live result has in the iterations `numbers`.
 
-    def __init__(self, iterations: Iterations) -> None:
-        by_length: dict[int, list[int]] = {}
-        for position, ring in enumerate(iterations.rings):
-            by_length.setdefault(len(ring), []).append(position)
-        self._count, self._live = iterations.count, len(iterations.rings)
-        self._rings = [
-            (positions, np.array([[_address(value) for value in iterations.rings[each]] for each in positions]))
-            for positions in by_length.values()
-        ]
+    The addresses are those of all inputs, of which there are `inputs`, and then those of each ring's values.
+    """
+    begins = [*accumulate(map(len, iterations.rings), initial=inputs)]
 
-    def at(self, numbers: Integers) -> Integers:
-        """Returns the addresses in the iterations `numbers`, int64[live][numbers]."""
-        found = np.empty((self._live, len(numbers)), np.int64)
-        for positions, addresses in self._rings:
-            found[positions] = addresses[:, (self._count - 1 - numbers) % addresses.shape[1]]
-        return found
+    def of_result(position: int, numbers: Integers) -> Integers:
+        in_ring: Integers = (iterations.count - 1 - numbers) % len(iterations.rings[position])
+        return begins[position] + in_ring
+
+    results = [of_result(position, numbers) for position in range(len(iterations.rings))]
+    return _in_columns(_inputs(iterations, of_result, numbers), numbers), _in_columns(results, numbers)
+
+
+def _in_columns(found: Sequence[Integers], numbers: Integers) -> Integers:
+    return np.array(found, np.int64).reshape(len(found), len(numbers)).T
 
 
 def _inputs(
-    iterations: Iterations, results: _Results, inputs: Sequence[int], numbers: Integers
-) -> list[int | Integers]:
-    """Returns the address of each input in the iterations `numbers`. `inputs` are the addresses of the row's inputs."""
+    iterations: Iterations, of_result: Callable[[int, Integers], Integers], numbers: Integers
+) -> list[Integers]:
+    """Returns which of a row's addresses each input has in the iterations `numbers`, which ascend."""
     program = iterations.program
-    found: list[int | Integers] = [*inputs[: len(program.inputs)]]
+    found = [np.full(len(numbers), number) for number in range(len(program.inputs))]
     for number, places in iterations.stepped.items():
-        found[number] = np.array(inputs)[np.array(places)[numbers % len(places)]]
-    by_lag: dict[int, list[tuple[int, int, Sequence[int]]]] = {}
+        found[number] = np.array(places)[numbers % len(places)]
     for number, (initial, source) in program.origins.items():
-        position = iterations.position_of(source)
-        if position is None:
-            found[number] = _moved(iterations, inputs, source, numbers, initial)
-        else:
-            by_lag.setdefault(len(initial), []).append((number, position, initial))
-    for lag, carried in by_lag.items():
-        addresses = results.at(numbers - lag)[[position for _, position, _ in carried]]
-        for place in range(int(np.searchsorted(numbers, lag))):  # the first iterations take what is bound
-            iteration = int(numbers[place])
-            addresses[:, place] = [inputs[initial[iteration]] for _, _, initial in carried]
-        for (number, _, _), of_input in zip(carried, addresses, strict=True):
-            found[number] = of_input
+        position, before = iterations.position_of(source), numbers - len(initial)
+        found[number] = _moved(iterations, source, before) if position is None else of_result(position, before)
+        for place in range(int(np.searchsorted(numbers, len(initial)))):  # the first iterations take what is bound
+            found[number][place] = initial[int(numbers[place])]
     return found
 
 
-def _moved(
-    iterations: Iterations, inputs: Sequence[int], source: int, numbers: Integers, initial: Sequence[int]
-) -> Integers:
-    """Returns the address of an input that is carried from another input, `source`, which is not carried."""
+def _moved(iterations: Iterations, source: int, numbers: Integers) -> Integers:
+    """Returns which address the input `source` has, which is not carried, in the iterations `numbers`."""
     places = iterations.stepped.get(source, (source,))
-    found: Integers = np.array(inputs)[np.array(places)[(numbers - len(initial)) % len(places)]]
-    for place in range(int(np.searchsorted(numbers, len(initial)))):
-        found[place] = inputs[initial[numbers[place]]]
-    return found
+    moved: Integers = np.array(places)[numbers % len(places)]
+    return moved
 
 
 def _scalars(
-    first: Sequence[Scalar], iterations: Iterations, numbers: Integers
+    first: Sequence[Scalar], iterations: Iterations, entries: _Entries
 ) -> list[int | float | Sequence[int | float] | Integers]:
     scalars: list[int | float | Sequence[int | float] | Integers] = [*first]
     for number, steps in iterations.scalars.items():
-        scalars[number] = _values(first[number], steps, numbers)
+        scalars[number] = _values(first[number], steps, entries.numbers())
     return scalars
 
 
@@ -191,16 +195,12 @@ def _values(first: Scalar, steps: Steps, numbers: Integers) -> list[int | float]
     return [first + steps * iteration for iteration in numbers.tolist()]
 
 
-def _starts(first: Sequence[int], iterations: Iterations, numbers: Integers) -> list[int | Integers]:
+def _starts(first: Sequence[int], iterations: Iterations, entries: _Entries) -> list[int | Integers]:
     starts: list[int | Integers] = [*first]
     for number, steps in iterations.starts.items():
+        numbers = entries.numbers()
         if isinstance(steps, tuple):
             starts[number] = np.array(steps)[numbers % len(steps)]
         else:
             starts[number] = first[number] + steps * numbers
     return starts
-
-
-def _address(value: Value) -> int:
-    assert value.block is not None, "a submission has all its memory before it runs"
-    return value.block.address

@@ -37,6 +37,7 @@ from tests.kernels.loops_of_note import (
     with_memory,
     with_sums,
 )
+from tests.kernels.plan.filled_slots import fill_iterations
 from tests.kernels.programs import random_inputs, starts_side_by_side
 from tests.kernels.random_waits import plan_with_random_waits
 
@@ -126,7 +127,7 @@ def last_results(
     for row, block in enumerate(results):
         arena = device.arena_address(plan.arena_bytes, row)
         addresses = [block.address + live * size_bytes for live in range(lives)]
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, inputs[row], addresses, body.scalars, starts)
+        fill_iterations(SlotLayout(plan), slots[:, row], arena, inputs[row], addresses, body.scalars, starts)
     return Case(LoopTable(slots, counts, 1, 1, frozenset(), frozenset()), results)
 
 
@@ -151,7 +152,7 @@ def all_results(
         taken: list[Any] = [*inputs[row]]
         if body.stepped is not None:
             taken[body.stepped] = np.where(numbers % 2, taken[0], taken[body.stepped])
-        SlotLayout(plan).fill_iterations(slots[:, row], arena, taken, addresses, [*same, moving], starts)
+        fill_iterations(SlotLayout(plan), slots[:, row], arena, taken, addresses, [*same, moving], starts)
     moving_columns = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1))).tolist()
     return Case(LoopTable(slots, counts, counts[0], 1, frozenset(range(lives)), frozenset(moving_columns)), results)
 

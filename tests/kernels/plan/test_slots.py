@@ -24,9 +24,10 @@ from fusewire_kernels.plan.plan import (
     Term,
     ViewColumn,
 )
-from fusewire_kernels.plan.slots import SlotLayout, bits_of
+from fusewire_kernels.plan.slots import _MOST_KEPT, SlotLayout, bits_of
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+from tests.kernels.plan.filled_slots import fill_iterations
 
 
 def _plan(*columns: Column) -> Plan:
@@ -90,6 +91,21 @@ def test_a_kept_table_has_a_place_for_each_row_and_is_made_once_for_as_many() ->
     assert layout.kept_table(4).shape == (1, 4, 2)
 
 
+@pytest.mark.parametrize(("iterations", "calls"), [(3, 1), (_MOST_KEPT, 2)])
+def test_where_rows_alike_take_their_addresses_is_found_once_unless_it_takes_much_memory(
+    iterations: int, calls: int
+) -> None:
+    layout = SlotLayout(_plan(InputColumn(0), OutputColumn(0)))
+    asked: list[int] = []
+
+    def taken() -> tuple[Any, Any]:
+        asked.append(1)
+        return np.zeros((iterations, 1), np.int64), np.ones((iterations, 1), np.int64)
+
+    assert layout.places("alike", taken).tolist() == layout.places("alike", taken).tolist()
+    assert len(asked) == calls
+
+
 @given(
     iterations=st.integers(1, 6),
     scalars=st.lists(st.floats(width=32), min_size=6, max_size=6),
@@ -113,7 +129,7 @@ def test_the_rows_of_a_loop_are_those_of_its_iterations_one_by_one(
     of_scalar = scalars[:iterations] if changes[2] else scalars[0]
     of_starts: list[Any] = [np.array(starts[:iterations]), 5] if changes[3] else [starts[0], 5]
     table = np.full((iterations, len(plan.columns)), 77, np.int64)
-    SlotLayout(plan).fill_iterations(table, 1000, inputs, outputs, [of_scalar], of_starts)
+    fill_iterations(SlotLayout(plan), table, 1000, inputs, outputs, [of_scalar], of_starts)
     for number in range(iterations):
         one = np.zeros(len(plan.columns), np.int64)
         SlotLayout(plan).fill(

@@ -18,6 +18,7 @@ from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.ops import dtypes
 from fusewire_protos.programs.program import Program
+from tests.kernels.plan.filled_slots import fill_iterations
 
 COMPILER = shutil.which("g++")
 _HEADER = Path(__file__).with_suffix(".h")
@@ -102,7 +103,7 @@ class ClusterKernel:
         numbers = np.arange(count)
         addresses = [result.ctypes.data + numbers % len(result) * result[0].nbytes for result in results]
         at = [array.ctypes.data for array in inputs]
-        SlotLayout(plan).fill_iterations(slots, arena.ctypes.data, at, addresses, scalars, starts)
+        fill_iterations(SlotLayout(plan), slots, arena.ctypes.data, at, addresses, scalars, starts)
         moving = [bool((slots[:, operand.column] != slots[0, operand.column]).any()) for operand in launch.operands]
         reads = len(launch.operands) - launch.outputs
         again = [index for index in range(reads) if moving[index] and index not in launch.carried]
