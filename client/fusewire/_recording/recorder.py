@@ -56,8 +56,6 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-# The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
-_LOOP_OPS = (LARGEST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _NEVER = sys.maxsize  # the number of no op
 _PAUSE_NS = 1_000_000  # after which the unsent ops are sent, as the thread has something else to do
@@ -501,12 +499,14 @@ class Recorder(ThreadTape):
     def _least_ops(self) -> int:
         """Returns the fewest ops that are worth sending while a loop runs.
 
-        A segment of a loop costs both ends the same however long it is. But the device should not idle, and several
-        segments are to be in flight at a time. Fewer ops are sent when recording pauses, or they have waited for long.
+        A segment of a loop costs both ends the same however long it is. So while one is in flight, ops wait for its
+        end, or until they are a long segment: where a server is busy, they become many. Fewer ops are sent when
+        recording pauses, or they have waited for long.
         """
-        segments = min(self.owner.segments_in_flight, len(_LOOP_OPS) - 1)
-        ops = min(_LOOP_OPS[segments], self.owner.credit_ops // _SEGMENTS_IN_FLIGHT)
-        return max(ops, LARGEST_SEGMENT_OPS if segments else LEAST_SEGMENT_OPS)
+        is_idle = not self.owner.segments_in_flight
+        most = LARGEST_SEGMENT_OPS if is_idle else LARGEST_LOOP_OPS
+        least = LEAST_SEGMENT_OPS if is_idle else LARGEST_SEGMENT_OPS
+        return max(min(most, self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), least)
 
     def _refuse_in_body(self, reach: Reach) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""

@@ -2,14 +2,14 @@
 
 Every submission fills rows, so filling must be fast. Values that depend only on the plan are computed once per plan.
 The values of one iteration are computed with plain Python integers, because a row is too short for NumPy to be faster.
-So a row takes a few additions and one write. Of many iterations, the same is known for all rows that are alike: from
-which of a row's addresses each slot comes. So such a row takes one look-up in an array.
+So a row takes a few additions and one write. A loop's iterations take the row's addresses in turns, which are the same
+for all rows that are alike. So such a row takes a few operations on arrays.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ _FLOAT64 = struct.Struct("<d")
 _INT32 = struct.Struct("<i")
 _INT64 = struct.Struct("<q")
 _OF_INT64 = 1 << 63
-_MOST_KEPT = 1 << 19  # integers that say where the rows of loops take their addresses from, by plan
+_MOST_KEPT = 16  # places of loops, by plan: clients keep other results of other loops with the same body
 
 Pack = Callable[[int | float], int]  # returns the bits of a scalar
 Integers = npt.NDArray[np.int64]
@@ -45,6 +45,41 @@ class _View(NamedTuple):
     base_column: int
     byte_offset: int
     terms: tuple[Term, ...]
+
+
+class Taken(NamedTuple):
+    """Which of a row's addresses a loop's inputs and live results have, by their indices.
+
+    `inputs` is int64[period][inputs], and `outputs` int64[period][live results]. Entry a tells of the last iteration
+    but a, of the one that is `period` iterations earlier, and so on. `firsts` tells what some inputs, by number, have
+    instead in the first iterations.
+    """
+
+    inputs: Integers
+    outputs: Integers
+    firsts: Sequence[Mapping[int, int]] = ()
+
+
+class LoopPlaces(NamedTuple):
+    """What `Taken` says, for the columns of a plan.
+
+    The indices are those of a row's integers: one for each column, which is there in all iterations, and then the row's
+    addresses. `firsts` are columns and what is there.
+    """
+
+    by_age: Integers
+    firsts: Sequence[tuple[Integers, Integers]]
+
+
+class LoopAddresses(NamedTuple):
+    """The addresses of all values that a row's inputs and live results have in some iteration, and in which.
+
+    `stepped` tells of some inputs, by number, which of the addresses they have in each iteration that is asked for.
+    """
+
+    addresses: Sequence[int]
+    places: LoopPlaces
+    stepped: Sequence[tuple[int, Integers]] = ()
 
 
 class SlotLayout:
@@ -69,8 +104,7 @@ class SlotLayout:
         self._addresses = addresses_in_order(plan)
         self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
         self._kept = np.empty((1, 0, self.columns), np.int64)
-        self._kept_places: dict[Hashable, Integers] = {}
-        self._kept_integers = 0  # of these
+        self._kept_places: dict[Hashable, LoopPlaces] = {}
 
     def kept_table(self, rows: int) -> Integers:
         """Returns a table of one iteration to be filled, int64[1][rows][columns]. The next call may return it too."""
@@ -105,54 +139,72 @@ class SlotLayout:
         self,
         table: Integers,
         arena_address: int,
-        addresses: Sequence[int],
-        places: Integers,
+        loop: LoopAddresses,
+        numbers: Integers,
+        ages: Integers,
         scalars: Sequence[int | float | Sequence[int | float] | Integers],
         starts: Sequence[int | Integers],
     ) -> None:
         """Writes one row of a loop, int64[iterations][columns].
 
-        `addresses` are those of all values that the row's inputs and live results have in some iteration, and `places`
-        are what `places` returns. A scalar or a start is one for all iterations, or one for each.
+        `numbers` are those of the iterations, and `ages` how many iterations of the loop follow each. A scalar or a
+        start is one for all iterations, or one for each.
         """
-        integers: list[int] = [*self._template, *addresses]
+        kept: list[int] = [*self._template]
+        stepped_scalars: list[tuple[int, list[int] | Integers]] = []
         for column in self._arenas:
-            integers[column] = arena_address
-        table[:] = np.array(integers)[places]
+            kept[column] = arena_address
         for column, number, pack in self._scalars:
-            table[:, column] = _packed(scalars[number], pack)
+            value = scalars[number]
+            if isinstance(value, int | float):
+                kept[column] = pack(value)
+            else:
+                stepped_scalars.append((column, _packed(value, pack)))
+        integers = np.array([*kept, *loop.addresses])
+        places = loop.places
+        table[:] = integers[places.by_age][ages % len(places.by_age)]
+        for number, indices in loop.stepped:
+            for column in self._columns_of_input(number):
+                table[:, column] = integers[self.columns + indices]
+        for iteration in range(int(numbers[0]), len(places.firsts)):
+            columns, found = places.firsts[iteration]
+            for entry in np.flatnonzero(numbers == iteration).tolist():
+                table[entry, columns] = integers[found]
+        for column, packed in stepped_scalars:
+            table[:, column] = packed
         for column, base_column, byte_offset, terms in self._views:
             address = table[:, base_column] + byte_offset
             for start, stride_bytes in terms:
                 address = address + starts[start] * stride_bytes
             table[:, column] = address
 
-    def places(self, key: Hashable, taken: Callable[[], tuple[Integers, Integers]]) -> Integers:
-        """Returns which of a row's integers is in each column of each iteration, int64[iterations][columns].
-
-        A row's integers are one for each column, which is there in all iterations, and then the row's addresses.
-        `taken` returns the position among the addresses of each input, int64[iterations][inputs], and of each live
-        result. It is called only if nothing is kept for the `key`, which is the same for rows that take theirs alike.
-        """
-        kept = self._kept_places.get(key)
-        if kept is not None:
-            return kept
-        places = self._places(*taken())
-        if self._kept_integers + places.size > _MOST_KEPT:
-            self._kept_places.clear()
-            self._kept_integers = 0
-        if places.size <= _MOST_KEPT:
-            self._kept_places[key] = places
-            self._kept_integers += places.size
+    def loop_places(self, key: Hashable | None, taken: Callable[[], Taken]) -> LoopPlaces:
+        """Returns the places of loops that are alike, which are kept by a key, if they have one."""
+        if key is None:
+            return self._loop_places(taken())
+        places = self._kept_places.get(key)
+        if places is None:
+            if len(self._kept_places) == _MOST_KEPT:
+                self._kept_places.clear()
+            places = self._kept_places[key] = self._loop_places(taken())
         return places
 
-    def _places(self, inputs: Integers, outputs: Integers) -> Integers:
-        places = np.tile(np.arange(self.columns), (len(inputs), 1))
+    def _loop_places(self, taken: Taken) -> LoopPlaces:
+        by_age = np.tile(np.arange(self.columns), (len(taken.inputs), 1))
         for column, number in self._inputs:
-            places[:, column] = self.columns + inputs[:, number]
+            by_age[:, column] = self.columns + taken.inputs[:, number]
         for column, position in self._outputs:
-            places[:, column] = self.columns + outputs[:, position]
-        return places
+            by_age[:, column] = self.columns + taken.outputs[:, position]
+        return LoopPlaces(by_age, [self._places_of(first) for first in taken.firsts])
+
+    def _places_of(self, inputs: Mapping[int, int]) -> tuple[Integers, Integers]:
+        """Returns the columns of some inputs, and what is there if each input has the address of this index."""
+        found = [(column, self.columns + inputs[number]) for column, number in self._inputs if number in inputs]
+        columns, places = zip(*found, strict=True) if found else ((), ())
+        return np.array(columns, np.int64), np.array(places, np.int64)
+
+    def _columns_of_input(self, number: int) -> list[int]:
+        return [column for column, each in self._inputs if each == number]
 
     def _slots(
         self,
@@ -177,13 +229,11 @@ class SlotLayout:
         return slots
 
 
-def _packed(value: int | float | Sequence[int | float] | Integers, pack: Pack) -> int | list[int] | Integers:
-    """Returns the bits of a scalar: for all iterations, or for each."""
-    if isinstance(value, int | float):
-        return pack(value)
-    if isinstance(value, np.ndarray):
-        return value if pack is _int64_bits else [*map(pack, value.tolist())]
-    return [*map(pack, value)]
+def _packed(values: Sequence[int | float] | Integers, pack: Pack) -> list[int] | Integers:
+    """Returns the bits of a scalar for each iteration."""
+    if isinstance(values, np.ndarray):
+        return values if pack is _int64_bits else [*map(pack, values.tolist())]
+    return [*map(pack, values)]
 
 
 def addresses_in_order(plan: Plan) -> tuple[int, int] | None:

@@ -5,15 +5,15 @@ A submission may have thousands of iterations. Most submissions have one, whose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from math import lcm
 
 import numpy as np
 
 from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.plan.loop_table import LoopTable
-from fusewire_kernels.plan.slots import Integers, SlotLayout
+from fusewire_kernels.plan.slots import Integers, LoopAddresses, LoopPlaces, SlotLayout, Taken
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_server.sessions.iterations import Iterations
 from fusewire_server.sessions.session import Row
@@ -21,31 +21,8 @@ from fusewire_server.sessions.session import Row
 Spans = Mapping[Row, range]  # the iterations of each row that run
 
 _FAR = 1 << 62  # integers up to here are added as int64
+_MOST_PERIOD = 64  # of places of loops that are kept
 _MOST_TAIL = 16  # the last iterations whose results a persistent kernel may store without slots for all iterations
-
-
-class _Entries(NamedTuple):
-    """The iterations of a row of which a table has slots, one behind the other.
-
-    They are as many as `iterations`, from `start` on; behind the last one, `stop - 1`, this one again. If `iterations`
-    is 0, they are the first one and the last `tail`; where a row has fewer, the first one again.
-    """
-
-    start: int
-    stop: int
-    iterations: int
-    tail: int = 0
-
-    @property
-    def size(self) -> int:
-        return self.iterations or 1 + self.tail
-
-    def numbers(self) -> Integers:
-        """Returns the number of each of these iterations."""
-        if self.iterations:
-            return np.minimum(np.arange(self.iterations) + self.start, self.stop - 1)
-        last = np.arange(self.stop - self.tail, self.stop)
-        return np.concatenate(([self.start], np.maximum(last, self.start)))
 
 
 def full_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: Spans) -> Integers:
@@ -55,7 +32,8 @@ def full_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: S
     """
     iterations = len(spans[rows[0]])
     if iterations > 1:
-        return _filled(device, loaded, rows, [_Entries(spans[row].start, spans[row].stop, iterations) for row in rows])
+        each = np.arange(iterations)
+        return _filled(device, loaded, rows, [np.minimum(each + spans[row].start, spans[row].stop - 1) for row in rows])
     layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
     table = layout.kept_table(len(rows))
     for position, row in enumerate(rows):
@@ -69,11 +47,17 @@ def loop_table(device: Device, loaded: LoadedPlan, rows: Sequence[Row], spans: S
     tail = max([length for length in rings if length <= _MOST_TAIL], default=1)
     counts = [len(spans[row]) for row in rows]
     if max(rings, default=1) <= tail and not any(map(_has_steps, rows)):
-        entries = [_Entries(spans[row].start, spans[row].stop, 0, tail) for row in rows]
-        return LoopTable(_filled(device, loaded, rows, entries), counts, 1, tail, frozenset(), frozenset())
+        slots = _filled(device, loaded, rows, [_first_and_last(spans[row], tail) for row in rows])
+        return LoopTable(slots, counts, 1, tail, frozenset(), frozenset())
     slots = full_table(device, loaded, rows, spans)
     moving = np.flatnonzero((slots != slots[:1]).any(axis=(0, 1)))
     return LoopTable(slots, counts, counts[0], tail, _longer_rings(rows, tail), frozenset(moving.tolist()))
+
+
+def _first_and_last(span: range, tail: int) -> Integers:
+    """Returns the number of the first iteration and those of the last `tail`, which may be fewer."""
+    last = np.arange(span.stop - tail, span.stop)
+    return np.concatenate(([span.start], np.maximum(last, span.start)))
 
 
 def _has_steps(row: Row) -> bool:
@@ -88,17 +72,17 @@ def _longer_rings(rows: Sequence[Row], tail: int) -> frozenset[int]:
     return frozenset([position for rings in found for position, ring in rings if len(ring) > tail])
 
 
-def _filled(device: Device, loaded: LoadedPlan, rows: Sequence[Row], entries: Sequence[_Entries]) -> Integers:
-    """Returns the slots of some iterations of each row, as many of each."""
+def _filled(device: Device, loaded: LoadedPlan, rows: Sequence[Row], numbers: Sequence[Integers]) -> Integers:
+    """Returns the slots of some iterations of each row, as many of each. `numbers` are those of each row's."""
     layout, arena_bytes = loaded.slot_layout, loaded.plan.arena_bytes
-    table = np.empty((entries[0].size, len(rows), layout.columns), np.int64)
+    table = np.empty((len(numbers[0]), len(rows), layout.columns), np.int64)
     for position, row in enumerate(rows):
         arena_address = device.arena_address(arena_bytes, position)
         if row.iterations is None:
             _fill_one(table, position, layout, arena_address, row)
             table[1:, position] = table[0, position]
         else:
-            _fill(table[:, position], layout, arena_address, row, row.iterations, entries[position])
+            _fill(table[:, position], layout, arena_address, row, row.iterations, numbers[position])
     return table
 
 
@@ -116,72 +100,68 @@ def _fill_one(table: Integers, position: int, layout: SlotLayout, arena_address:
 
 
 def _fill(
-    table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, entries: _Entries
+    table: Integers, layout: SlotLayout, arena_address: int, row: Row, iterations: Iterations, numbers: Integers
 ) -> None:
-    """Writes the slots of some iterations of a loop that has its memory. `table` is int64[entries][columns]."""
-    lengths = tuple([len(ring) for ring in iterations.rings])
-    stepped = tuple([(number, len(places)) for number, places in iterations.stepped.items()])
+    """Writes the slots of the iterations `numbers` of a loop that has its memory. `table`: int64[numbers][columns]."""
+    addresses = [value.block.address for values in (row.inputs, *iterations.rings) for value in values]  # type: ignore[union-attr]
+    stepped = _stepped(iterations, numbers) if iterations.stepped else ()
     layout.fill_iterations(
         table,
         arena_address,
-        [value.block.address for values in (row.inputs, *iterations.rings) for value in values],  # type: ignore[union-attr]
-        layout.places(
-            (iterations.program, iterations.count, lengths, stepped, entries),
-            lambda: _taken(iterations, len(row.inputs), entries.numbers()),
-        ),
-        _scalars(row.scalars, iterations, entries),
-        _starts(row.starts, iterations, entries),
+        LoopAddresses(addresses, _places(layout, iterations, len(row.inputs)), stepped),
+        numbers,
+        iterations.count - 1 - numbers,
+        _scalars(row.scalars, iterations, numbers),
+        _starts(row.starts, iterations, numbers),
     )
 
 
-def _taken(iterations: Iterations, inputs: int, numbers: Integers) -> tuple[Integers, Integers]:
-    """Returns which of a row's addresses each input and each live result has in the iterations `numbers`.
+def _places(layout: SlotLayout, iterations: Iterations, inputs: int) -> LoopPlaces:
+    """Returns where the slots of a loop come from. The addresses are those of all inputs, and then those of each ring.
 
-    The addresses are those of all inputs, of which there are `inputs`, and then those of each ring's values.
+    Counted from the end, each ring is written in turns, so all of them together after `period` iterations again.
     """
-    begins = [*accumulate(map(len, iterations.rings), initial=inputs)]
-
-    def of_result(position: int, numbers: Integers) -> Integers:
-        in_ring: Integers = (iterations.count - 1 - numbers) % len(iterations.rings[position])
-        return begins[position] + in_ring
-
-    results = [of_result(position, numbers) for position in range(len(iterations.rings))]
-    return _in_columns(_inputs(iterations, of_result, numbers), numbers), _in_columns(results, numbers)
+    lengths = tuple([len(ring) for ring in iterations.rings])
+    period = min(lcm(*lengths), iterations.count)
+    key = (iterations.program, inputs, lengths, period) if period <= _MOST_PERIOD else None
+    return layout.loop_places(key, lambda: _taken(iterations, inputs, lengths, period))
 
 
-def _in_columns(found: Sequence[Integers], numbers: Integers) -> Integers:
-    return np.array(found, np.int64).reshape(len(found), len(numbers)).T
+def _taken(iterations: Iterations, inputs: int, lengths: Sequence[int], period: int) -> Taken:
+    begins, ages = [*accumulate(lengths, initial=inputs)], np.arange(period)
+    origins = iterations.program.origins
+    of_inputs = np.tile(np.arange(len(iterations.program.inputs)), (period, 1))
+    for number, (initial, source) in origins.items():
+        position = iterations.position_of(source)
+        if position is None:
+            of_inputs[:, number] = source
+        else:
+            of_inputs[:, number] = begins[position] + (ages + len(initial)) % lengths[position]
+    outputs = [begins[position] + ages % length for position, length in enumerate(lengths)]
+    firsts: list[dict[int, int]] = [{} for _ in range(max([len(each.initial) for each in origins.values()], default=0))]
+    for number, (initial, _) in origins.items():
+        for iteration, first in enumerate(initial):
+            firsts[iteration][number] = first
+    return Taken(of_inputs, np.array(outputs, np.int64).reshape(len(lengths), period).T, firsts)
 
 
-def _inputs(
-    iterations: Iterations, of_result: Callable[[int, Integers], Integers], numbers: Integers
-) -> list[Integers]:
-    """Returns which of a row's addresses each input has in the iterations `numbers`, which ascend."""
-    program = iterations.program
-    found = [np.full(len(numbers), number) for number in range(len(program.inputs))]
-    for number, places in iterations.stepped.items():
-        found[number] = np.array(places)[numbers % len(places)]
-    for number, (initial, source) in program.origins.items():
-        position, before = iterations.position_of(source), numbers - len(initial)
-        found[number] = _moved(iterations, source, before) if position is None else of_result(position, before)
-        for place in range(int(np.searchsorted(numbers, len(initial)))):  # the first iterations take what is bound
-            found[number][place] = initial[int(numbers[place])]
+def _stepped(iterations: Iterations, numbers: Integers) -> list[tuple[int, Integers]]:
+    """Returns which of a row's addresses an input has that is stepped, or carried from one that is."""
+    stepped = iterations.stepped
+    found = [(number, np.array(places)[numbers % len(places)]) for number, places in stepped.items()]
+    for number, (initial, source) in iterations.program.origins.items():
+        places = stepped.get(source)
+        if places is not None:
+            found.append((number, np.array(places)[(numbers - len(initial)) % len(places)]))
     return found
 
 
-def _moved(iterations: Iterations, source: int, numbers: Integers) -> Integers:
-    """Returns which address the input `source` has, which is not carried, in the iterations `numbers`."""
-    places = iterations.stepped.get(source, (source,))
-    moved: Integers = np.array(places)[numbers % len(places)]
-    return moved
-
-
 def _scalars(
-    first: Sequence[Scalar], iterations: Iterations, entries: _Entries
+    first: Sequence[Scalar], iterations: Iterations, numbers: Integers
 ) -> list[int | float | Sequence[int | float] | Integers]:
     scalars: list[int | float | Sequence[int | float] | Integers] = [*first]
     for number, steps in iterations.scalars.items():
-        scalars[number] = _values(first[number], steps, entries.numbers())
+        scalars[number] = _values(first[number], steps, numbers)
     return scalars
 
 
@@ -195,10 +175,9 @@ def _values(first: Scalar, steps: Steps, numbers: Integers) -> list[int | float]
     return [first + steps * iteration for iteration in numbers.tolist()]
 
 
-def _starts(first: Sequence[int], iterations: Iterations, entries: _Entries) -> list[int | Integers]:
+def _starts(first: Sequence[int], iterations: Iterations, numbers: Integers) -> list[int | Integers]:
     starts: list[int | Integers] = [*first]
     for number, steps in iterations.starts.items():
-        numbers = entries.numbers()
         if isinstance(steps, tuple):
             starts[number] = np.array(steps)[numbers % len(steps)]
         else:

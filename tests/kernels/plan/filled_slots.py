@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.plan.slots import Integers, SlotLayout
+from fusewire_kernels.plan.slots import Integers, LoopAddresses, SlotLayout, Taken
 
 
 def fill_iterations(
@@ -23,6 +23,7 @@ def fill_iterations(
     count = len(table)
     addresses = np.array([np.broadcast_to(each, count) for each in (*inputs, *outputs)], np.int64)
     places = np.arange(addresses.size).reshape(len(addresses), count).T
-    of_inputs, of_outputs = places[:, : len(inputs)], places[:, len(inputs) :]
-    kept = layout.places(None, lambda: (of_inputs, of_outputs))
-    layout.fill_iterations(table, arena_address, addresses.ravel().tolist(), kept, scalars, starts)
+    taken = Taken(places[:, : len(inputs)], places[:, len(inputs) :])
+    numbers = np.arange(count)
+    loop = LoopAddresses(addresses.ravel().tolist(), layout.loop_places(None, lambda: taken))
+    layout.fill_iterations(table, arena_address, loop, numbers, numbers, scalars, starts)

@@ -24,7 +24,7 @@ from fusewire_kernels.plan.plan import (
     Term,
     ViewColumn,
 )
-from fusewire_kernels.plan.slots import _MOST_KEPT, SlotLayout, bits_of
+from fusewire_kernels.plan.slots import _MOST_KEPT, SlotLayout, Taken, bits_of
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from tests.kernels.plan.filled_slots import fill_iterations
@@ -91,19 +91,23 @@ def test_a_kept_table_has_a_place_for_each_row_and_is_made_once_for_as_many() ->
     assert layout.kept_table(4).shape == (1, 4, 2)
 
 
-@pytest.mark.parametrize(("iterations", "calls"), [(3, 1), (_MOST_KEPT, 2)])
-def test_where_rows_alike_take_their_addresses_is_found_once_unless_it_takes_much_memory(
-    iterations: int, calls: int
-) -> None:
+def test_the_places_of_loops_that_are_alike_are_found_once() -> None:
     layout = SlotLayout(_plan(InputColumn(0), OutputColumn(0)))
-    asked: list[int] = []
+    calls = 0
 
-    def taken() -> tuple[Any, Any]:
-        asked.append(1)
-        return np.zeros((iterations, 1), np.int64), np.ones((iterations, 1), np.int64)
+    def taken() -> Taken:
+        nonlocal calls
+        calls += 1
+        return Taken(np.zeros((2, 1), np.int64), np.ones((2, 1), np.int64))
 
-    assert layout.places("alike", taken).tolist() == layout.places("alike", taken).tolist()
-    assert len(asked) == calls
+    assert layout.loop_places("alike", taken) is layout.loop_places("alike", taken)
+    assert calls == 1
+    layout.loop_places(None, taken)
+    assert calls == 2
+    for other in range(_MOST_KEPT):
+        layout.loop_places(other, taken)
+    layout.loop_places("alike", taken)
+    assert calls == 3 + _MOST_KEPT
 
 
 @given(
