@@ -150,28 +150,32 @@ class SlotLayout:
         `numbers` are those of the iterations, and `ages` how many iterations of the loop follow each. A scalar or a
         start is one for all iterations, or one for each.
         """
-        kept: list[int] = [*self._template]
-        stepped_scalars: list[tuple[int, list[int] | Integers]] = []
-        for column in self._arenas:
-            kept[column] = arena_address
-        for column, number, pack in self._scalars:
-            value = scalars[number]
-            if isinstance(value, int | float):
-                kept[column] = pack(value)
-            else:
-                stepped_scalars.append((column, _packed(value, pack)))
-        integers = np.array([*kept, *loop.addresses])
-        places = loop.places
-        table[:] = integers[places.by_age][ages % len(places.by_age)]
+        integers = np.array([*self._in_all_iterations(arena_address, scalars), *loop.addresses])
+        table[:] = integers[loop.places.by_age][ages % len(loop.places.by_age)]
         for number, indices in loop.stepped:
             for column in self._columns_of_input(number):
                 table[:, column] = integers[self.columns + indices]
-        for iteration in range(int(numbers[0]), len(places.firsts)):
-            columns, found = places.firsts[iteration]
+        for iteration in range(int(numbers[0]), len(loop.places.firsts)):
+            columns, found = loop.places.firsts[iteration]
             for entry in np.flatnonzero(numbers == iteration).tolist():
                 table[entry, columns] = integers[found]
-        for column, packed in stepped_scalars:
-            table[:, column] = packed
+        for column, number, pack in self._scalars:
+            if not isinstance(scalars[number], int | float):
+                table[:, column] = _packed(scalars[number], pack)
+        self._fill_views(table, starts)
+
+    def _in_all_iterations(self, arena_address: int, scalars: Sequence[Any]) -> list[int]:
+        """Returns for each column what is there in all iterations of a loop, if it is the same in all."""
+        integers = self._template.copy()
+        for column in self._arenas:
+            integers[column] = arena_address
+        for column, number, pack in self._scalars:
+            value = scalars[number]
+            if isinstance(value, int | float):
+                integers[column] = pack(value)
+        return integers
+
+    def _fill_views(self, table: Integers, starts: Sequence[int | Integers]) -> None:
         for column, base_column, byte_offset, terms in self._views:
             address = table[:, base_column] + byte_offset
             for start, stride_bytes in terms:
@@ -229,8 +233,8 @@ class SlotLayout:
         return slots
 
 
-def _packed(values: Sequence[int | float] | Integers, pack: Pack) -> list[int] | Integers:
-    """Returns the bits of a scalar for each iteration."""
+def _packed(values: Any, pack: Pack) -> list[int] | Integers:
+    """Returns the bits of a scalar for each iteration. `values` are an array or a sequence."""
     if isinstance(values, np.ndarray):
         return values if pack is _int64_bits else [*map(pack, values.tolist())]
     return [*map(pack, values)]
