@@ -91,7 +91,20 @@ def written_as_function(data: Data, count: int) -> fw.Array:
     return fw.concat([state, momentum.reshape((1, 24))])
 
 
-@pytest.mark.parametrize("written", [written_inline, written_as_fori_loop, written_as_function])
+def written_as_loop_in_function(data: Data, count: int) -> fw.Array:
+    @fw.function
+    def run(*start: fw.Array) -> tuple[fw.Array, fw.Array]:
+        return body(data, *fw.fori_loop(count - 1, lambda _, each: body(data, *each), start))
+
+    run(data.start, data.shift)  # is recorded, and then sent again as it was recorded
+    state, momentum = run(data.start, data.shift)
+    return fw.concat([state, momentum.reshape((1, 24))])
+
+
+WRITTEN = (written_inline, written_as_fori_loop, written_as_function, written_as_loop_in_function)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
 @pytest.mark.parametrize("count", COUNTS)
 def test_however_a_loop_is_written_it_gives_the_bits_of_its_iterations_one_by_one(
     service: Service, hasty: Service, count: int, written: Callable[[Data, int], fw.Array]

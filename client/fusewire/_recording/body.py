@@ -75,10 +75,10 @@ def _is_of_body(array: Recorded, recorder: Recorder) -> bool:
 def recording_body(recorder: Recorder) -> Iterator[BodyRecording]:
     """Records what the `with` body records as a body. Its ops are given up if they are not sent within the `with` body.
 
-    Raises RequestError within the body of another loop or function.
+    Raises RequestError within another body.
     """
     if recorder.is_in_body:
-        raise RequestError("fori_loop cannot be recorded within the body of a loop or function; a loop in Python can")
+        raise RequestError("fori_loop cannot be recorded within the body of another loop; a loop in Python can")
     recorder.owner.flush_all(recorder)
     recorder.begin_body()
     try:

@@ -36,3 +36,7 @@ class RecordedBody(NamedTuple):
         dead = np.setdiff1d(np.arange(len(signatures)), live)
         specs = tuple([signature_of(int(signatures[op])).result for op in live])
         return cls(structure, cells, signatures, live, specs, dead, values, places)
+
+    def handing_out(self, live: tuple[int, ...]) -> Self:
+        """Returns this body with the results at other indices handed out."""
+        return self if live == self.live else type(self).of(self.structure, live, self.values, self.places)

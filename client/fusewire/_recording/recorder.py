@@ -161,6 +161,7 @@ class Recorder(ThreadTape):
         "_cutter",
         "_dead",
         "_drafter",
+        "_first_of_body",
         "_first_upload_of_body",
         "_kept",
         "_known_step",
@@ -173,6 +174,7 @@ class Recorder(ThreadTape):
         "array_bytes",
         "counter",
         "first",
+        "function",
         "lock",
         "owner",
         "pinned",
@@ -195,6 +197,8 @@ class Recorder(ThreadTape):
         self._drafter = Drafter(owner.limits)
         self._known_step: KnownStep | None = None  # that the last read ended
         self.counter: Counter | None = None  # of the body; the recording thread writes it
+        self.function: Any = None  # the `FunctionRecording`, while no loop in it is recorded; for that thread alone
+        self._first_of_body = self.first
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._unknown_to_server: set[int] = set()
@@ -253,17 +257,34 @@ class Recorder(ThreadTape):
     def begin_body(self) -> None:
         """Begins to record a body. All earlier ops are sent. The ops of the body wait until `draft_body` takes them."""
         self.is_in_body = True
+        self._first_of_body = self.next_number
         self._first_upload_of_body = self._next_upload
+
+    @property
+    def firsts_of_body(self) -> tuple[int, int]:
+        """Returns the handles from which on the results and the uploads are those of the body."""
+        return self._first_of_body, self._first_upload_of_body
+
+    def go_on_with_body(self, firsts: tuple[int, int]) -> None:
+        """Goes on with a body that ended for a while, and had these `firsts_of_body`."""
+        self.is_in_body = True
+        self._first_of_body, self._first_upload_of_body = firsts
 
     def is_of_body(self, handle: int) -> bool:
         """Returns whether a value has come to be within the body: by an op, by an upload, or as a parameter."""
-        return self.is_unsent(handle) or self._first_upload_of_body <= handle < self._next_upload
+        is_result = self._first_of_body <= handle < self.next_number
+        return is_result or self._first_upload_of_body <= handle < self._next_upload
 
     def mint_parameter(self) -> int:
         """Returns a new handle that stands for a value which is bound when the body is used."""
         handle = self.mint_upload()
         self._unknown_to_server.add(handle)
         return handle
+
+    def forget_parameters(self, handles: Sequence[int]) -> None:
+        """Forgets parameters of which there are no arrays."""
+        with self.lock:
+            self._unknown_to_server.difference_update(handles)
 
     def drop_first_of_body(self) -> bool:
         """Drops the first op of the body if no other op takes its result. Returns whether it did."""

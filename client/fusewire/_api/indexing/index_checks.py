@@ -41,6 +41,12 @@ class IndexChecks:
         earlier = numbers.get(recorder)
         numbers[recorder] = found if earlier is None else _first_of(earlier, found)
 
+    def note_loop(self, of_function: Recorded | None, found: Recorded) -> None:
+        """Keeps the number of a loop behind that of the function in which it stands, if it stands in one."""
+        if of_function is not None:
+            self.note(of_function)
+        self.note(found)
+
     def nothing(self, kind: type[Recorded], recorder: Recorder) -> Recorded:
         """Returns the number 0 on the server."""
         return create(kind, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))

@@ -12,7 +12,8 @@ from fusewire._api.array import Array
 from fusewire._api.ops.operands import asarray, session_of
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.body import BodyRecording, recording_body
+from fusewire._recording.body import BodyRecording
+from fusewire._recording.function_body import FunctionRecording, recording_loop
 from fusewire._recording.notes import NotedLoop, Notes
 from fusewire._recording.record_op import admit, create
 from fusewire._recording.recorder import Recorder
@@ -28,7 +29,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     client one small message however many iterations it has. `carry` is an array, a number, or nested tuples, lists and
     dicts of these. The body returns a carry of the same form, dtypes and shapes. It may use other arrays, which are the
     same in each iteration. It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold
-    another `fori_loop`.
+    another `fori_loop`. Within a `function` the loop is recorded with it.
 
     `i` is an int64 array of rank 0: 0, 1, …, n − 1. What is computed from it and integers by +, − and · may be an
     index, or both bounds of a slice that always has the same length.
@@ -44,12 +45,14 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if count <= 0:
         return unflatten(form, [array.copy() for array in arrays])
     recorder = arrays[0]._recorder.owner.recorder()
-    notes = recorder.notes
+    notes, function = recorder.notes, recorder.function
     checks = recorder.owner.index_checks
+    of_function = None  # what the checks of the function have found in which the loop stands
     if checks is not None:
+        of_function = checks.end_body(recorder)
         arrays.append(checks.nothing(Array, recorder))
-    before = _place_in(notes)
-    with recording_body(recorder) as recording:
+    with recording_loop(recorder) as recording:
+        before = _place_in(notes)
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
         recording.count_by(index, count)
         number = index._handle
@@ -66,10 +69,10 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         is_carried = any(each._handle == number for each in carried.values())
         index_steps = is_carried or not recording.drop_unused_first(number)
         if carried:
-            _send_loop(recorder, initial, carried, count, index_steps=index_steps)
+            _end_loop(recorder, function, initial, carried, count, index_steps=index_steps)
     results = [carried[each] if each in carried else array.copy() for each, array in initial.items()]
     if checks is not None:
-        checks.note(results.pop())
+        checks.note_loop(of_function, results.pop())
     return unflatten(form, results)
 
 
@@ -145,15 +148,16 @@ def _note(
     notes.add_loop(NotedLoop(*counted, first, following, ops), [*outside, *initial.values(), *carried.values()])
 
 
-def _send_loop(
+def _end_loop(
     recorder: Recorder,
+    function: FunctionRecording | None,
     initial: Mapping[int, Array],
     carried: Mapping[int, Array],
     iterations: int,
     *,
     index_steps: bool,
 ) -> None:
-    """Sends a recorded loop.
+    """Sends a recorded loop, or leaves it to the function in which it stands.
 
     For each parameter, `initial` holds the array that it is in the first iteration, and `carried` the result that it is
     in the next, if it changes.
@@ -161,4 +165,7 @@ def _send_loop(
     pins: list[Any] = []  # keep the handles of other threads' arrays alive until the loop is sent
     bound = {parameter: admit(array, recorder, pins) for parameter, array in initial.items()}
     handles = {parameter: array._handle for parameter, array in carried.items()}
+    if function is not None:
+        function.add_loop(bound, handles, iterations, index_steps=index_steps)
+        return
     recorder.owner.send_body(recorder, lambda: recorder.draft_loop(bound, handles, iterations, index_steps=index_steps))

@@ -13,13 +13,14 @@ import numpy as np
 from fusewire._api.array import Array
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
-from fusewire._recording.body import BodyRecording, recording_body
+from fusewire._recording.body import BodyRecording
 from fusewire._recording.default_session import default_session
+from fusewire._recording.function_body import recording_function
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.record_op import admit, repeat
-from fusewire._recording.recorded_body import RecordedBody
+from fusewire._recording.record_op import admit
 from fusewire._recording.recorded_ops import exchange
 from fusewire._recording.recorder import Owner, Recorder
+from fusewire._recording.stages import Stage
 
 MOST_RECORDINGS = 64  # of a function in a session; beyond, the one that was used least recently is dropped
 
@@ -28,9 +29,9 @@ T = TypeVar("T")
 
 
 class _Result(NamedTuple):
-    """An array that a recorded function returns: the result of one of its ops."""
+    """An array that a recorded function returns: the result of one of its ops, by the handle that it had."""
 
-    op: int
+    handle: int
 
 
 class _Argument(NamedTuple):
@@ -40,16 +41,16 @@ class _Argument(NamedTuple):
 
 
 class _Recording(NamedTuple):
-    """The ops of a function for arguments of one form.
+    """The ops and loops of a function for arguments of one form.
 
-    `places` holds for each input of the body the index of an argument, or None for an array that the function took
-    from its surroundings. `assigned` holds the new values of the arguments to whose elements the function assigns, by
-    index. `returned` holds the leaves of what the function returns, with a `_Result` or `_Argument` for each array. If
-    `checks_indices`, one more leaf is the number of the session's `index_checks`.
+    `places` holds for the handle of each parameter the index of an argument. `assigned` holds the new values of the
+    arguments to whose elements the function assigns, by index. `returned` holds the leaves of what the function
+    returns, with a `_Result` or `_Argument` for each array. If `checks_indices`, one more leaf is the number of the
+    session's `index_checks`.
     """
 
-    body: RecordedBody
-    places: tuple[int | None, ...]
+    stages: Sequence[Stage]
+    places: Mapping[int, int]
     pins: Sequence[HandlePin]  # keep the handles of the surroundings' arrays alive
     assigned: Mapping[int, _Result]
     returned: Sequence[Any]
@@ -68,9 +69,10 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
     argument to whose elements the function assigns has its new value after each call, but a NumPy array stays as it is.
 
     What the function does beside ops happens only when it is recorded. An array that it takes from its surroundings is
-    the one of that time. It cannot read values, so that a Python `if` on them raises RequestError; nor can it hold a
-    `fori_loop`. Within the body of a loop or of another such function, and while `grad` and the like note the ops of
-    their function, the function is called as it is.
+    the one of that time. It cannot read values, so that a Python `if` on them raises RequestError. A `fori_loop` in it
+    is recorded with it; a call is then sent as the loop and what stands before and behind it. Within the body of a loop
+    or of another such function, and while `grad` and the like note the ops of their function, the function is called as
+    it is.
     """
     recordings: WeakKeyDictionary[Owner, OrderedDict[Hashable, _Recording]] = WeakKeyDictionary()
 
@@ -106,7 +108,7 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
 
 def _record(recorder: Recorder, call: Callable[..., Any], form: Form, leaves: Sequence[Any]) -> _Recording:
     """Calls the function with parameters in place of the arrays."""
-    with recording_body(recorder) as recording:
+    with recording_function(recorder) as recording:
         parameters = [recording.parameter(Array, leaf._spec) if isinstance(leaf, Array) else leaf for leaf in leaves]
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
         args, kwargs = unflatten(form, parameters)
@@ -121,14 +123,12 @@ def _record(recorder: Recorder, call: Callable[..., Any], form: Form, leaves: Se
         arrays = [*assigned.values(), *(each for each in results if isinstance(each, Array))]
         if not arrays:
             raise ArgumentError("a recorded function returns no array, so that there is nothing to run")
-        inputs = recorder.inputs_of_body()
-        pins = [recorder.owner.pin(handle) for handle in inputs if handle not in places]
         return _Recording(
-            recorder.recorded_body([each._handle for each in arrays]),
-            tuple([places.get(handle) for handle in inputs]),
-            pins,
-            {index: _as_result(each, recording) for index, each in assigned.items()},
-            [_as_result(each, recording) for each in results],
+            recording.end([each._handle for each in arrays]),
+            places,
+            recording.pins,
+            {index: _as_result(each) for index, each in assigned.items()},
+            [_as_result(each) for each in results],
             returned_form,
             found is not None,
         )
@@ -148,24 +148,26 @@ def _returned(each: Any, assigned: Mapping[int, Array], recording: BodyRecording
     return each.copy() if isinstance(each, Array) and not recording.computes(each) else each
 
 
-def _as_result(each: Any, recording: BodyRecording) -> Any:
-    return _Result(each._handle - recording.first) if isinstance(each, Array) else each
+def _as_result(each: Any) -> Any:
+    return _Result(each._handle) if isinstance(each, Array) else each
 
 
 def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> list[Any]:
-    """Records the ops again. Returns the leaves of the results."""
+    """Records the ops and loops again. Returns the leaves of the results."""
     pins: list[HandlePin] = []
-    inputs = zip(known.body.structure.inputs, known.places, strict=True)
-    handles = [handle if place is None else admit(leaves[place], recorder, pins) for handle, place in inputs]
-    arrays = repeat(Array, recorder, known.body, handles, known.body.values, pins)
-    results = dict(zip(known.body.live, arrays, strict=True))
+    handles = {handle: admit(leaves[place], recorder, pins) for handle, place in known.places.items()}
+    results: dict[int, Array] = {}
+    for stage in known.stages:
+        for op, array in zip(stage.body.live, stage.record_again(Array, recorder, handles, pins), strict=True):
+            handle = stage.first + op
+            results[handle], handles[handle] = array, array._handle
     for index, assigned in known.assigned.items():
-        exchange(leaves[index], results[assigned.op])
+        exchange(leaves[index], results[assigned.handle])
 
     def value(each: Any) -> Any:
         if isinstance(each, _Argument):
             return leaves[each.place]
-        return results[each.op] if isinstance(each, _Result) else each
+        return results[each.handle] if isinstance(each, _Result) else each
 
     return [value(each) for each in known.returned]
 
