@@ -8,7 +8,7 @@ from typing import Any
 from fusewire._api.array import Array
 from fusewire._recording.notes import NotedOp
 from fusewire._recording.signature import Signature
-from fusewire_protos.ops.op import Attributes
+from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 
 
@@ -22,6 +22,10 @@ class Use:
         self._arrays = arrays
         self._shared: Any = None
         self.signature = signature
+
+    @property
+    def op(self) -> Op:
+        return self.signature.op
 
     @property
     def attributes(self) -> Attributes:
