@@ -12,11 +12,11 @@ from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 import fusewire as fw
-from tests.conformance.onnx_graphs import HOLDING_GRAPHS, kinds_of, outputs_of
+from tests.conformance.onnx_graphs import DEFINED, HOLDING_GRAPHS, kinds_of, outputs_of
 from tests.conformance.onnx_ops import OPS
 
 _UNMAPPED = tomllib.loads(Path(__file__).with_name("onnx_ops").joinpath("unmapped.toml").read_text(encoding="utf-8"))
-_MAPPED = {*OPS, *HOLDING_GRAPHS, "Constant"}
+_MAPPED = {*OPS, *HOLDING_GRAPHS, *DEFINED, "Constant"}
 _DTYPES = (*fw.__array_namespace_info__().dtypes().values(), fw.float16, fw.bfloat16)
 
 with np.errstate(all="ignore"):
@@ -27,8 +27,9 @@ with np.errstate(all="ignore"):
 def test_node(case: TestCase) -> None:
     """Compares with the outputs that the case comes with, within the case's bounds."""
     _skip_unless_mapped(case)
+    versions = {each.domain: each.version for each in case.model.opset_import}
     for inputs, outputs in case.data_sets:
-        computed = outputs_of(case.model.graph, inputs)
+        computed = outputs_of(case.model.graph, inputs, versions=versions)
         for value, expected in zip(computed, outputs, strict=True):
             assert value.dtype == expected.dtype
             np.testing.assert_allclose(value.numpy(), expected, rtol=case.rtol, atol=case.atol, strict=True)

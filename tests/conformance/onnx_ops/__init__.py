@@ -11,17 +11,34 @@ from typing import Any
 
 from tests.conformance.onnx_ops import (
     attention,
+    boxes,
     fourier,
     functions,
+    images,
     losses,
     moving,
     normalization,
     placing,
     quantization,
     recurrent,
+    training,
     windows,
 )
 
-_MODULES = (attention, fourier, functions, losses, moving, normalization, placing, quantization, recurrent, windows)
+_MODULES = (
+    attention,
+    boxes,
+    fourier,
+    functions,
+    images,
+    losses,
+    moving,
+    normalization,
+    placing,
+    quantization,
+    recurrent,
+    training,
+    windows,
+)
 
 OPS: dict[str, Callable[..., Any]] = {name: entry for module in _MODULES for name, entry in module.OPS.items()}

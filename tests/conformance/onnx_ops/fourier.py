@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import fusewire as fw
-from tests.conformance.onnx_ops.arguments import ints
+from tests.conformance.onnx_ops.arguments import dtype_of, ints
 
 
 def _transformed(x: Any, length: Any = None, axis: Any = -2, *, inverse: int = 0, onesided: int = 0) -> Any:
@@ -36,4 +37,17 @@ def _pairs(numbers: Any) -> Any:
     return fw.stack([numbers.real, numbers.imag], axis=-1)
 
 
-OPS = {"DFT": _transformed, "STFT": _in_windows}
+def _mel_weights(count: Any, length: Any, rate: Any, low: Any, high: Any, *, output_datatype: int = 1) -> Any:
+    """Triangles over the frequencies of a transform, whose corners are evenly apart on the mel scale."""
+    first, last = (2595 * math.log10(1 + float(each) / 700) for each in (low, high))
+    mels = fw.arange(int(count) + 2, dtype="float64") * ((last - first) / (int(count) + 2)) + first
+    corners = fw.floor((int(length) + 1) * 700 * (10 ** (mels / 2595) - 1) / int(rate))
+    left, middle, right = corners[:-2], corners[1:-1], corners[2:]
+    places = fw.arange(int(length) // 2 + 1, dtype="float64")[:, None]
+    rising = fw.where(middle == left, 1.0, (places - left) / (middle - left))
+    falling = (right - places) / (right - middle)
+    found = fw.where((places >= left) & (places <= middle), rising, 0.0)
+    return fw.where((places >= middle) & (places < right), falling, found).astype(dtype_of(output_datatype))
+
+
+OPS = {"DFT": _transformed, "MelWeightMatrix": _mel_weights, "STFT": _in_windows}

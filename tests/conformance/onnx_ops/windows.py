@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import fusewire as fw
+from tests.conformance.onnx_ops.arguments import ints
 
 
 class _Window(NamedTuple):
@@ -142,11 +143,132 @@ def _convolved_integers(x: Any, w: Any, x_zero: Any = None, w_zero: Any = None, 
     return _convolved(x, w, **options)
 
 
+def _quantized_convolution(
+    x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, *y: Any, **options: Any
+) -> Any:
+    """`y` are the scale and the zero point of the result, and perhaps a bias in steps of the product's scale."""
+    y_scale, y_zero, *bias = y
+    sums = _convolved_integers(x, w, x_zero, w_zero, **options)
+    by_channel = (-1, *[1] * (x.ndim - 2))
+    sums = sums + bias[0].reshape(by_channel) if bias else sums
+    places = fw.round(sums * (x_scale * w_scale / y_scale).reshape(by_channel)) + y_zero.astype("float32")
+    bounds = fw.iinfo(y_zero.dtype)
+    return fw.clip(places, bounds.min, bounds.max).astype("int32").astype(y_zero.dtype)
+
+
+def _unpooled(
+    x: Any, places: Any, shape: Any = None, *, kernel_shape: Any, pads: Any = None, strides: Any = None
+) -> Any:
+    """Puts elements at places in the flattened result, and zeros elsewhere. A larger shape has more zeros behind."""
+    rank = len(kernel_shape)
+    pads, strides = pads or [0] * (2 * rank), strides or [1] * rank
+    lengths = [(x.shape[2 + i] - 1) * strides[i] - pads[i] - pads[rank + i] + kernel_shape[i] for i in range(rank)]
+    found = fw.zeros(x.shape[0] * x.shape[1] * math.prod(lengths), dtype=x.dtype)
+    found = found.at[places.reshape(-1)].set(x.reshape(-1)).reshape(*x.shape[:2], *lengths)
+    whole = found.shape if shape is None else ints(shape)
+    return fw.pad(found, [(0, more - dim) for more, dim in zip(whole, found.shape, strict=True)])
+
+
+def _added_up(
+    x: Any,
+    image_shape: Any,
+    block_shape: Any,
+    *,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+) -> Any:
+    """Adds up windows, which lie in the columns of `x`, where they were taken from."""
+    image, sizes = ints(image_shape), ints(block_shape)
+    rank = len(image)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * (2 * rank)
+    axes = []  # for each axis the place in the padded image of each place in a window and each window
+    for i in range(rank):
+        whole = image[i] + pads[i] + pads[rank + i]
+        count = (whole - dilations[i] * (sizes[i] - 1) - 1) // strides[i] + 1
+        axes.append(fw.arange(sizes[i])[:, None] * dilations[i] + fw.arange(count) * strides[i])
+    counts = [each.shape[1] for each in axes]
+    blocks = x.reshape(x.shape[0], -1, *sizes, *counts)
+    key = []
+    for i, each in enumerate(axes):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = each.shape
+        key.append(each.reshape(shape))
+    padded = [image[i] + pads[i] + pads[rank + i] for i in range(rank)]
+    total = fw.zeros((*padded, *blocks.shape[:2]), dtype=x.dtype)
+    total = total.at[tuple(key)].add(fw.moveaxis(blocks, (0, 1), (-2, -1)))
+    cut = total[tuple(slice(pads[i], pads[i] + image[i]) for i in range(rank))]
+    return fw.moveaxis(cut, (-2, -1), (0, 1))
+
+
+def _deformed(
+    x: Any,
+    w: Any,
+    offset: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    group: int = 1,
+    offset_group: int = 1,
+    kernel_shape: Any = None,
+    **options: Any,
+) -> Any:
+    """Convolves with elements at places that `offset` moves, between which it interpolates.
+
+    J. Dai et al., Deformable convolutional networks (2017); with `mask`, X. Zhu et al., Deformable ConvNets v2 (2018).
+    """
+    window = _window(x, w.shape[2:], **options)
+    (n, channels, *lengths), sizes = x.shape, window.sizes
+    moves = offset.reshape(n, offset_group, *sizes, 2, *window.lengths)
+    rows, columns = (
+        _places_of_windows(window, axis) + moves[:, :, :, :, axis] for axis in range(2)
+    )  # [n, offset groups, height, width, rows, columns]
+    images = x.reshape(n, offset_group, channels // offset_group, *lengths)
+    taken = _between(images, rows, columns)
+    if mask is not None:
+        taken = taken * fw.expand_dims(mask.reshape(rows.shape), axis=2)
+    taken = taken.reshape(n, group, channels // group * math.prod(sizes), math.prod(window.lengths))
+    kernels = w.reshape(group, w.shape[0] // group, -1)
+    sums = (kernels @ taken).reshape(n, w.shape[0], *window.lengths)
+    return sums if bias is None else sums + bias.reshape(-1, 1, 1)
+
+
+def _places_of_windows(window: _Window, axis: int) -> Any:
+    """Returns the places along an axis, as the windows and the places in them have axes: two and two."""
+    inside = fw.arange(window.sizes[axis]) * window.dilations[axis] - window.pads[axis][0]
+    starts = fw.arange(window.lengths[axis]) * window.strides[axis]
+    shape = [1] * 4
+    shape[axis], shape[2 + axis] = window.sizes[axis], window.lengths[axis]
+    return (inside[:, None] + starts).reshape(shape)
+
+
+def _between(images: Any, rows: Any, columns: Any) -> Any:
+    """Returns the elements at places between others, each the weighted sum of four; outside are zeros."""
+    n, groups, *_ = rows.shape
+    height, width = images.shape[3:]
+    by_place = fw.moveaxis(images, 2, -1)
+    first = [
+        fw.arange(count).reshape([-1 if i == axis else 1 for i in range(6)]) for axis, count in ((0, n), (1, groups))
+    ]
+    total: Any = 0.0
+    for down, right in product((0, 1), (0, 1)):
+        row, column = fw.floor(rows) + down, fw.floor(columns) + right
+        weight = (1 - fw.abs(rows - row)) * (1 - fw.abs(columns - column))
+        is_inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        key = (*first, *(fw.clip(each, 0, most - 1).astype("int64") for each, most in ((row, height), (column, width))))
+        total = total + by_place[key] * (weight * is_inside).astype(images.dtype)[..., None]
+    return fw.moveaxis(total, -1, 2)
+
+
 OPS: dict[str, Callable[..., Any]] = {
     "AveragePool": _average,
+    "Col2Im": _added_up,
     "Conv": _convolved,
     "ConvInteger": _convolved_integers,
     "ConvTranspose": _transposed,
+    "DeformConv": _deformed,
     "LpPool": _norm,
     "MaxPool": _greatest,
+    "MaxUnpool": _unpooled,
+    "QLinearConv": _quantized_convolution,
 }
