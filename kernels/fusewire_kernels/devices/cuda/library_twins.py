@@ -6,13 +6,16 @@ CuPy keeps the last plans of cuFFT for each thread, with the memory in which the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import cupy
 import cupyx
 from cupyx import cusolver
 
+from fusewire_kernels.devices.workspace import Workspace
 from fusewire_kernels.ops import reference
+from fusewire_kernels.ops.workspaces import workspace_bytes
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.twins import Twin
 from fusewire_protos.errors import OutOfMemory, ServerFault
@@ -27,19 +30,21 @@ _KEPT_BYTES = 1 << 26  # of the memory of cuFFT's plans, in each thread that use
 def library_twin(call: OneOpCall, allocate: Callable[[int], Any]) -> Twin:
     """Returns the twin of a call as a function of addresses in device memory. Operands and result are in C order.
 
-    What CuPy needs meanwhile it gets by `allocate`, which returns CuPy's memory pointers and bounds their sum. The
-    function waits for the device, to learn whether an algorithm has failed. It raises OutOfMemory. Raises
-    ServerFault if CuPy or cuSOLVER are too old to have the op.
+    What CuPy needs meanwhile it gets by `allocate`, which returns CuPy's memory pointers and bounds their sum. A call
+    holds no more of it at a time than its op declares. The function waits for the device, to learn whether an algorithm
+    has failed. It raises OutOfMemory. Raises ServerFault if CuPy or cuSOLVER are too old to have the op.
     """
     if call.op.name in _OF_ANY_MATRIX and not _has(_OF_ANY_MATRIX[call.op.name]):
         raise ServerFault(f"CuPy {cupy.__version__} with this version of cuSOLVER has no {call.op.name}")
     result = call.result()
+    limit_bytes = workspace_bytes(call.op, call.operands, result)
     compute = reference.prepare(call.op, cupy, call.operands, call.attributes)
 
     def run(operands: Sequence[int], result_address: int, starts: Sequence[int]) -> None:
         arrays = [_array(address, spec) for address, spec in zip(operands, call.operands, strict=True)]
+        bounded = partial(_allocated, Workspace(limit_bytes, call.op.name), allocate)
         try:
-            with cupy.cuda.using_allocator(allocate), cupyx.errstate(linalg="raise"):
+            with cupy.cuda.using_allocator(bounded), cupyx.errstate(linalg="raise"):
                 value = compute(*arrays)
                 # All computed NaNs have the same bits.
                 _array(result_address, result)[...] = cupy.where(cupy.isnan(value), value.dtype.type("nan"), value)
@@ -54,6 +59,15 @@ def library_twin(call: OneOpCall, allocate: Callable[[int], Any]) -> Twin:
                 _bound_plans()
 
     return run
+
+
+def _allocated(workspace: Workspace, allocate: Callable[[int], Any], size_bytes: int) -> Any:
+    """Returns memory that counts for a workspace as long as CuPy holds it: a plan of cuFFT, also after the call."""
+    if size_bytes == 0:  # CuPy takes a null pointer from its own pools alone
+        return allocate(0)
+    lease = workspace.lease(size_bytes, allocate)
+    memory = cupy.cuda.UnownedMemory(lease.memory.ptr, size_bytes, lease)
+    return cupy.cuda.MemoryPointer(memory, 0)
 
 
 def _has(name: str) -> bool:
