@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,15 @@ _ROOT = Path(__file__).parents[2]
 
 
 def bench_in(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs as the installed script does, whose own folder, and not the working directory, is on Python's path."""
+    """Runs as the installed script does, whose own folder, and not the working directory, is on Python's path.
+
+    Nor is the source tree, which PYTHONPATH may name here.
+    """
     command = [sys.executable, "-P", "-m", "fusewire_cli", "bench", "--only", "nothing"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join([each for each in named if each and not Path(each, "loadtests").is_dir()])
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_a_source_tree_has_the_load_tests() -> None:

@@ -49,9 +49,11 @@ def _parts(graph: Graph) -> list[_Parts]:
     found: list[_Parts] = [{} for _ in graph.values]
     for number in graph.outputs:
         found[number][None] = None
+    needed = zip(graph.values, graph.is_needed, strict=True)
+    scratches = {value.scratch for value, is_needed in needed if is_needed}  # which nothing reads
     for number in range(len(graph.values) - 1, -1, -1):
         value = graph.values[number]
-        if not graph.is_needed[number] and value.form not in LEAVES:
+        if not graph.is_needed[number] and value.form not in LEAVES and number not in scratches:
             found[number] = {}
         elif not _is_narrow(value, found[number]):
             found[number] = {None: None}
@@ -155,6 +157,7 @@ def _with_parts(graph: Graph, parts: list[_Parts]) -> Graph:
                     shape=_shape(value.shape, part),
                     operands=tuple([renumbered(operand) for operand in _operands(value, part)]),
                     target=None if value.target is None else renumbered(value.target),
+                    scratch=None if value.scratch is None else number_of[value.scratch, None],
                     after=tuple([number_of[each, of_it] for each in value.after for of_it in parts[each]]),
                     kind=None,
                 )

@@ -25,9 +25,11 @@ def computed(graph: Graph) -> list[tuple[str, Shape]]:
     return [(value.body, value.shape) for value in graph.values if value.form not in (*LEAVES, Form.STORE)]
 
 
-def check(program: Program, starts: tuple[int, ...], scalars: tuple[float, ...] = ()) -> Graph:
+def check(
+    program: Program, starts: tuple[int, ...], scalars: tuple[float, ...] = (), *, for_gpu: bool = True
+) -> Graph:
     """Returns the narrowed graph of a program. Fails unless it gives the program's numbers."""
-    graph = narrowed(build_graph(program, for_gpu=True))
+    graph = narrowed(build_graph(program, for_gpu=for_gpu))
     assert graph is not None
     made = design_of(program, graph)
     verify(made)
@@ -53,6 +55,17 @@ def test_a_product_and_what_is_added_to_it_are_computed_a_slice_at_a_time() -> N
         ("exp", (3, 2)),
     ]
     assert computed(check(program, (0, 6))) == found
+
+
+def test_a_sort_behind_narrowed_values_keeps_what_it_works_in() -> None:
+    writer = Writer()
+    total = writer.add(writer.input(3, 8), writer.input(8))
+    first, second = writer.slice(total, (1,), (6,)), writer.slice(total, (1,), (2,))
+    order = writer.op("argsort", first, attributes=(1, False))
+    graph = check(writer.program(order, writer.exp(second)), (0, 6), for_gpu=False)
+    (sort,) = [value for value in graph.values if value.body == "argsort"]
+    assert sort.scratch is not None
+    assert graph.values[sort.scratch].shape == (2 * 6,)
 
 
 @pytest.mark.parametrize("shape", [(8,), (8, 1)])
