@@ -68,7 +68,7 @@ def places_on_server(indices: Any, length: int, as_array: Callable[[Any], R]) ->
     checks = on_server._recorder.owner.index_checks
     if checks is not None:
         checks.check(on_server, length)
-    wide = from_the_front(astype(on_server, dtypes.int64), length)
+    wide = astype(from_the_front(on_server, length), dtypes.int64)
     return apply(BY_NAME["clip"], (wide, 0, max(length - 1, 0)))
 
 

@@ -26,6 +26,7 @@ from fusewire_protos.ops.op import Category, Op
 from fusewire_protos.ops.shapes import Shape
 
 R = TypeVar("R", bound=Recorded)
+_GREATEST_INDEX = 2**63 - 1
 Axis = int | Sequence[int] | None
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -302,11 +303,20 @@ def take_places(x: R, places: Recorded, axis: int) -> R:
 
 
 def from_the_front(indices: R, length: int) -> R:
-    """Returns `indices` counted from the front of an axis of `length`; negative `indices` are counted from the back."""
-    if not indices._spec.dtype.is_integer:
-        raise DtypeError(f"indices have dtype {indices._spec.dtype.name}, not an integer one")
-    if not indices._spec.dtype.is_signed:
+    """Returns `indices` counted from the front of an axis of `length`; negative `indices` are counted from the back.
+
+    They are wide enough to count so, and none is more than int64 holds, as which a server takes them.
+    """
+    dtype = indices._spec.dtype
+    if not dtype.is_integer:
+        raise DtypeError(f"indices have dtype {dtype.name}, not an integer one")
+    if dtype is dtypes.uint64:
+        at_most: R = apply(BY_NAME["minimum"], (indices, _GREATEST_INDEX))
+        return at_most
+    if not dtype.is_signed:
         return indices
+    if length >> (8 * dtype.itemsize_bytes - 1):
+        indices = astype(indices, dtypes.int64)
     is_negative = apply(BY_NAME["less"], (indices, 0))
     result: R = apply(BY_NAME["where"], (is_negative, apply(BY_NAME["add"], (indices, length)), indices))
     return result

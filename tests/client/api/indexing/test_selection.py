@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import fusewire as fw
@@ -131,6 +132,36 @@ def test_indices_of_any_integer_dtype_select(x: fw.Array, dtype: str) -> None:
     indices = np.array([2, 0], dtype)
     np.testing.assert_array_equal(x[:, indices].numpy(timeout=HANGS_S), DATA[:, indices])
     np.testing.assert_array_equal(x.take(indices).numpy(timeout=HANGS_S), DATA.take(indices))
+
+
+@given(data=st.data(), dtype=st.sampled_from(["int8", "int16", "int64", "uint8", "uint64"]), length=st.integers(1, 400))
+@settings(deadline=None, max_examples=50)
+def test_indices_on_the_server_count_as_in_numpy_however_narrow_their_dtype(
+    x: fw.Array, data: st.DataObject, dtype: str, length: int
+) -> None:
+    bounds = np.iinfo(dtype)
+    numbers = st.integers(max(-length, int(bounds.min)), min(length - 1, int(bounds.max)))
+    indices = np.array(data.draw(st.lists(numbers, min_size=1, max_size=4)), dtype)
+    host = np.arange(2 * length).reshape(length, 2)
+    vector, matrix, at = x.session.array(host[:, 0]), x.session.array(host), x.session.array(indices)
+    for found, expected in (
+        (vector[at], host[indices, 0]),
+        (vector.take(at), host[indices, 0]),
+        (fw.take_along_axis(vector, at, 0), host[indices, 0]),
+        (matrix[at, at * 0], host[indices, 0]),
+    ):
+        np.testing.assert_array_equal(found.numpy(timeout=HANGS_S), expected)
+    matrix[at] = -1
+    host[indices] = -1
+    np.testing.assert_array_equal(matrix.numpy(timeout=HANGS_S), host)
+
+
+def test_an_index_beyond_int64_means_the_last_place_as_any_other_too_great_one(x: fw.Array) -> None:
+    indices = x.session.array(np.array([0, 2**63 - 1, 2**63, 2**64 - 1], np.uint64))
+    columns = x.shape[1] - 1
+    for found in (x[:, indices], x.take(indices, 1), x[indices * 0, indices][None]):
+        expected = DATA[: len(found), [0, columns, columns, columns]]
+        np.testing.assert_array_equal(found.numpy(timeout=HANGS_S), expected)
 
 
 def test_a_float_on_the_server_is_no_index(x: fw.Array) -> None:
