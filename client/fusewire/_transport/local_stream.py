@@ -50,7 +50,7 @@ from fusewire_protos.local_calls.parts import (
 _RECEIVED_BYTES = 256 << 10  # at once
 # So long after a wait its thread is expected to wait again, and the I/O thread listens only if a frame is awaited.
 _LEASE_S = 0.02
-_LONGEST_POLL_MS = 500.0  # a signal that comes just before a poll does not end it
+_LONGEST_POLL_MS = 50.0  # a signal that comes just before a poll does not end it, and is then noticed so late
 _CLOSE_AGAIN_S = 0.01
 _GONE = grpc.StatusCode.UNAVAILABLE.value[0]
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
