@@ -5,7 +5,7 @@ fusion     decides which values share a kernel                                  
 instances  turns each group into a kernel with its sizes                               (fusion.lowering)
 launches   joins equal independent instances to one launch                             (fusion.horizontal)
 arena      decides where intermediate buffers lie in the arena                         (memory)
-persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent)
+persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent.choice)
 narrowing  computes only the slices that are read, if they hinder that                 (graph.narrowing)
 plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
@@ -25,9 +25,9 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.persistent.source import persistent_grid, persistent_source
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
-from fusewire_kernels.fusion.loop_body import Persistent
 from fusewire_kernels.fusion.lowering import Instance, lower
-from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.fusion.persistent.choice import persistent_of
+from fusewire_kernels.fusion.persistent.loop_body import Persistent
 from fusewire_kernels.fusion.records import records_of, records_of_one_kernel
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph

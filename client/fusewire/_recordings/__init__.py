@@ -1,1 +1,1 @@
-"""Records a session's stream in a file, and replays it."""
+"""Files of sessions' streams."""

@@ -1,1 +1,1 @@
-"""Compilers, and the cache of what they compiled."""
+"""Compilers, and their cache."""

@@ -1,1 +1,1 @@
-"""A plan as data, and how slot tables are filled. Pure."""
+"""Plans as data, and how tables are filled. Pure."""

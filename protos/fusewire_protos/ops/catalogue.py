@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusewire_protos.ops import fourier, linear_algebra
-from fusewire_protos.ops.dtype_rules import (
+from fusewire_protos.ops.op import Attribute, AttributeKind, Category, DtypeRule, Op, ShapeRule
+from fusewire_protos.ops.reductions import ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, SUM, Reduction
+from fusewire_protos.ops.results import ResultsRule
+from fusewire_protos.ops.rules import fourier, linear_algebra
+from fusewire_protos.ops.rules.dtype_rules import (
     accumulating,
     at_places,
     bitwise,
@@ -41,10 +44,7 @@ from fusewire_protos.ops.dtype_rules import (
     spaced,
     testing,
 )
-from fusewire_protos.ops.op import Attribute, AttributeKind, Category, DtypeRule, Op, ShapeRule
-from fusewire_protos.ops.reductions import ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, SUM, Reduction
-from fusewire_protos.ops.results import ResultsRule
-from fusewire_protos.ops.shape_rules import (
+from fusewire_protos.ops.rules.shape_rules import (
     along_axes,
     along_axis,
     along_some_axes,

@@ -1,1 +1,1 @@
-"""The device thread: orders in, work on the device, reports out."""
+"""The device thread: orders in, reports out."""

@@ -1,1 +1,1 @@
-"""Decides which rows go next and what may overtake. Pure."""
+"""Which rows go next, what may overtake. Pure."""

@@ -25,9 +25,7 @@ def computed(graph: Graph) -> list[tuple[str, Shape]]:
     return [(value.body, value.shape) for value in graph.values if value.form not in (*LEAVES, Form.STORE)]
 
 
-def check(
-    program: Program, starts: tuple[int, ...], scalars: tuple[float, ...] = (), *, for_gpu: bool = True
-) -> Graph:
+def check(program: Program, starts: tuple[int, ...], scalars: tuple[float, ...] = (), *, for_gpu: bool = True) -> Graph:
     """Returns the narrowed graph of a program. Fails unless it gives the program's numbers."""
     graph = narrowed(build_graph(program, for_gpu=for_gpu))
     assert graph is not None

@@ -19,8 +19,8 @@ from fusewire._api.ops.operands import asarray
 from fusewire._api.ops.several_results import apply_for_several
 from fusewire._errors import DtypeError
 from fusewire._recording.record_op import apply
-from fusewire_protos.ops import fourier
 from fusewire_protos.ops.catalogue import BY_NAME
+from fusewire_protos.ops.rules import fourier
 
 
 class Parts(NamedTuple):

@@ -19,7 +19,7 @@ from fusewire._api.fourier.lines import (
 )
 from fusewire._api.fourier.norms import Norm, factor_of, turned
 from fusewire._api.ops.operations import axis_of
-from fusewire_protos.ops.fourier import checked_points, real_points
+from fusewire_protos.ops.rules.fourier import checked_points, real_points
 
 
 def fft(x: Any, /, n: SupportsIndex | None = None, axis: SupportsIndex = -1, norm: Norm = "backward") -> ComplexArray:

@@ -24,8 +24,8 @@ from fusewire._api.fourier.one_axis import points_of
 from fusewire._api.ops import operations
 from fusewire._api.ops.operations import axis_of
 from fusewire._errors import ArgumentError, ShapeError
-from fusewire_protos.ops import fourier
-from fusewire_protos.ops.fourier import real_points
+from fusewire_protos.ops.rules import fourier
+from fusewire_protos.ops.rules.fourier import real_points
 from fusewire_protos.ops.shapes import Shape
 
 Lengths = Sequence[int] | None

@@ -25,7 +25,7 @@ from fusewire._errors import ArgumentError, ShapeError
 from fusewire._recording.record_op import apply, apply_to_one
 from fusewire_protos.ops import shapes
 from fusewire_protos.ops.catalogue import BY_NAME
-from fusewire_protos.ops.linear_algebra import square
+from fusewire_protos.ops.rules.linear_algebra import square
 
 
 class SlogdetResult(NamedTuple):

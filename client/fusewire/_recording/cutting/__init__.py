@@ -1,1 +1,1 @@
-"""Finds the loop in a tape, and cuts segments."""
+"""Finds loops, cuts segments."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fusewire_kernels.build import design
 from fusewire_kernels.codegen.persistent.cluster_steps import Phase, Step, steps_of
 from fusewire_kernels.codegen.statements import analyse
-from fusewire_kernels.fusion.loop_body import Persistent
-from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.fusion.persistent.choice import persistent_of
+from fusewire_kernels.fusion.persistent.loop_body import Persistent
 from fusewire_kernels.ir.persistent import PersistentCluster
 from fusewire_protos.programs.program import Program
 from tests.kernels.loops_of_note import driven, gated, leaky, recurrent, stacked, with_memory, with_sums

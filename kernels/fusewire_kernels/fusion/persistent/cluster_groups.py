@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.fusion.loop_body import LoopBody, Obstacle, require, require_known_places
 from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.fusion.persistent.loop_body import LoopBody, Obstacle, require, require_known_places
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.ir.kernel import Argument, ArgumentKind, LoopKernel, ProductKernel, Store, Stride
 from fusewire_kernels.ir.persistent import Place

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.build import build_plan, design
-from fusewire_kernels.fusion.loop_body import Persistent
-from fusewire_kernels.fusion.persistent import persistent_of
+from fusewire_kernels.fusion.persistent.choice import persistent_of
+from fusewire_kernels.fusion.persistent.loop_body import Persistent
 from fusewire_kernels.ir.persistent import PersistentCluster, ReducedValue, Source
 from fusewire_kernels.plan.plan import InputColumn, Plan, Term, ViewColumn
 from fusewire_protos.ops import dtypes

@@ -8,8 +8,8 @@ from fusewire_protos.errors import ShapeError
 from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.fourier import MOST_POINTS
 from fusewire_protos.ops.op import Op
+from fusewire_protos.ops.rules.fourier import MOST_POINTS
 from fusewire_protos.ops.shapes import Shape, Spec
 
 _OPS = [op for op in catalogue.OPS if op.core_rank == 1]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from fusewire_kernels.fusion.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
-from fusewire_kernels.fusion.cluster_shape import cluster_shape
-from fusewire_kernels.fusion.loop_body import (
+from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.fusion.persistent.cluster_groups import MatrixGroup, Multiplied, Placed, group_of, rows_of
+from fusewire_kernels.fusion.persistent.cluster_shape import cluster_shape
+from fusewire_kernels.fusion.persistent.loop_body import (
     LoopBody,
     Obstacle,
     Persistent,
@@ -15,7 +16,6 @@ from fusewire_kernels.fusion.loop_body import (
     require,
     require_few,
 )
-from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.graph.views import dense
 from fusewire_kernels.ir.cluster_shape import ClusterShape

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusewire_kernels.fusion.cluster import Cluster
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
-from fusewire_kernels.fusion.loop_body import (
+from fusewire_kernels.fusion.lowering import Instance
+from fusewire_kernels.fusion.persistent.cluster import Cluster
+from fusewire_kernels.fusion.persistent.loop_body import (
     LoopBody,
     Obstacle,
     Persistent,
@@ -30,7 +31,6 @@ from fusewire_kernels.fusion.loop_body import (
     require_few,
     require_known_places,
 )
-from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.updated_arrays import parts_of_updates, without_copies
 from fusewire_kernels.graph.graph import Graph
 from fusewire_kernels.ir.kernel import LoopKernel

@@ -8,8 +8,8 @@ from fusewire_protos.errors import DtypeError, ShapeError
 from fusewire_protos.ops import catalogue, dtypes, inference
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.linear_algebra import MOST_SIDE
 from fusewire_protos.ops.op import Op
+from fusewire_protos.ops.rules.linear_algebra import MOST_SIDE
 from fusewire_protos.ops.shapes import Shape, Spec
 
 _OF_SQUARE = (

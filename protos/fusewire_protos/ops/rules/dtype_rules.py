@@ -6,9 +6,10 @@ A rule raises DtypeError for operands that the op does not take.
 from __future__ import annotations
 
 from fusewire_protos.errors import DtypeError
-from fusewire_protos.ops import dtypes, fourier, linear_algebra
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.op import Attributes, DtypeRule, DtypeSignature
+from fusewire_protos.ops.rules import fourier, linear_algebra
 
 
 def _all(dtype: DType, operands: tuple[DType, ...]) -> tuple[DType, ...]:

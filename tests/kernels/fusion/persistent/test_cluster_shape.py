@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.fusion.cluster_shape import MOST_SHARED_BYTES, cluster_shape
+from fusewire_kernels.fusion.persistent.cluster_shape import MOST_SHARED_BYTES, cluster_shape
 from fusewire_kernels.ir.cluster_shape import THREADS, ClusterShape
 
 

@@ -1,0 +1,1 @@
+"""Dtypes and shapes of results."""
