@@ -1,4 +1,4 @@
-"""Runs calls in every manner: each sent alone, all in one program, and all in the body of a loop."""
+"""Runs calls in every manner: each sent alone, all in one program, and all in a loop, also within a function."""
 
 from __future__ import annotations
 
@@ -49,10 +49,21 @@ class Pack:
 
     def in_a_loop(self, iterations: int) -> Results:
         """Returns what the last iteration gives of a loop whose body makes all calls."""
+        return _read(self._looped(iterations, self._start()))
+
+    def in_a_function(self, iterations: int) -> Results:
+        """Returns the same of a recorded function that holds the loop, at the second call of it."""
+        run, start = fw.function(lambda start: self._looped(iterations, start)), self._start()
+        run(start)
+        return _read(run(start))
+
+    def _start(self) -> list[list[fw.Array]]:
         shapes = [[(each.shape, each.dtype) for each in of_call] for of_call in self._results()]
-        start = [[fw.zeros(shape, dtype=dtype) for shape, dtype in of_call] for of_call in shapes]
+        return [[fw.zeros(shape, dtype=dtype) for shape, dtype in of_call] for of_call in shapes]
+
+    def _looped(self, iterations: int, start: list[list[fw.Array]]) -> Any:
         body: Callable[[Any, Any], Any] = lambda i, carry: self._results()  # noqa: E731
-        return _read(fw.fori_loop(iterations, body, start))
+        return fw.fori_loop(iterations, body, start)
 
     def _results(self) -> list[list[fw.Array]]:
         return [call.results(fw, arrays) for call, arrays in zip(self._calls, self._arrays, strict=True)]

@@ -69,6 +69,7 @@ def test_functions_give_the_same_bytes_one_by_one_by_their_plan_and_in_a_loop(se
         service.wait_until(is_planned, "a plan for the pack")
         _assert_same(pack.together(), alone)
         _assert_same(pack.in_a_loop(_ITERATIONS), alone)
+        _assert_same(pack.in_a_function(_ITERATIONS), alone)
 
 
 def _has_plan(service: Service, known: set[str]) -> bool:
