@@ -6,9 +6,10 @@ from typing import Any
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import isnan, logical_not
+from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.creation.creation import zeros_like
 from fusewire._api.functions.elementwise.choices import clip, where
-from fusewire._api.functions.ordering.sorting import sort
+from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, keys_of, lexsort, sort
 from fusewire._api.ops.float_operands import promoted
 from fusewire._api.ops.operands import arrays_of
 from fusewire._api.ops.operations import astype, take_places
@@ -49,6 +50,8 @@ def _goes_before(element: Array, value: Array, side: str) -> Array:
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     """Returns whether each element of `x1` is an element of `x2`, or with `invert` is none. NaN is none of any."""
     elements, among = promoted(x1, x2)
+    if elements.dtype.is_complex:
+        elements, among = _numbered(elements, among)
     if not among.size:
         found = zeros_like(elements, dtype=dtypes.bool_)
     else:
@@ -56,6 +59,16 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
         place = clip(searchsorted(ordered, elements), 0, ordered.size - 1)
         found = take_places(ordered, place, 0) == elements
     return logical_not(found) if invert else found
+
+
+def _numbered(x1: Array, x2: Array) -> tuple[Array, Array]:
+    """Returns numbers in place of the elements of two arrays, the same for equal ones. Each NaN has one of its own."""
+    both = concat([x1, x2], axis=None)
+    order = lexsort(keys_of(both))
+    ordered = take_places(both, order, 0)
+    steps = concat([order[:1] * 0, astype(ordered[1:] != ordered[:-1], dtypes.int64)])
+    numbers = take_places(cumulative_sum(steps), argsort(order), 0)
+    return numbers[: x1.size].reshape(x1.shape), numbers[x1.size :].reshape(x2.shape)
 
 
 def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None) -> Array:

@@ -13,7 +13,7 @@ from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.arrangement.shapes import moveaxis
 from fusewire._api.functions.creation.creation import zeros_like
 from fusewire._api.functions.ordering.searching import isin
-from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, lexsort
+from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, keys_of, lexsort
 from fusewire._api.ops.operands import array_beside, arrays_of, asarray
 from fusewire._api.ops.operations import astype, axis_of
 from fusewire._errors import ArgumentError
@@ -149,10 +149,10 @@ def unique(
 
 def _unique_all(x: Array, *, equal_nan: bool) -> UniqueAll:
     flat = x.reshape(-1)
-    order = argsort(flat)
+    order = lexsort(keys_of(flat))
     ordered = flat.take(order, 0)
     differs = ordered[1:] != ordered[:-1]
-    if equal_nan and flat.dtype.is_floating:
+    if equal_nan and (flat.dtype.is_floating or flat.dtype.is_complex):
         differs = differs & ~(isnan(ordered[1:]) & isnan(ordered[:-1]))
     is_first = concat([array_beside(np.ones(min(flat.size, 1), np.bool_), x), differs]) if flat.size else differs
     starts = np.flatnonzero(is_first.numpy()).astype(np.int64)
@@ -165,7 +165,8 @@ def _unique_all(x: Array, *, equal_nan: bool) -> UniqueAll:
 def _unique_parts(x: Array, axis: int) -> UniqueAll:
     parts = moveaxis(x, axis, 0)
     rows = parts.reshape(len(parts), math.prod(parts.shape[1:]))
-    order = lexsort(rows.T[::-1]) if rows.shape[1] else argsort(zeros_like(rows, dtypes.int64).sum(1))
+    keys = [key for column in rows.T[::-1] for key in keys_of(column)]
+    order = lexsort(keys) if keys else argsort(zeros_like(rows, dtypes.int64).sum(1))
     ordered = rows.take(order, 0)
     is_first = (ordered[1:] != ordered[:-1]).any(axis=1)
     first = array_beside(np.ones(min(len(rows), 1), np.bool_), x)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import fusewire as fw
@@ -71,6 +72,33 @@ def test_the_standards_functions_of_unique_elements_are_those_of_numpy(session: 
     same(found.values.take(found.inverse_indices.reshape(-1), 0).reshape(x.shape), x)
     same(given_array.reshape(-1).take(found.indices, 0), found.values.numpy())
     same(fw.unique_inverse(given_array).inverse_indices, found.inverse_indices.numpy())
+
+
+_COMPLEX = st.builds(complex, *[st.sampled_from([0.0, -0.0, 1.0, -2.0, np.inf, np.nan])] * 2)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    x=npst.arrays(np.complex128, npst.array_shapes(max_dims=2, max_side=5), elements=_COMPLEX),
+    y=npst.arrays(np.complex128, 3, elements=_COMPLEX),
+)
+def test_complex_elements_are_told_apart_as_numpys(session: fw.Session, x: Any, y: Any) -> None:
+    ours = fw.unique(session.array(x), return_index=True, return_inverse=True, return_counts=True)
+    numpys = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for one, other in zip(ours, numpys, strict=True):
+        same(one, other)
+    standards = fw.unique_all(session.array(x))
+    same(standards.counts, np.unique_counts(x).counts)
+    same(fw.unique_inverse(session.array(x)).inverse_indices, np.unique_inverse(x).inverse_indices)
+    same(fw.isin(session.array(x), session.array(y)), np.isin(x, y))
+    finite = x[np.isfinite(x)]
+    same(fw.union1d(session.array(finite), session.array(y)), np.union1d(finite, y))
+    same(fw.intersect1d(session.array(finite), session.array(y)), np.intersect1d(finite, y))
+
+
+def test_rows_of_complex_numbers_are_told_apart(session: fw.Session) -> None:
+    rows = np.array([[1 + 2j, 0], [1 + 2j, 0], [1 - 2j, 5], [1j, 1]])
+    same(fw.unique(session.array(rows), axis=0), np.unique(rows, axis=0))
 
 
 def test_all_nans_are_one_element_only_if_they_are_equal(session: fw.Session) -> None:
