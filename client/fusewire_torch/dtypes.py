@@ -18,6 +18,8 @@ FUSEWIRE_OF: dict[torch.dtype, DType] = {
     torch.bfloat16: dtypes.bfloat16,
     torch.float32: dtypes.float32,
     torch.float64: dtypes.float64,
+    torch.complex64: dtypes.complex64,
+    torch.complex128: dtypes.complex128,
 }
 TORCH_OF: dict[DType, torch.dtype] = {ours: theirs for theirs, ours in FUSEWIRE_OF.items()}
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from fusewire import ArgumentError, AxisError, DtypeError, ShapeError
 from fusewire_torch.overloads import Op
-from fusewire_torch.storage import is_ours
+from fusewire_torch.storage import DEVICE, is_ours
 
 # What a caller can have got wrong. Other errors, such as that of a session that was lost, stay as they are.
 _OF_CALLERS = (ArgumentError, AxisError, DtypeError, ShapeError, OverflowError)
@@ -36,7 +36,13 @@ def _error_of_torch(op: Op, arguments: Any, options: Any, error: Exception) -> E
     except (RuntimeError, IndexError, TypeError, ValueError) as found:
         if not isinstance(found, NotImplementedError):
             return found
+    if isinstance(error, DtypeError) and any(_is_complex(each) for each in tree_leaves((arguments, options))):
+        return NotImplementedError(f'{op.name()} of complex numbers is not implemented on device "{DEVICE}": {error}')
     return RuntimeError(str(error))
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or (isinstance(value, torch.Tensor) and value.is_complex())
 
 
 def _without_data(value: Any) -> Any:

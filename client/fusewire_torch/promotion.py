@@ -25,7 +25,8 @@ def promoted(operands: tuple[Any, ...], kind: Any) -> tuple[list[Any], DType]:
 
     None stands for an operand that is left out, such as a bound of `clamp`.
     """
-    values, dtype, are_alike = [], None, True
+    values: list[Any] = []
+    dtype, are_alike = None, True
     for operand in operands:
         value = operand
         if isinstance(operand, torch.Tensor):
@@ -34,6 +35,7 @@ def promoted(operands: tuple[Any, ...], kind: Any) -> tuple[list[Any], DType]:
             are_alike = are_alike and (dtype is None or value.dtype is dtype)
             dtype = value.dtype
         values.append(value)
+    are_alike = are_alike and not any(isinstance(each, complex) for each in values)
     if are_alike and dtype is not None and dtype.is_floating:  # nearly always; any number adapts to it
         return values, bool_ if kind is Kind.ALWAYS_BOOL else dtype
     computed, result = _dtypes(tuple([_kind_of(operand) for operand in operands if operand is not None]), kind)
@@ -66,8 +68,7 @@ def _example(kind: Any) -> Any:
         return kind(1)
     dtype, has_axes, is_of_device = kind
     if not is_of_device and not has_axes:
-        number: Any = True if dtype is torch.bool else 1.0 if dtype.is_floating_point else 1
-        return number
+        return prims.dtype_to_type(dtype)(1)
     return torch.empty((1,) if has_axes else (), dtype=dtype, device="meta")
 
 

@@ -56,6 +56,8 @@ def register_kernels() -> None:
     rest = torch.library.Library("_", "IMPL")
     rest.fallback(missing_op, _KEY)
     register_autocast(library, rest)
+    for key in ("Conjugate", "Negative"):  # whose kernel for other ops would copy to a tensor of its own
+        library.impl("_copy_from", torch.library.fallthrough_kernel, key)
     _libraries.extend((library, rest))
 
 

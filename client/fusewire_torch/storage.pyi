@@ -13,6 +13,7 @@ class Elements:
     array: Array | None
     count: int
     is_viewed: bool
+    is_turned: bool
     made_in: object
 
 class Watcher(Protocol):

@@ -11,6 +11,7 @@ less time than these steps take in Python.
 """
 
 cimport cython
+from cpython.complex cimport PyComplex_Check
 from cpython.object cimport PyObject, PyObject_Call
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uintptr_t
@@ -26,6 +27,7 @@ from fusewire import Array
 from fusewire._api.ops.filled import filled
 from fusewire._api.ops.strided import view_of, with_view
 from fusewire_protos.ops.dtypes import bool_
+from fusewire_torch.complex_views import as_dtype, conjugated, seen_across, written_across
 from fusewire_torch.connection import CONNECTION, session
 from fusewire_torch.dtypes import FUSEWIRE_OF, TORCH_OF, fusewire_of
 
@@ -58,6 +60,7 @@ cdef class Elements:
     cdef public Py_ssize_t count
     # Whether a tensor may see them otherwise than the first one: by other strides, or in another shape than the array's.
     cdef public bint is_viewed
+    cdef public bint is_turned  # whether a tensor may see them conjugated or negated
     cdef public object made_in  # for the watcher
     cdef object __weakref__
 
@@ -193,11 +196,19 @@ cpdef object array_of(object tensor):
 
 cdef object seen_by(object tensor, Elements elements):
     """Returns what a tensor sees of elements that are undefined yet or that several tensors view."""
+    array = plain_elements(tensor, elements)
+    return conjugated(tensor, array) if elements.is_turned else array
+
+
+cdef object plain_elements(object tensor, Elements elements):
+    """Returns what a tensor sees without a conjugation or negation of it that PyTorch has put off."""
     if elements.array is None:
         elements.array = filled(session(), (elements.count,), 0, fusewire_of(tensor.dtype))
         if not elements.is_viewed:
             elements.array = elements.array.reshape(tuple(tensor.shape))
     base, shape = elements.array, tensor.shape
+    if facts_of(base._spec).dtype_of_tensor is not tensor.dtype:
+        return seen_across(base, tuple(shape), tensor.stride(), tensor.storage_offset())
     if tensor.is_contiguous():
         if base.shape == shape:
             return base
@@ -221,7 +232,7 @@ cdef inline bint replaces_all(object tensor, Elements elements, object array) ex
     """Returns whether an array can take the place of the elements as it is. Other arrays may, after a cast."""
     if elements.array is None or elements.array._spec is not array._spec:
         return False
-    return not elements.is_viewed or sees_all(tensor, facts_of(array._spec))
+    return not elements.is_viewed or (not elements.is_turned and sees_all(tensor, facts_of(array._spec)))
 
 
 cdef bint sees_all(object tensor, _Facts facts) except -1:
@@ -231,10 +242,13 @@ cdef bint sees_all(object tensor, _Facts facts) except -1:
 
 cdef object write_any(object tensor, object array, Elements elements):
     dtype = FUSEWIRE_OF[tensor.dtype]
-    if array.dtype is not dtype:
-        array = array.astype(dtype)
+    array = as_dtype(array, dtype)
+    if elements.is_turned:
+        array = conjugated(tensor, array)
     shape = tuple(tensor.shape)
-    if tensor.is_contiguous() and tensor.numel() == count_of(elements):
+    if elements.array is not None and facts_of(elements.array._spec).dtype is not dtype:
+        elements.array = written_across(elements.array, array, shape, tensor.stride(), tensor.storage_offset())
+    elif tensor.is_contiguous() and tensor.numel() == count_of(elements):
         elements.array = array if array.shape == shape else _broadcast(array, shape)
     elif tensor.numel():
         base = elements.array if elements.array is not None else filled(session(), (elements.count,), 0, dtype)
@@ -345,6 +359,8 @@ cdef class Elementwise:
                 elements = held_by(value)
                 if elements is None:
                     value = self.number(value)
+                    if PyComplex_Check(value):
+                        return self.promoted_value(arguments, options, count)
                 else:
                     if watcher is not None:
                         watcher.on_touch(elements)
@@ -355,6 +371,8 @@ cdef class Elementwise:
                         lead = spec
                     elif lead is not spec and facts_of(lead).dtype is not facts_of(spec).dtype:
                         return self.promoted_value(arguments, options, count)
+            elif place < count and PyComplex_Check(value):
+                return self.promoted_value(arguments, options, count)
             values.append(value)
         if lead is None or not facts_of(lead).is_floating:
             return self.promoted_value(arguments, options, count)

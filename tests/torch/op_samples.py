@@ -41,7 +41,7 @@ _FURTHER: dict[str, Sequence[Any]] = {"modules": MODULES, "optimizers": OPTIMIZE
 _OPS_IN_FLOAT32 = "ops in float32"
 _BEGIN, _END = "<!-- counts -->", "<!-- end of counts -->"
 # How far results of float32 may differ, as in PyTorch's own comparison of devices, which allows ten times as much.
-TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
+TOLERANCE = {torch.float32: 1e-4, torch.complex64: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
 # Small elements of these are differences of great ones, of which the CPU's float32 loses as many digits.
 ROUGH = {"matrix_exp": 5e-3}
 UNDEFINED = ("empty", "new_empty")  # the elements of what these ops return are undefined: shapes and dtypes count
@@ -113,7 +113,7 @@ def _raise_out_of_time(*_: Any) -> None:
 
 
 def _run_samples(op: Any, dtype: torch.dtype, most: int, backward: bool, outcome: Outcome) -> None:
-    with_grad = backward and dtype.is_floating_point and op.supports_autograd
+    with_grad = backward and (dtype.is_floating_point or dtype.is_complex) and op.supports_autograd
     torch.manual_seed(0)
     for sample in op.sample_inputs("cpu", dtype, requires_grad=with_grad):
         if outcome.samples >= most:
@@ -168,9 +168,9 @@ def check_sample(op: Any, sample: Any, dtype: torch.dtype, with_grad: bool, mode
         return
     if with_grad:
         wanted = _gradients_on_cpu(expected, expected_inputs)
-        with mode:
-            gradients = _gradients(found, inputs)
-        _compare(gradients, wanted, rtol, atol, "backward")
+        _compare(_gradients(found, inputs), wanted, rtol, atol, "backward")
+        with mode:  # later: an op that raises within a mode while gradients are computed would end the process
+            _gradients(found, inputs)
 
 
 def _on_cpu(op: Any, sample: Any) -> tuple[Any, list[torch.Tensor]]:
@@ -226,7 +226,7 @@ def _moved(value: Any) -> Any:
         else:  # as a view of all the storage
             whole = moved.as_strided((value.untyped_storage().nbytes() // value.element_size(),), (1,), 0)
             moved = whole.to(DEVICE).as_strided(value.shape, value.stride(), value.storage_offset())
-        return moved.requires_grad_(value.requires_grad)
+        return moved.requires_grad_(value.requires_grad and value.is_leaf)
     if isinstance(value, torch.device) or value == "cpu":
         return torch.device(DEVICE)
     return value
@@ -237,7 +237,7 @@ def _run(op: Any, sample: Any, seed: int = 0) -> tuple[Any, list[torch.Tensor]]:
     with mock.patch.object(common_methods_invocations, "wrapper_set_seed", _without_seed):
         result = op.op(sample.input, *sample.args, **sample.kwargs)
     leaves = tree_flatten((sample.input, sample.args, sample.kwargs))[0]
-    inputs = [each for each in leaves if isinstance(each, torch.Tensor) and each.requires_grad]
+    inputs = [each for each in leaves if isinstance(each, torch.Tensor) and each.requires_grad and each.is_leaf]
     return sample.output_process_fn_grad(result), inputs
 
 
@@ -251,12 +251,13 @@ def _gradients(result: Any, inputs: list[torch.Tensor]) -> list[torch.Tensor | N
     if not outputs or not inputs:
         return []
     weights = [_weights_of(each) for each in outputs]
-    return list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True))
+    return list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True, retain_graph=True))
 
 
 def _weights_of(output: torch.Tensor) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
-    return torch.rand(output.shape, generator=generator, dtype=torch.float32).to(output.dtype).to(output.device)
+    wide = torch.complex64 if output.is_complex() else torch.float32
+    return torch.rand(output.shape, generator=generator, dtype=wide).to(output.dtype).to(output.device)
 
 
 def _compare(found: Any, expected: Any, rtol: float | None, atol: float | None, what: str) -> None:
@@ -337,7 +338,7 @@ def main() -> None:
     parser.add_argument(
         "--ops", default="", help="names, separated by commas; without it all, and the files are written"
     )
-    parser.add_argument("--dtypes", default="float32,bfloat16,float16,int64,bool")
+    parser.add_argument("--dtypes", default="float32,complex64,bfloat16,float16,int64,bool")
     parser.add_argument("--most", type=int, default=12, help="samples of an op")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

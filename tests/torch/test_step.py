@@ -511,3 +511,28 @@ def test_a_tensor_without_elements_may_be_made_within_a_step() -> None:
     step = fusewire.torch.step(lambda x: torch.cat([torch.tensor([], device="fusewire"), x + 1]))
     for _ in range(4):
         assert step(torch.zeros(2, device="fusewire")).tolist() == [1.0, 1.0]
+
+
+def test_a_step_takes_keeps_and_returns_complex_tensors() -> None:
+    start = torch.randn(4, dtype=torch.complex64)
+    states, results = [], []
+    for device in ("cpu", "fusewire"):
+        state, weight = start.clone().to(device), torch.nn.Parameter(start.clone().to(device))
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+
+        def train(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            optimizer.zero_grad()  # noqa: B023  # called within this turn of the loop
+            spectrum = torch.fft.fft(x * weight)  # noqa: B023
+            spectrum.abs().square().sum().backward()
+            optimizer.step()  # noqa: B023
+            state.mul_(0.5).add_(spectrum.detach())  # noqa: B023
+            y.add_(spectrum.detach())
+            return spectrum.detach().conj()
+
+        call = train if device == "cpu" else fusewire.torch.step(train)
+        y = torch.zeros(4, dtype=torch.complex64, device=device)
+        inputs = [torch.full((4,), 0.1 + 0.1j * number, dtype=torch.complex64).to(device) for number in range(6)]
+        results.append([call(x, y).resolve_conj().cpu() for x in inputs])
+        states.append((state.cpu(), weight.detach().cpu(), y.cpu()))
+    torch.testing.assert_close(*states)
+    torch.testing.assert_close(*results)

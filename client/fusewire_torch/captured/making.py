@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from fusewire import ArgumentError, Array
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.recorded_once.nested import flatten
 from fusewire._recording.body import BodyRecording
 from fusewire._recording.recorder import Recorder
@@ -22,12 +23,15 @@ from fusewire_torch.captured.recording import (
     Fresh,
     Input,
     KeptGradient,
+    Parts,
     Recording,
     Source,
     Taken,
+    parts_of,
 )
 from fusewire_torch.captured.storage_log import RecordedLog, Touched
-from fusewire_torch.storage import DEVICE, array_of, held, is_ours, tensor_of
+from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.storage import DEVICE, Elements, array_of, dense_strides, held, is_ours, tensor_of
 
 _NUMBERS = (bool, int, float, complex, str, type(None))
 
@@ -37,12 +41,13 @@ class Making:
 
     def __init__(self, recorder: Recorder, body: BodyRecording, arguments: Arguments) -> None:
         self._recorder, self._body, self._arguments = recorder, body, arguments
-        self.log = RecordedLog(lambda array: body.parameter(Array, array._spec))
+        self.log = RecordedLog(self._parameter_of)
         self._generator = random_state.generator()
         self._counter = self._generator._next_counter
         self._inputs: list[Input] = []
         self._places: dict[int, int] = {}  # of each input, by the handle of its parameter
         self._stand_ins: list[Any] = []  # what stands for the tensors among the arguments
+        self._given: list[Source] = []  # where the elements of each come from as long as nothing is written to it
         self._computed: dict[int, Array] = {}  # the results that have a use after the step, by op
         self._returned: list[Any] = []
         self._form: Any = None
@@ -52,16 +57,17 @@ class Making:
         """Returns the leaves with which the step is to be called."""
         arguments = self._arguments
         for number, array in enumerate(arguments.arrays):
-            parameter = self._body.parameter(Array, array._spec)
-            self._add_input(Input(number, None, array._spec), parameter)
+            parameter = self._parameter_of(array)
+            self._add_input(Input(number, None, 0, parameter._spec), parameter)
             self._stand_ins.append(tensor_of(parameter))
+            self._given.append(self._source(parameter))
         return arguments.substituted(self._stand_ins)
 
     def note_end(self, returned: Any, before: Sequence[Gradient], used: Used) -> None:
         """Notes what the step returns and leaves. `before` are the gradients that it has found."""
         for each in self.log.touched:
             if each.before is not None and each.parameter is not None:
-                self._add_input(Input(None, each.elements, each.parameter._spec), each.parameter)
+                self._add_input(Input(None, each.elements, 0, each.parameter._spec), each.parameter)
         self._gradients = [self._kept_gradient(each) for each in _with_new(before, used)]
         leaves, self._form = flatten(returned)
         self._returned = self._descriptions(leaves)
@@ -79,7 +85,7 @@ class Making:
         to_arguments = [
             (number, source)
             for number, source in enumerate([self._source(array_of(each)) for each in self._stand_ins])
-            if not isinstance(source, Taken) or source.place != number
+            if not _is_same(source, self._given[number])
         ]
         self._stand_ins.clear()
         to_kept = [(weak, self._source(array)) for weak, array in self.log.new_alive()]
@@ -109,12 +115,21 @@ class Making:
         self.log.undo()
         self._generator._next_counter = self._counter
 
+    def _parameter_of(self, array: Array) -> Array:
+        """Returns what stands for an array while the step is recorded."""
+        if isinstance(array, ComplexArray):
+            return ComplexArray(*[self._parameter_of(each) for each in array.parts])
+        return self._body.parameter(Array, array._spec)
+
     def _add_input(self, given: Input, parameter: Array) -> None:
-        self._places[parameter._handle] = len(self._inputs)
-        self._inputs.append(given)
+        for number, part in enumerate(parts_of(parameter)):
+            self._places[part._handle] = len(self._inputs)
+            self._inputs.append(given._replace(part=number, spec=part._spec))
 
     def _source(self, array: Array) -> Source:
         """Returns where an array comes from at each use of the body."""
+        if isinstance(array, ComplexArray):
+            return Parts(*[self._source(each) for each in array.parts])
         place = self._places.get(array._handle)
         if place is not None:
             return Taken(place)
@@ -146,16 +161,32 @@ class Making:
             if not is_ours(leaf):
                 raise ArgumentError(f"a step returns a tensor of the device {leaf.device}, which no replay would make")
             elements = held(leaf.untyped_storage())
-            view = (tuple(leaf.shape), leaf.stride(), leaf.storage_offset())
             if id(leaf) in stand_ins:
                 return Argument(stand_ins[id(leaf)])
             if id(elements) in of_gradients or not self.log.has_made(elements):
                 return leaf
             if elements.array is None:
                 raise ArgumentError("a step returns a tensor of undefined elements")
-            return Fresh(numbers.setdefault(id(elements), len(numbers)), self._source(elements.array), *view)
+            return self._fresh(leaf, elements, numbers)
 
         return [described(leaf) for leaf in leaves]
+
+    def _fresh(self, leaf: torch.Tensor, elements: Elements, numbers: dict[int, int]) -> Fresh:
+        """Returns what stands for a new tensor. One that sees parts or conjugates gets a storage of its own."""
+        array, shape = elements.array, tuple(leaf.shape)
+        assert array is not None, "it is defined"
+        if leaf.is_conj() or leaf.is_neg() or array.dtype is not fusewire_of(leaf.dtype):
+            number = numbers.setdefault(id(leaf), len(numbers))
+            return Fresh(number, self._source(array_of(leaf)), shape, dense_strides(shape), 0)
+        number = numbers.setdefault(id(elements), len(numbers))
+        return Fresh(number, self._source(array), shape, leaf.stride(), leaf.storage_offset())
+
+
+def _is_same(source: Source, given: Source) -> bool:
+    """Returns whether an argument has the elements at the end that it had at the beginning."""
+    if isinstance(source, Parts) and isinstance(given, Parts):
+        return all(_is_same(*pair) for pair in zip(source, given, strict=True))
+    return isinstance(source, Taken) and source == given
 
 
 def _written_to(each: Touched) -> Array | None:

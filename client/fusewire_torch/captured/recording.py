@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from fusewire import Array
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.recorded_once.nested import Form, unflatten
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
 from fusewire._recording.pinned_handles import HandlePin
@@ -35,14 +36,25 @@ class Taken(NamedTuple):
     place: int
 
 
-Source = Computed | Taken | Array  # an array is the same at each use
+class Parts(NamedTuple):
+    """The two arrays of complex numbers."""
+
+    real: Any
+    imag: Any
+
+
+Source = Computed | Taken | Parts | Array  # an array is the same at each use
 
 
 class Input(NamedTuple):
-    """An input of the step: the elements of an argument, or of a storage that the step has from elsewhere."""
+    """An input of the step: the elements of an argument, or of a storage that the step has from elsewhere.
+
+    Complex numbers are two inputs, one of each `part`.
+    """
 
     argument: int | None
     elements: Elements | None
+    part: int
     spec: ArraySpec
 
 
@@ -115,6 +127,8 @@ class Recording(NamedTuple):
         results = dict(zip(body.live, computed, strict=True))
 
         def value(source: Source) -> Array:
+            if isinstance(source, Parts):
+                return ComplexArray(value(source.real), value(source.imag))
             if isinstance(source, Computed):
                 return results[source.op]
             return given[source.place] if isinstance(source, Taken) else source
@@ -145,6 +159,7 @@ class Recording(NamedTuple):
             assert each.elements is not None
             assert each.elements.array is not None, "what was read once is defined"
             array = each.elements.array
+        array = parts_of(array)[each.part]
         return array if array._spec is each.spec else array.reshape(each.spec.shape)
 
     def difference(self, other: Recording) -> str | None:
@@ -181,12 +196,17 @@ class Recording(NamedTuple):
         return int(np.searchsorted(starts, cell, side="right")) - 1
 
 
+def parts_of(array: Array) -> Sequence[Array]:
+    """Returns the arrays on the server that an array is: two of complex numbers."""
+    return array.parts if isinstance(array, ComplexArray) else (array,)
+
+
 def _simple(leaves: Sequence[Any]) -> list[Any]:
     return [each for each in leaves if not isinstance(each, torch.Tensor | Fresh)]
 
 
 def _identity(each: Input) -> Any:
-    return each.argument, None if each.elements is None else id(each.elements), each.spec
+    return each.argument, None if each.elements is None else id(each.elements), each.part, each.spec
 
 
 def _same(one: Any, other: Any) -> bool:

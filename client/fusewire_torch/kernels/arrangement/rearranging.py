@@ -75,6 +75,6 @@ def _masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Array:
         filling = filling.astype(array.dtype, copy=False)
     elif x.dtype is torch.bool:
         filling = bool(filling)
-    elif not x.dtype.is_floating_point:
+    elif not (x.dtype.is_floating_point or x.dtype.is_complex):
         filling = int(filling)
     return fw.where(array_of(mask), filling, array)

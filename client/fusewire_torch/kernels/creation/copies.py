@@ -46,7 +46,7 @@ def uploaded(source: torch.Tensor, dtype: torch.dtype) -> Array:
         return filled(session(), tuple(source.shape), 0, fusewire_of(dtype))
     note_transfer(f"uploads a tensor of the device {source.device}")
     wanted = fusewire_of(dtype)
-    there = source.detach().to("cpu", dtype).contiguous()
+    there = source.detach().to("cpu", dtype).resolve_conj().resolve_neg().contiguous()
     if dtype is torch.bfloat16:  # NumPy has none of its own
         return session().array(there.view(torch.int16).numpy().view(wanted.dtype), wanted)
     return session().array(there.numpy(), wanted)

@@ -57,7 +57,7 @@ def _fill(x: torch.Tensor, value: Any) -> torch.Tensor:
     if isinstance(value, torch.Tensor) and is_ours(value):
         return write(x, fw.broadcast_to(array_of(value), tuple(x.shape)))
     number = number_of(value)
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
         number = bool(number) if x.dtype is torch.bool else int(number)
     return write(x, _filled(CONNECTION.something(), tuple(x.shape), number, fusewire_of(x.dtype)))
 

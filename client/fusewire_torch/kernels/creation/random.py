@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log1p
+from math import log1p, sqrt
 from typing import Any
 
 import torch
@@ -22,6 +22,9 @@ _LARGEST_INTEGER = {torch.float16: 2**11, torch.bfloat16: 2**8, torch.float32: 2
 
 @TABLE.kernel("uniform_")
 def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    if x.is_complex():
+        torch.view_as_real(x).uniform_(low, high)
+        return x
     drawn = random_state.generator().random(tuple(x.shape), fusewire_of(x.dtype))
     return write(x, drawn * (high - low) + low)
 
@@ -30,6 +33,9 @@ def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator:
 def _normal(x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> torch.Tensor:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if x.is_complex():  # whose parts have each half of the variance
+        torch.view_as_real(x).normal_(0, std / sqrt(2))
+        return x.add_(mean) if mean else x
     return write(x, random_state.generator().normal(mean, std, tuple(x.shape)).astype(fusewire_of(x.dtype)))
 
 

@@ -11,6 +11,8 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
+from fusewire_torch.kernels.complex import functions
+from fusewire_torch.kernels.complex.functions import of_both
 from fusewire_torch.promotion import Kind, as_result, promoted
 from fusewire_torch.storage import Elementwise, array_of
 from fusewire_torch.table import Table
@@ -79,6 +81,12 @@ def _threshold_backward(grad: Any, x: Any, limit: Any) -> Any:
     return fw.where(x <= limit, 0, grad)
 
 
+def _angle(x: Any) -> Any:
+    if x.dtype.is_complex:
+        return fw.angle(x)
+    return fw.where(fw.isnan(x), x, fw.where(x < 0, pi, 0.0))
+
+
 def _floor_rounded(x: Any, y: Any) -> Any:
     return fw.floor_divide(x, y)
 
@@ -122,10 +130,9 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "hardshrink_backward": lambda grad, x, limit: fw.where(fw.abs(x) <= limit, 0, grad),
     "softshrink_backward": lambda grad, x, limit: fw.where(fw.abs(x) <= limit, 0, grad),
     "relu": fw.relu,
-    "tanh_backward": lambda grad, y: grad * (1 - y * y),
-    "sigmoid_backward": lambda grad, y: grad * ((1 - y) * y),
+    "tanh_backward": lambda grad, y: grad * fw.conj(1 - y * y),
+    "sigmoid_backward": lambda grad, y: grad * fw.conj((1 - y) * y),
     "neg": operator.neg,
-    "abs": fw.abs,
     "sgn": _sign_or_zero,
     "sign": _sign_or_zero,
     "round": fw.round,
@@ -138,13 +145,13 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "div.Tensor": operator.truediv,
     "atan2": fw.atan2,
     "copysign.Tensor": fw.copysign,
-    "logaddexp": fw.logaddexp,
+    "logaddexp": of_both(fw.logaddexp, functions.logaddexp),
     "logaddexp2": fw.logaddexp2,
     "sqrt": fw.sqrt,
-    "rsqrt": fw.rsqrt,
+    "rsqrt": of_both(fw.rsqrt, functions.rsqrt),
     "reciprocal": fw.reciprocal,
     "exp": fw.exp,
-    "exp2": fw.exp2,
+    "exp2": of_both(fw.exp2, functions.exp2),
     "expm1": fw.expm1,
     "log": fw.log,
     "log2": fw.log2,
@@ -162,11 +169,10 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "asinh": fw.asinh,
     "acosh": fw.acosh,
     "atanh": fw.atanh,
-    "sigmoid": fw.sigmoid,
+    "sigmoid": of_both(fw.sigmoid, functions.sigmoid),
     "erf": fw.erf,
-    "sinc": fw.sinc,
-    "silu": fw.silu,
-    "angle": lambda x: fw.where(fw.isnan(x), x, fw.where(x < 0, pi, 0.0)),
+    "sinc": of_both(fw.sinc, functions.sinc),
+    "silu": of_both(fw.silu, functions.silu),
 }
 _TESTING: dict[str, Callable[..., Any]] = {
     **{f"eq.{kind}": lambda x, y: x == y for kind in ("Tensor", "Scalar")},
@@ -189,6 +195,8 @@ _TESTING: dict[str, Callable[..., Any]] = {
 for _entries, _kind in ((_BINARY, _KEEPS), (_FLOATING, _FLOATS), (_TESTING, _BOOLS)):
     for _name, _function in _entries.items():
         TABLE.values[_name] = elementwise(_function, _kind)
+TABLE.values["angle"] = elementwise(_angle, Kind.COMPLEX_TO_FLOAT)
+TABLE.values["abs"] = elementwise(fw.abs, Kind.COMPLEX_TO_FLOAT)
 TABLE.values["lerp.Scalar"] = elementwise(_lerp, operands=2)
 TABLE.values["lerp.Tensor"] = elementwise(_lerp)
 TABLE.values["addcmul"] = elementwise(in_single(_addcmul))

@@ -32,7 +32,7 @@ def _along_all(grad: torch.Tensor, lengths: Any, matrix: Callable[[Array, int, i
 
 def _hot(places: Array, length: int, like: Array) -> Array:
     """Returns the matrix that picks elements of an axis; a place beyond an end is that end."""
-    return fw.one_hot(fw.clip(places, 0, length - 1), length, dtype=like.dtype)
+    return fw.one_hot(fw.clip(places, 0, length - 1), length, dtype=like.dtype if like.dtype.is_floating else "float32")
 
 
 def _step(length: int, count: int, scale: float | None) -> float:

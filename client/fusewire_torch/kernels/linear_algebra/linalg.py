@@ -50,9 +50,14 @@ def _product_of(factor: Array, upper: bool) -> Array:
     """Returns the matrix that has this Cholesky factor. Only the factor's triangle counts."""
     if upper:
         triangle = fw.triu(factor)
-        return fw.matrix_transpose(triangle) @ triangle
+        return _adjoint(triangle) @ triangle
     triangle = fw.tril(factor)
-    return triangle @ fw.matrix_transpose(triangle)
+    return triangle @ _adjoint(triangle)
+
+
+def _adjoint(matrix: Array) -> Array:
+    """Returns the conjugates of the transpose."""
+    return fw.conj(fw.matrix_transpose(matrix))
 
 
 @TABLE.value("linalg_inv_ex")
@@ -82,8 +87,9 @@ def _solved(a: Array, b: Array, left: bool) -> Array:
 
 
 def _undecomposed(x: torch.Tensor, matrix: Array) -> tuple[Array, Array]:
-    """Returns LU and pivots of a determinant. PyTorch takes them for those of the transpose of contiguous matrices."""
-    return fw.matrix_transpose(matrix) if x.is_contiguous() else matrix, _no_pivots(matrix)
+    """Returns LU and pivots of a determinant. PyTorch takes those of contiguous real matrices for the transpose's."""
+    is_transposed = x.is_contiguous() and not x.is_complex()
+    return fw.matrix_transpose(matrix) if is_transposed else matrix, _no_pivots(matrix)
 
 
 def _no_pivots(matrix: Array) -> Array:
@@ -97,7 +103,7 @@ def _lu_solve(
     if pivots.dtype is not torch.int64:
         raise NotImplementedError('linalg_lu_solve on device "fusewire": solve with the matrix itself')
     matrix = array_of(lu)
-    return _solved(fw.matrix_transpose(matrix) if adjoint else matrix, array_of(b), left)
+    return _solved(_adjoint(matrix) if adjoint else matrix, array_of(b), left)
 
 
 @TABLE.value("_linalg_det")
@@ -148,6 +154,19 @@ def _eigh(x: torch.Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Arr
     return values, vectors
 
 
+@TABLE.value("linalg_eig")
+def _eig(x: torch.Tensor) -> tuple[Array, Array]:
+    _check_square(x, "linalg.eig")
+    values, vectors = fw.linalg.eig(array_of(x))
+    return values, vectors
+
+
+@TABLE.value("_linalg_eigvals")
+def _eigvals(x: torch.Tensor) -> Array:
+    _check_square(x, "linalg.eigvals")
+    return fw.linalg.eigvals(array_of(x))
+
+
 @TABLE.value("linalg_solve_triangular")
 def _solve_triangular(
     a: torch.Tensor, b: torch.Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
@@ -191,22 +210,22 @@ def _lstsq(
         right = fw.expand_dims(right, -1)
     found = fw.linalg.pinv(matrix, rcond) @ right
     nothing = fw.zeros((0,), matrix.dtype, device=matrix.session)
-    rank, singular = nothing.astype("int64"), nothing
+    rank, singular = fw.zeros((0,), "int64", device=matrix.session), fw.abs(nothing)
     if driver != "gels":
         values = fw.linalg.svdvals(matrix)
         cutoff = torch.finfo(a.dtype).eps * max(a.shape[-2:]) if rcond is None else rcond
         rank = fw.sum(values > cutoff * values[..., :1], axis=-1).astype("int64")
-        singular = values if driver in ("gelsd", "gelss") else nothing
-    left = nothing
+        singular = values if driver in ("gelsd", "gelss") else singular
+    left = fw.abs(nothing)
     if a.shape[-2] > a.shape[-1] and driver not in (None, "gelsy"):
         rest = matrix @ found - right
-        left = fw.sum(rest * rest, axis=-2)
+        left = fw.sum(fw.square(fw.abs(rest)), axis=-2)
     return (fw.squeeze(found, -1) if is_vector else found), left, rank, singular
 
 
 @TABLE.value("linalg_householder_product")
 def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> Array:
-    """Returns the first columns of the product of reflections I - tau v v.T, of which `x` has the v below ones."""
+    """Returns the first columns of the product of reflections I - tau v v.H, of which `x` has the v below ones."""
     matrix, factors = array_of(x), array_of(tau)
     rows, columns = matrix.shape[-2:]
     result = fw.eye(rows, columns, dtype=matrix.dtype, device=matrix.session)
@@ -216,7 +235,7 @@ def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> Array:
     for number in reversed(range(factors.shape[-1])):
         v = vectors[..., number : number + 1]
         factor = fw.expand_dims(factors[..., number : number + 1], -1)
-        result = result - factor * (v @ (fw.matrix_transpose(v) @ result))
+        result = result - factor * (v @ (_adjoint(v) @ result))
     return result
 
 

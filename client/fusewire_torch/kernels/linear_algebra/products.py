@@ -28,7 +28,7 @@ def _product_added(bias: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, beta
 
 def _with_bias(bias: torch.Tensor, product: Array, beta: Any, alpha: Any) -> Array:
     """Returns beta * bias + alpha * product. Of integers, the factors are integers too."""
-    if not product.dtype.is_floating:
+    if not (product.dtype.is_floating or product.dtype.is_complex):
         beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         product = product * alpha
@@ -57,10 +57,10 @@ def _linear_backward(
     rows = _rows(given)
     to_x = to_weight = None
     if output_mask[0]:
-        to_x = rows @ array_of(weight)
+        to_x = rows @ fw.conj(array_of(weight))
         to_x = to_x if array.ndim == 2 else to_x.reshape(array.shape)
     if output_mask[1]:
-        to_weight = rows.mT @ _rows(array)
+        to_weight = rows.mT @ _rows(fw.conj(array))
     return to_x, to_weight, fw.sum(rows, axis=0) if output_mask[2] else None
 
 

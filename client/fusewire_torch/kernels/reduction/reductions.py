@@ -9,6 +9,7 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.kernels.complex import functions
 from fusewire_torch.storage import array_of
 from fusewire_torch.table import Table
 
@@ -25,7 +26,7 @@ def _axes(dim: Any) -> Any:
 def _summable(x: torch.Tensor, dtype: torch.dtype | None) -> Array:
     """Returns the elements in the dtype in which PyTorch sums them: integers and booleans in int64."""
     array = array_of(x)
-    if dtype is None and x.is_floating_point():
+    if dtype is None and (x.is_floating_point() or x.is_complex()):
         return array
     wanted = fusewire_of(dtype or torch.int64)
     return array if array.dtype is wanted else array.astype(wanted)
@@ -60,7 +61,7 @@ def _mean(x: torch.Tensor, *, dtype: torch.dtype | None = None) -> Array:
 
 @TABLE.value("mean.dim")
 def _mean_along(x: torch.Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Array:
-    if not (dtype or x.dtype).is_floating_point:
+    if not ((dtype or x.dtype).is_floating_point or (dtype or x.dtype).is_complex):
         kind = str(x.dtype).removeprefix("torch.")
         raise RuntimeError(
             f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -174,8 +175,12 @@ def _cumprod(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> 
 @TABLE.value("logsumexp")
 def _logsumexp(x: torch.Tensor, dim: Any, keepdim: bool = False) -> Array:
     array = array_of(x)
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
         array = array.astype(fusewire_of(torch.get_default_dtype()))
+    if x.dtype.is_complex:
+        given = array if x.dim() else array.reshape(1)
+        found: Array = functions.logsumexp(given, _axes(dim), keepdims=keepdim)
+        return found if x.dim() else found.reshape(())
     if not x.dim():
         return array
     axes = _axes(dim)
@@ -190,5 +195,6 @@ def _vector_norm(
 ) -> Array:
     array = array_of(x) if dtype is None else array_of(x).astype(fusewire_of(dtype))
     if not x.dim():
-        return (array != 0).astype(array.dtype) if ord == 0 else fw.abs(array)
+        size = fw.abs(array)
+        return (size != 0).astype(size.dtype) if ord == 0 else size
     return fw.linalg.vector_norm(array, axis=_axes(dim), keepdims=keepdim, ord=ord)

@@ -1,0 +1,1 @@
+"""Complex tensors of the device beside those of the CPU."""
