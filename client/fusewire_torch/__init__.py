@@ -10,6 +10,7 @@ from fusewire._recording.compiled_modules import import_compiled
 
 import_compiled("fusewire_torch.storage")  # which says how to compile it, before another module needs it
 
+from fusewire_torch.captured.compiled_graphs import compile_backend  # noqa: E402
 from fusewire_torch.captured.step import step  # noqa: E402
 from fusewire_torch.connection import connect, session  # noqa: E402
 from fusewire_torch.device import register_device  # noqa: E402
@@ -17,7 +18,7 @@ from fusewire_torch.moving import teach_moving  # noqa: E402
 from fusewire_torch.registration import register_kernels  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
 
-__all__ = ["connect", "session", "step"]
+__all__ = ["compile_backend", "connect", "session", "step"]
 
 register_device()
 register_kernels()

@@ -11,6 +11,7 @@ from fusewire_torch.connection import session
 
 __all__ = [
     "current_device",
+    "device",
     "device_count",
     "get_amp_supported_dtype",
     "get_rng_state",
@@ -22,6 +23,22 @@ __all__ = [
     "set_rng_state",
     "synchronize",
 ]
+
+
+_initialized = True  # `torch.utils.checkpoint` asks for it before it keeps the state of random numbers
+
+
+class device:  # noqa: N801  # as the modules of other devices call it
+    """A context in which a device is the current one. Raises ValueError for another than fusewire:0."""
+
+    def __init__(self, device: Any) -> None:
+        set_device(device)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def is_available() -> bool:

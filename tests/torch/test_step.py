@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,12 +15,12 @@ from torch.nn import functional
 import fusewire.torch
 from fusewire import ArgumentError, RequestError, Session
 from fusewire.testing.server_process import ServerProcess
+from tests.torch.live_handles import HANGS_S, live_handles
 from tests.torch.nets import Case, cases
 
 STEPS = 200
 TOLERANCE = 1e-5
 BATCH = 8
-HANGS_S = 30.0
 
 Train = Callable[..., Any]
 
@@ -370,12 +368,6 @@ def test_steps_one_after_the_other_are_iterations_of_a_loop(session: Session) ->
     before, after = run(), run()
     assert after[0] - before[0] <= 10
     assert after[1] == before[1]
-
-
-def live_handles(server: ServerProcess, session: Session) -> int:
-    torch.fusewire.synchronize()
-    with urllib.request.urlopen(f"http://{server.http}/v1/sessions/{session.id}", timeout=HANGS_S) as answer:
-        return int(json.load(answer)["live_handles"])
 
 
 def test_a_thousand_steps_leave_as_many_arrays_as_ten(server: ServerProcess, session: Session) -> None:

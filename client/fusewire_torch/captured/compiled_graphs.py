@@ -1,0 +1,40 @@
+"""`torch.compile(backend="fusewire")`: each graph that PyTorch finds in a program becomes a step that is recorded once.
+
+PyTorch's own compiler follows the Python, guards what it depends on, and hands over graphs of ops, forward and
+backward. So a graph needs no code of ours but `step`: its first call runs plainly, the next two are recorded, and later
+ones are replayed. The modules of the compiler are imported at the first use, because that takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from fusewire_torch.captured.step import step
+from fusewire_torch.storage import is_ours
+
+
+def compile_backend(graph: Any, examples: Sequence[Any], **options: Any) -> Callable[..., Any]:
+    """Returns what runs a graph of ops, with its gradients. `torch.compile(backend=…)` takes this function."""
+    from torch._dynamo.backends.common import aot_autograd  # noqa: PLC0415  # see above
+
+    compiled: Callable[..., Any] = aot_autograd(fw_compiler=_recorded_once)(graph, examples, **options)
+    return compiled
+
+
+def _recorded_once(graph: Any, _examples: Sequence[Any]) -> Callable[..., Any]:
+    """Returns the function that runs a graph, and takes a list that it may clear."""
+    from functorch.compile import make_boxed_func  # noqa: PLC0415  # see above
+
+    recorded = step(graph.forward)
+
+    def run(*given: Any) -> Any:
+        tensors = [each for each in given if isinstance(each, torch.Tensor)]
+        if not tensors or not all(is_ours(each) for each in tensors):
+            return graph.forward(*given)
+        return recorded(*[each.detach() if isinstance(each, torch.Tensor) else each for each in given])
+
+    boxed: Callable[..., Any] = make_boxed_func(run)
+    return boxed

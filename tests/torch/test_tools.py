@@ -1,0 +1,70 @@
+"""PyTorch's own tools work on the device: its profiler, checkpoints of activations, processes and asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint
+
+import fusewire.torch
+from fusewire.testing.server_process import ServerProcess
+
+
+def test_the_profiler_sees_the_ops_of_both_directions() -> None:
+    layer = nn.Linear(4, 2).to("fusewire")
+    x = torch.ones(3, 4, device="fusewire")
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as seen:
+        layer(x).tanh().sum().backward()
+    counts = {each.key: each.count for each in seen.key_averages()}
+    assert counts["aten::tanh"] == 1
+    assert {"aten::linear", "aten::sum", "aten::tanh_backward", "aten::linear_backward"} <= {*counts}
+    shapes = [each.input_shapes for each in seen.events() if each.name == "aten::tanh"]
+    assert shapes == [[[3, 2]]]
+
+
+def test_checkpointed_activations_give_the_gradients_of_kept_ones() -> None:
+    torch.manual_seed(0)
+    block = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 8)).to("fusewire")
+    x = torch.randn(4, 8, device="fusewire")
+    found = []
+    for is_checkpointed in (False, True):
+        torch.manual_seed(1)
+        block.zero_grad()
+        result = checkpoint(block, x, use_reentrant=False) if is_checkpointed else block(x)
+        result.square().sum().backward()
+        found.append([each.grad.cpu() for each in block.parameters() if each.grad is not None])
+    assert len(found[0]) == 4
+    torch.testing.assert_close(*found, rtol=0, atol=0)
+
+
+def _learn_in_a_process(rank: int, target: str) -> None:
+    fusewire.torch.connect(target)
+    weight = torch.full((2,), float(rank), device="fusewire", requires_grad=True)
+    (weight * weight).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [2.0 * rank] * 2
+
+
+def test_spawned_processes_have_sessions_of_their_own(server: ServerProcess) -> None:
+    torch.multiprocessing.spawn(_learn_in_a_process, (server.grpc,), nprocs=2)
+
+
+def test_tasks_of_asyncio_take_turns_within_a_step() -> None:
+    async def learn(start: float) -> float:
+        weight = torch.tensor(start, device="fusewire", requires_grad=True)
+        for _ in range(20):
+            loss = (weight - 1).square()
+            await asyncio.sleep(0)
+            (gradient,) = torch.autograd.grad(loss, weight)
+            await asyncio.sleep(0)
+            with torch.no_grad():
+                weight -= 0.25 * gradient
+        return await asyncio.to_thread(weight.item)
+
+    async def all_learn() -> list[float]:
+        return await asyncio.gather(*[learn(float(start)) for start in range(4)])
+
+    assert all(abs(found - 1) < 1e-4 for found in asyncio.run(all_learn()))
