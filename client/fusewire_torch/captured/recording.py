@@ -126,12 +126,8 @@ class Recording(NamedTuple):
         computed = repeat(Array, recorder, body, bound, self.draws.values(body.values), pins)
         results = dict(zip(body.live, computed, strict=True))
 
-        def value(source: Source) -> Array:
-            if isinstance(source, Parts):
-                return ComplexArray(value(source.real), value(source.imag))
-            if isinstance(source, Computed):
-                return results[source.op]
-            return given[source.place] if isinstance(source, Taken) else source
+        def value(source: Source) -> Array:  # calls itself not, which would make a cycle that holds all results
+            return _value(source, results, given)
 
         self.draws.advance()
         return self._hand_out(arguments, value)
@@ -194,6 +190,15 @@ class Recording(NamedTuple):
         starts = places_of_signatures(cells)
         cell = int((cells == VALUE).nonzero()[0][place])
         return int(np.searchsorted(starts, cell, side="right")) - 1
+
+
+def _value(source: Source, results: dict[int, Array], given: Sequence[Array]) -> Array:
+    """Returns the array that a use of the body has computed, was given, or that is the same at each use."""
+    if isinstance(source, Computed):
+        return results[source.op]
+    if isinstance(source, Parts):
+        return ComplexArray(*[_value(each, results, given) for each in source])
+    return given[source.place] if isinstance(source, Taken) else source
 
 
 def parts_of(array: Array) -> Sequence[Array]:
