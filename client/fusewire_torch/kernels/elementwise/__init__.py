@@ -1,5 +1,13 @@
 """An element from each place."""
 
-from fusewire_torch.kernels.elementwise import foreach, optimizers, pointwise, scaling, special
+from fusewire_torch.kernels.elementwise import (
+    bessel,
+    foreach,
+    optimizers,
+    pointwise,
+    polynomials,
+    scaling,
+    special,
+)
 
-TABLES = tuple(module.TABLE for module in (foreach, optimizers, pointwise, scaling, special))
+TABLES = tuple(module.TABLE for module in (bessel, foreach, optimizers, pointwise, polynomials, scaling, special))

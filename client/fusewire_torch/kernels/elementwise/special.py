@@ -135,11 +135,12 @@ def _zeta(s: Any, q: Any) -> Any:
     return fw.where(s == 1, fw.inf, fw.where(s < 1, fw.nan, found))
 
 
-def _bessel_i(order: int, *, is_scaled: bool) -> Callable[[Array], Array]:
+def bessel_i(order: int, *, is_scaled: bool) -> Callable[[Array], Array]:
     """Returns the modified Bessel function of the first kind of an order, times exp(-|x|) if it is scaled.
 
     It is the mean of exp(x * cos(t)) * cos(order * t), which the trapezoidal rule finds to all digits for small x
-    (Trefethen and Weideman, 2014). For large x it is the asymptotic series (Abramowitz, 9.7.1).
+    (Trefethen and Weideman, 2014). For large x it is the asymptotic series (Abramowitz, 9.7.1), and for x near 0, where
+    the terms of the mean cancel if the order is 1, the power series (9.6.10).
     """
     nodes = 24
 
@@ -157,6 +158,11 @@ def _bessel_i(order: int, *, is_scaled: bool) -> Callable[[Array], Array]:
         for number in range(1, 12):
             term = term * (-(4 * order * order - (2 * number - 1) ** 2) / (8.0 * number)) / great
             series = series + term
+        if order:
+            least = fw.minimum(size, 1.0)
+            powers = [1 / (factorial(k) * factorial(k + order)) for k in reversed(range(10))]
+            tiny = (least / 2) ** order * _polynomial(powers, least * least / 4) * fw.exp(-least)
+            total = fw.where(size < 1, tiny, total)
         scaled = fw.where(size < 20, total, series / fw.sqrt(2 * pi * great))
         value = scaled if is_scaled else scaled * fw.exp(size)
         return value * fw.sign(x) if order % 2 else value
@@ -183,10 +189,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "erfinv": _erfinv,
     "special_ndtri": _ndtri,
     "special_zeta": _zeta,
-    "i0": _bessel_i(0, is_scaled=False),
-    "special_i0e": _bessel_i(0, is_scaled=True),
-    "special_i1": _bessel_i(1, is_scaled=False),
-    "special_i1e": _bessel_i(1, is_scaled=True),
+    "i0": bessel_i(0, is_scaled=False),
+    "special_i0e": bessel_i(0, is_scaled=True),
+    "special_i1": bessel_i(1, is_scaled=False),
+    "special_i1e": bessel_i(1, is_scaled=True),
 }
 for _name, _function in _FUNCTIONS.items():
     TABLE.values[_name] = elementwise(in_single(_function), Kind.INT_TO_FLOAT)
