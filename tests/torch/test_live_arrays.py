@@ -73,7 +73,7 @@ def test_a_thousand_steps_hold_as_many_arrays_as_twenty(
     assert left <= most
 
 
-def _resident_bytes(pid: int | str) -> int:
+def _resident_bytes(pid: int) -> int:
     """Returns how much memory a process has."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -84,7 +84,7 @@ def _resident_bytes(pid: int | str) -> int:
 def test_a_long_loop_takes_no_more_memory_on_either_side(name: str, is_recorded: bool, server: ServerProcess) -> None:
     train, x, y = _training(name)
     step = fusewire.torch.step(train) if is_recorded else train
-    processes = ("self", server.pid)
+    processes = (os.getpid(), server.pid)
     for _ in range(LONG // 2):
         step(x, y)
     torch.fusewire.synchronize()

@@ -26,15 +26,13 @@ def compile_backend(graph: Any, examples: Sequence[Any], **options: Any) -> Call
 
 def _recorded_once(graph: Any, _examples: Sequence[Any]) -> Callable[..., Any]:
     """Returns the function that runs a graph, and takes a list that it may clear."""
-    from functorch.compile import make_boxed_func  # noqa: PLC0415  # see above
-
     recorded = step(graph.forward)
 
-    def run(*given: Any) -> Any:
+    def run(given: list[Any]) -> Any:
         tensors = [each for each in given if isinstance(each, torch.Tensor)]
         if not tensors or not all(is_ours(each) for each in tensors):
             return graph.forward(*given)
         return recorded(*[each.detach() if isinstance(each, torch.Tensor) else each for each in given])
 
-    boxed: Callable[..., Any] = make_boxed_func(run)
-    return boxed
+    run._boxed_call = True  # type: ignore[attr-defined]  # by which PyTorch knows that it takes a list
+    return run

@@ -56,12 +56,12 @@ def _odd(x: Array, weight: Callable[[float], float]) -> Any:
 
 def _neumann_even(angle: float) -> float:
     """Returns the weight with which the mean is the sum of (−1)ᵏ J₂ₖ / k."""
-    return sum((-1) ** k / k * cos(2 * k * angle) for k in range(1, _NEUMANN_TERMS))
+    return sum((-1.0) ** k / k * cos(2 * k * angle) for k in range(1, _NEUMANN_TERMS))
 
 
 def _neumann_odd(angle: float) -> float:
     """Returns the weight with which the mean is the sum of (−1)ᵏ (2k + 1) J₂ₖ₊₁ / (k (k + 1))."""
-    return sum((-1) ** k * (2 * k + 1) / (k * (k + 1)) * sin((2 * k + 1) * angle) for k in range(1, _NEUMANN_TERMS))
+    return sum((-1.0) ** k * (2 * k + 1) / (k * (k + 1)) * sin((2 * k + 1) * angle) for k in range(1, _NEUMANN_TERMS))
 
 
 def _asymptotic(order: int, x: Array) -> tuple[Any, Any]:

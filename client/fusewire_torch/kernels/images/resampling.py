@@ -84,6 +84,36 @@ def _source(like: Array, length: int, count: int, align_corners: bool, scale: fl
     return (numbers + 0.5) * _step(length, count, scale) - 0.5
 
 
+def _smooth(like: Array, length: int, count: int, align_corners: bool, scale: float | None) -> Array:
+    """Returns the matrix [outputs, inputs] of PIL's antialiasing: where it makes smaller, a hat as wide as a step."""
+    step = _step(length, count, scale)
+    if align_corners:
+        step = (length - 1) / (count - 1) if count > 1 else 0.0
+    middle = (fw.arange(count, dtype="float32", device=like.session) + 0.5) * step
+    places = fw.arange(length, dtype="float32", device=like.session) + 0.5
+    distance = fw.abs(places - fw.expand_dims(middle, -1)) / max(step, 1.0)
+    weights = fw.maximum(1 - distance, 0.0)
+    return (weights / fw.sum(weights, axis=-1, keepdims=True)).astype(like.dtype, copy=False)
+
+
+@TABLE.value("_upsample_bilinear2d_aa")
+def _smoothly(x: torch.Tensor, output_size: Any, align_corners: bool, *scales: Any) -> Array:
+    array = array_of(x)
+    for number, count in enumerate(output_size):
+        scale = scales[number] if scales else None
+        matrix = _smooth(array, x.shape[2 + number], count, align_corners, scale)
+        array = fw.moveaxis(fw.moveaxis(array, 2 + number, -1) @ matrix.mT, -1, 2 + number)
+    return array
+
+
+@TABLE.value("_upsample_bilinear2d_aa_backward")
+def _smooth_backward(grad: torch.Tensor, output_size: Any, input_size: Any, align_corners: bool, *scales: Any) -> Array:
+    def matrix(like: Array, number: int, length: int, count: int) -> Array:
+        return _smooth(like, length, count, align_corners, scales[number] if scales else None)
+
+    return _along_all(grad, input_size[2:], matrix)
+
+
 def cubic_weight(distance: Array) -> Array:
     """Returns the weight of a tap at a distance below 2. The kernel is that of Keys, 1981, with a = -0.75."""
     a = -0.75

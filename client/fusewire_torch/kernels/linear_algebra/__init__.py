@@ -1,5 +1,5 @@
 """Products and solvers."""
 
-from fusewire_torch.kernels.linear_algebra import distances, linalg, products
+from fusewire_torch.kernels.linear_algebra import distances, factors, linalg, products
 
-TABLES = tuple(module.TABLE for module in (distances, linalg, products))
+TABLES = tuple(module.TABLE for module in (distances, factors, linalg, products))

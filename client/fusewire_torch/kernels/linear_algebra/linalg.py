@@ -50,12 +50,12 @@ def _product_of(factor: Array, upper: bool) -> Array:
     """Returns the matrix that has this Cholesky factor. Only the factor's triangle counts."""
     if upper:
         triangle = fw.triu(factor)
-        return _adjoint(triangle) @ triangle
+        return adjoint_of(triangle) @ triangle
     triangle = fw.tril(factor)
-    return triangle @ _adjoint(triangle)
+    return triangle @ adjoint_of(triangle)
 
 
-def _adjoint(matrix: Array) -> Array:
+def adjoint_of(matrix: Array) -> Array:
     """Returns the conjugates of the transpose."""
     return fw.conj(fw.matrix_transpose(matrix))
 
@@ -76,11 +76,11 @@ def _solve_ex(
     matrix, right = array_of(a), array_of(b)
     if is_vector:
         right = fw.expand_dims(right, -1)
-    result = _solved(matrix, right, left)
+    result = solved(matrix, right, left)
     return (fw.squeeze(result, -1) if is_vector else result), matrix, _no_pivots(matrix), _failures(result)
 
 
-def _solved(a: Array, b: Array, left: bool) -> Array:
+def solved(a: Array, b: Array, left: bool) -> Array:
     if left:
         return fw.linalg.solve(a, b)
     return fw.matrix_transpose(fw.linalg.solve(fw.matrix_transpose(a), fw.matrix_transpose(b)))
@@ -94,16 +94,6 @@ def _undecomposed(x: torch.Tensor, matrix: Array) -> tuple[Array, Array]:
 
 def _no_pivots(matrix: Array) -> Array:
     return fw.zeros(matrix.shape[:-1], "int64", device=matrix.session)
-
-
-@TABLE.value("linalg_lu_solve")
-def _lu_solve(
-    lu: torch.Tensor, pivots: torch.Tensor, b: torch.Tensor, *, left: bool = True, adjoint: bool = False
-) -> Array:
-    if pivots.dtype is not torch.int64:
-        raise NotImplementedError('linalg_lu_solve on device "fusewire": solve with the matrix itself')
-    matrix = array_of(lu)
-    return _solved(_adjoint(matrix) if adjoint else matrix, array_of(b), left)
 
 
 @TABLE.value("_linalg_det")
@@ -171,7 +161,7 @@ def _eigvals(x: torch.Tensor) -> Array:
 def _solve_triangular(
     a: torch.Tensor, b: torch.Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
-    return _solved(_triangle(a, upper, unitriangular), array_of(b), left)
+    return solved(_triangle(a, upper, unitriangular), array_of(b), left)
 
 
 @TABLE.value("triangular_solve")
@@ -235,7 +225,7 @@ def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> Array:
     for number in reversed(range(factors.shape[-1])):
         v = vectors[..., number : number + 1]
         factor = fw.expand_dims(factors[..., number : number + 1], -1)
-        result = result - factor * (v @ (_adjoint(v) @ result))
+        result = result - factor * (v @ (adjoint_of(v) @ result))
     return result
 
 
