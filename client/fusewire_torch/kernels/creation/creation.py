@@ -31,7 +31,17 @@ def _empty(
     pin_memory: Any = None,
     memory_format: Any = None,
 ) -> torch.Tensor:
+    _check_device(device)
     return empty_tensor(tuple(size), dtype or torch.get_default_dtype())
+
+
+def _check_device(device: Any) -> None:
+    """Raises RuntimeError for another device than the one that there is, as PyTorch's other devices do."""
+    if device is not None and device.index:
+        raise RuntimeError(
+            f'device "fusewire" has one device, fusewire:0; it was asked for {device}. Tensors of another session are '
+            "made after another connect(), and cannot meet these"
+        )
 
 
 @TABLE.kernel("empty_strided")
@@ -44,6 +54,7 @@ def _empty_strided(
     device: Any = None,
     pin_memory: Any = None,
 ) -> torch.Tensor:
+    _check_device(device)
     shape, strides = tuple(size), tuple(stride)
     chosen = dtype or torch.get_default_dtype()
     if strides == dense_strides(shape) or not prod(shape):
