@@ -42,8 +42,8 @@ _OPS_IN_FLOAT32 = "ops in float32"
 _BEGIN, _END = "<!-- counts -->", "<!-- end of counts -->"
 # How far results of float32 may differ, as in PyTorch's own comparison of devices, which allows ten times as much.
 TOLERANCE = {torch.float32: 1e-4, torch.complex64: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
-# Small elements of these are differences of great ones, of which the CPU's float32 loses as many digits.
-ROUGH = {"matrix_exp": 5e-3}
+# Small elements of these are differences of great ones: the CPU's float32 is 3e-4 from float64, and the device 1e-4.
+ROUGH = {"matrix_exp": 1e-3}
 UNDEFINED = ("empty", "new_empty")  # the elements of what these ops return are undefined: shapes and dtypes count
 # Their indices of equal elements are not determined.
 TIES = ("argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk")

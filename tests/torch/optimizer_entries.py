@@ -17,8 +17,9 @@ from torch.testing._internal.opinfo.core import SampleInput
 
 STEPS = 5
 _OF_MATRICES = ("Muon",)  # optimizers that take no vectors
-# A line search takes other steps after other roundings, and Muon computes in bfloat16.
-_ROUGH = {"LBFGS": tol(rtol=1e-2, atol=1e-2), "Muon": tol(rtol=1e-2, atol=1e-2)}
+# A line search takes other steps after other roundings: the CPU's float32 is as far from float64, 0.5 % of a loss. Muon
+# computes in bfloat16, whose last bit is 8e-3.
+_ROUGH = {"LBFGS": tol(rtol=1e-2, atol=1e-2), "Muon": tol(rtol=1e-3, atol=1e-3)}
 
 
 @dataclass(frozen=True)

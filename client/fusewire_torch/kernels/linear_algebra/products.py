@@ -8,6 +8,7 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
+from fusewire_torch.kernels.elementwise.pointwise import in_single
 from fusewire_torch.storage import array_of
 from fusewire_torch.table import Table
 
@@ -30,12 +31,13 @@ def _with_bias(bias: torch.Tensor, product: Array, beta: Any, alpha: Any) -> Arr
     """Returns beta * bias + alpha * product. Of integers, the factors are integers too."""
     if not (product.dtype.is_floating or product.dtype.is_complex):
         beta, alpha = int(beta), int(alpha)
-    if alpha != 1:
-        product = product * alpha
     if beta == 0:  # then NaNs of the bias do not count
-        return product
+        return product if alpha == 1 else product * alpha
     added = array_of(bias)
-    return product + (added if beta == 1 else added * beta)
+    if alpha == 1 and beta == 1:
+        return product + added
+    total: Array = in_single(lambda one, other: one * alpha + other * beta)(product, added)
+    return total
 
 
 @TABLE.value("linear")
