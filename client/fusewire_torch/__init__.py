@@ -14,8 +14,8 @@ from fusewire_torch.captured.compiled_graphs import compile_backend  # noqa: E40
 from fusewire_torch.captured.step import step  # noqa: E402
 from fusewire_torch.connection import connect, session  # noqa: E402
 from fusewire_torch.device import register_device  # noqa: E402
+from fusewire_torch.dispatch.registration import register_kernels  # noqa: E402
 from fusewire_torch.moving import teach_moving  # noqa: E402
-from fusewire_torch.registration import register_kernels  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
 
 __all__ = ["compile_backend", "connect", "session", "step"]

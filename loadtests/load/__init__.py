@@ -1,1 +1,1 @@
-"""Puts load on a server."""
+"""Loads a server."""

@@ -1,1 +1,1 @@
-"""Figures, timing and worker processes."""
+"""Figures, timing, workers."""

@@ -1,1 +1,1 @@
-"""Peers: gRPC, NumPy, JAX, CuPy."""
+"""gRPC, NumPy, JAX, CuPy."""

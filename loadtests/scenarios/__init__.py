@@ -1,1 +1,1 @@
-"""The programs that load tests run."""
+"""Programs of load tests."""

@@ -9,7 +9,7 @@ import pytest
 
 HAS_TORCH = find_spec("torch") is not None
 
-collect_ignore_glob = [] if HAS_TORCH else ["test_*.py", "kernels/*/test_*.py"]
+collect_ignore_glob = [] if HAS_TORCH else ["test_*.py", "dispatch/test_*.py", "kernels/*/test_*.py"]
 
 if HAS_TORCH:
     import fusewire.torch

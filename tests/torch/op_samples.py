@@ -29,7 +29,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 import fusewire.torch
 from fusewire.testing import serve_subprocess
-from fusewire_torch.registration import decomposed
+from fusewire_torch.dispatch.registration import decomposed
 from tests.torch.module_entries import MODULES
 from tests.torch.optimizer_entries import OPTIMIZERS
 

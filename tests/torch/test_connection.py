@@ -51,7 +51,7 @@ def test_tensors_of_two_sessions_keep_theirs_and_cannot_meet(server: ServerProce
         try:
             new = torch.full((3,), 2.0, device="fusewire")
             assert other is not session
-            meetings = (
+            meetings: tuple[Callable[[], Any], ...] = (
                 lambda: old + new,
                 lambda: torch.cat([old, new]),
                 lambda: old @ new,

@@ -1,1 +1,1 @@
-"""The loops in torch."""
+"""Loops in torch."""

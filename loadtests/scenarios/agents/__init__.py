@@ -1,1 +1,1 @@
-"""Agents wait for answers."""
+"""Agents that wait."""

@@ -1,1 +1,1 @@
-"""Tokens, and the check of each call."""
+"""Tokens, checks of calls."""

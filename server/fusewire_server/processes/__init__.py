@@ -1,1 +1,1 @@
-"""Starts, tells and hears child processes."""
+"""Child processes."""

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, decomposition_table
 
-from fusewire_torch.autocast import register_autocast
-from fusewire_torch.errors import explained_by_torch
-from fusewire_torch.fallback import missing_op
+from fusewire_torch.dispatch.autocast import register_autocast
+from fusewire_torch.dispatch.errors import explained_by_torch
+from fusewire_torch.dispatch.fallback import missing_op
+from fusewire_torch.dispatch.overloads import functional_of, in_place_of, out_of
+from fusewire_torch.dispatch.results import check_first, into_given, tensors_into_given
 from fusewire_torch.kernels import TABLES
-from fusewire_torch.overloads import functional_of, in_place_of, out_of
-from fusewire_torch.results import check_first, into_given, tensors_into_given
 from fusewire_torch.storage import IntoFirst, Kernel, NewTensors, OfLists
 
 _KEY = "PrivateUse1"

@@ -13,7 +13,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from fusewire import ArgumentError, AxisError, DtypeError, ShapeError
-from fusewire_torch.overloads import Op
+from fusewire_torch.dispatch.overloads import Op
 from fusewire_torch.storage import DEVICE, is_ours
 
 # What a caller can have got wrong. Other errors, such as that of a session that was lost, stay as they are.

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from fusewire import Array
+from fusewire_torch.dispatch.overloads import Op
 from fusewire_torch.dtypes import TORCH_OF
-from fusewire_torch.overloads import Op
 from fusewire_torch.storage import array_of, write
 
 Compute = Callable[..., Any]  # from tensors and numbers to an array, or to a tuple or list of arrays

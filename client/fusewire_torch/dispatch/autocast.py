@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from fusewire_torch.overloads import Op, functional_of
+from fusewire_torch.dispatch.overloads import Op, functional_of
 from fusewire_torch.storage import DEVICE
 
 _KEY = "AutocastPrivateUse1"

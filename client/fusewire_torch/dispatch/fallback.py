@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from fusewire_torch.overloads import Op
+from fusewire_torch.dispatch.overloads import Op
 from fusewire_torch.storage import DEVICE, is_ours
 
 SETTING = "FUSEWIRE_TORCH_FALLBACK"

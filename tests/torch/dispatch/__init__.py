@@ -1,0 +1,1 @@
+"""From ATen's overloads to kernels."""
