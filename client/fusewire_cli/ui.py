@@ -1,7 +1,8 @@
 """`fusewire ui`: opens the page of a server in the browser, through a proxy of this command on this machine.
 
 The proxy has the token and trusts the server's certificate, so that the browser needs neither. It answers only who has
-the key in the link that it opens, because all users and pages of this machine can reach its port; and it only reads.
+the key in the link that it opens, because all users and pages of this machine can reach its port. The page's acts go
+through it too, with what the command's token allows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _PIECE_BYTES = 1 << 16
 _REQUEST_DEADLINE_S = 10.0
 _ANSWER_DEADLINE_S = 30.0  # between two pieces of an answer; a live stream sends some every second
 _MOST_AT_ONCE = 32
+_MOST_BODY_BYTES = 1 << 16
 _OPEN_PATHS = ("/ui/",)  # the page's files, which hold no data
 _SERVED_PATHS = (*_OPEN_PATHS, "/v1/")
 _TOLD_HEADERS = frozenset(
@@ -84,12 +86,22 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _REQUEST_DEADLINE_S
 
     def do_GET(self) -> None:
+        self._answer()
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
+        """Writes no line for a request."""
+
+    def _answer(self) -> None:
         if self.headers.get("host") not in {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this is the proxy of fusewire ui")
         elif not self.path.startswith(_SERVED_PATHS):
             self._refuse(HTTPStatus.NOT_FOUND, "the page is at /ui/")
-        elif not self.path.startswith(_OPEN_PATHS) and not self._has_key():
+        elif not (self.command == "GET" and self.path.startswith(_OPEN_PATHS)) and not self._has_key():
             self._refuse(HTTPStatus.UNAUTHORIZED, "open the link that `fusewire ui` has printed")
+        elif self._body_bytes() > _MOST_BODY_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {_MOST_BODY_BYTES} bytes")
         elif not self.server.places.acquire(blocking=False):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"{_MOST_AT_ONCE} requests are under way already")
         else:
@@ -98,16 +110,19 @@ class _Handler(BaseHTTPRequestHandler):
             finally:
                 self.server.places.release()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
-        """Writes no line for a request."""
-
     def _has_key(self) -> bool:
         return hmac.compare_digest(self.headers.get("authorization", "").encode(), f"Bearer {self.server.key}".encode())
+
+    def _body_bytes(self) -> int:
+        told = self.headers.get("content-length", "0")
+        return int(told) if told.isdecimal() and len(told) < 10 else _MOST_BODY_BYTES + 1
 
     def _forward(self) -> None:
         connection, headers = connection_to(*self.server.target, _ANSWER_DEADLINE_S)
         try:
-            connection.request("GET", self.path, headers=headers)
+            body = self.rfile.read(self._body_bytes()) or None
+            sent = {"Content-Type": self.headers["content-type"]} if self.headers["content-type"] else {}
+            connection.request(self.command, self.path, body, {**sent, **headers})
             answer = connection.getresponse()
         except (OSError, HTTPException) as reason:
             connection.close()

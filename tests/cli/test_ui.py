@@ -67,8 +67,17 @@ def test_nothing_but_the_page_and_its_data_is_forwarded(proxy: Proxy, path: str)
     assert ask(proxy, path, Authorization=f"Bearer {proxy.key}")[0] == 404
 
 
-def test_it_only_reads(proxy: Proxy) -> None:
-    assert ask(proxy, "/v1/device/hold", "POST", Authorization=f"Bearer {proxy.key}")[0] == 501
+def test_acts_are_forwarded_with_the_commands_token_to_who_has_the_key(proxy: Proxy) -> None:
+    assert ask(proxy, "/v1/device/hold", "POST")[0] == 401
+    assert ask(proxy, "/ui/", "POST")[0] == 401
+    status, text = ask(proxy, "/v1/device/hold", "POST", Authorization=f"Bearer {proxy.key}")
+    assert (status, "has the scope inspect; this needs admin" in text) == (403, True)
+
+
+@pytest.mark.parametrize("length", ["70000", "-1", "1e3", "9" * 40])
+def test_a_body_that_is_too_long_is_refused(proxy: Proxy, length: str) -> None:
+    headers = {"Authorization": f"Bearer {proxy.key}", "Content-Length": length}
+    assert ask(proxy, "/v1/log", "PUT", **headers)[0] == 413
 
 
 def test_a_server_that_is_gone_is_told() -> None:

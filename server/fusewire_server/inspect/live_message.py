@@ -30,13 +30,16 @@ _STATS = {
 _TOTALS = {"ops", "segments", "rows", "launches", "submissions", "received_bytes", "sent_bytes"}
 _SHOWN: dict[str, Any] = {
     "stats": {**dict.fromkeys(_STATS, True), "totals": _TOTALS, "phases": {"device", "queue"}},
-    **dict.fromkeys(("taken_at_ns", "sessions", "programs", "other_sessions", "steps", "names"), True),
+    **dict.fromkeys(("taken_at_ns", "sessions", "programs", "other_sessions", "steps", "names", "may_operate"), True),
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """What the state of a message holds. `other_sessions` counts those that are not among the sessions."""
+    """What the state of a message holds. `other_sessions` counts those that are not among the sessions.
+
+    `may_operate` tells whether the watcher's token may call what changes the server.
+    """
 
     taken_at_ns: int
     stats: Stats
@@ -45,6 +48,7 @@ class State:
     programs: tuple[ProgramView, ...]
     steps: Mapping[str, Mapping[str, float]]
     names: tuple[Mapping[str, Any], ...]
+    may_operate: bool
 
 
 _JSON = TypeAdapter(State)
@@ -63,6 +67,8 @@ def state_of(
     names: tuple[Mapping[str, Any], ...],
     tenant: str | None,
     own_programs: Iterable[str],
+    *,
+    may_operate: bool,
 ) -> State:
     """Returns the state of a snapshot. For a tenant it has this tenant's sessions and its programs only."""
     mine = [each for each in snapshot.sessions if tenant in {None, each.tenant}]
@@ -78,6 +84,7 @@ def state_of(
         tuple(nlargest(MOST_PROGRAMS, programs, key=lambda view: view.submissions)),
         {session: each._asdict() for session, each in steps.items() if session in told},
         names,
+        may_operate,
     )
 
 

@@ -19,7 +19,7 @@ from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import SettingView
 from tests.server.inspect.examples import KERNEL_WAITS, SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
-PAGE_ROUTES = {("GET", "/ui/"), ("GET", "/ui/{file}")}
+PAGE_ROUTES = {("GET", "/ui/"), ("GET", "/ui/{file:path}")}
 OPEN_ROUTES = PAGE_ROUTES | {("GET", "/"), ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
 TENANTS_ROUTES = {
     ("GET", "/v1/live"),
@@ -82,6 +82,11 @@ def client() -> Client:
     return Client(application())
 
 
+def filled(path: str) -> str:
+    """A path of a route with what the examples have in it."""
+    return path.replace("{session}", "0123456789ab").replace("{digest}", "aa").replace("{file:path}", "main.js")
+
+
 class Guarded:
     """A client of an application with tokens, and one token of each scope."""
 
@@ -95,8 +100,7 @@ class Guarded:
     def request(self, route: tuple[str, str], token: str | None = None) -> httpx.Response:
         method, path = route
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        filled = path.replace("{session}", "0123456789ab").replace("{digest}", "aa").replace("{file}", "main.js")
-        return self.client.request(method, filled, headers, _BODIES.get(route))
+        return self.client.request(method, filled(path), headers, _BODIES.get(route))
 
 
 @pytest.fixture
@@ -153,9 +157,7 @@ def test_without_tokens_every_route_answers() -> None:
     app = application()
     client = Client(app)
     answers = {
-        client.request(
-            route[0], route[1].format(session="0123456789ab", digest="bb", file="main.js"), content=_BODIES.get(route)
-        )
+        client.request(route[0], filled(route[1]), content=_BODIES.get(route))
         for route in routes_of(app)
     }
     assert {answer.status_code for answer in answers} == {200, 202}
@@ -244,7 +246,7 @@ def test_a_fault_of_the_server_shows_no_traceback() -> None:
 @pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("path", sorted({path for method, path in ALL_ROUTES if method == "GET"} | {"/readyz?verbose"}))
 def test_every_answer_says_how_old_it_is(path: str, is_busy: bool) -> None:
-    answer = Client(application(is_busy=is_busy)).get(path.format(session="0123456789ab", digest="aa", file="main.js"))
+    answer = Client(application(is_busy=is_busy)).get(filled(path))
     is_last_seen = is_busy and path.startswith("/readyz")
     assert (0 <= float(answer.headers["snapshot-age-ms"]) < 100) is not is_last_seen
 
@@ -401,6 +403,34 @@ def test_a_page_in_a_browser_cannot_hold_the_device() -> None:
         "cross_site",
         [],
     )
+
+
+@pytest.mark.parametrize(
+    ("scope", "headers", "status"),
+    [
+        (Scope.ADMIN, {"origin": "http://fusewire", "sec-fetch-site": "same-origin"}, 200),
+        (Scope.INSPECT, {"origin": "http://fusewire", "sec-fetch-site": "same-origin"}, 403),
+        (Scope.USE, {"origin": "http://fusewire"}, 403),
+        (None, {"origin": "http://fusewire"}, 403),
+        (Scope.ADMIN, {"origin": "http://evil.example"}, 403),
+        (Scope.ADMIN, {"origin": "null"}, 403),
+        (Scope.ADMIN, {"origin": "http://fusewire", "sec-fetch-site": "cross-site"}, 403),
+        (Scope.ADMIN, {"sec-fetch-site": "same-site"}, 403),
+    ],
+)
+def test_our_own_page_operates_by_a_token_that_allows_it(
+    guarded: Guarded, scope: Scope | None, headers: dict[str, str], status: int
+) -> None:
+    bearer = {} if scope is None else {"authorization": f"Bearer {guarded.tokens[scope]}"}
+    for path in ("/v1/device/hold", "/v1/device/release"):
+        assert guarded.client.post(path, headers={**headers, **bearer}).status_code == status
+    assert len(guarded.control.told) == (2 if status == 200 else 0)
+
+
+def test_our_own_page_operates_no_server_without_a_token() -> None:
+    control = RememberingControl()
+    answer = Client(application(control=control)).post("/v1/drain", headers={"origin": "http://fusewire"})
+    assert (answer.status_code, control.told) == (403, [])
 
 
 def test_a_revoked_token_is_refused_at_the_next_request(guarded: Guarded) -> None:

@@ -114,6 +114,13 @@ def test_a_message_has_the_state_as_rest_tells_it_and_the_records() -> None:
     assert rows["ended_ns"].tolist() == [2_000, 3_000, 5_000]
 
 
+@pytest.mark.parametrize(("scope", "may"), [(Scope.USE, False), (Scope.INSPECT, False), (Scope.ADMIN, True)])
+def test_a_watcher_is_told_whether_its_token_may_operate(tmp_path: Path, scope: Scope, may: bool) -> None:
+    token = mint(tmp_path / "tokens", tenant="lab", scope=scope)
+    state, _ = watch(app=application(tmp_path / "tokens"), headers={"authorization": f"Bearer {token}"})
+    assert state["may_operate"] == may
+
+
 def test_without_pixels_no_records_are_sent() -> None:
     _, rows = watch("/v1/live")
     assert len(rows) == 0
@@ -263,9 +270,9 @@ def test_the_page_may_load_and_reach_nothing_but_this_server() -> None:
 
 def test_the_page_has_its_files_and_no_others() -> None:
     client = Client(application())
-    for name in ("main.js", "style.css", "uPlot.js", "uPlot.LICENSE.txt", "icon.svg"):
+    for name in ("main.js", "style.css", "views/now.js", "uplot/uPlot.js", "uplot/uPlot.LICENSE.txt", "icon.svg"):
         assert client.get(f"/ui/{name}").status_code == 200
-    for name in ("..%2fdocs.html", "none.js", "__init__.py"):
+    for name in ("..%2fdocs.html", "views/../../docs.html", "views/", "none.js", "__init__.py"):
         assert client.get(f"/ui/{name}").status_code == 404
     assert client.get("/ui/?token=a.b").status_code == 422
 

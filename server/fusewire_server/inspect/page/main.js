@@ -1,13 +1,13 @@
 // Starts the page: takes the token, follows the live stream, and shows the view that the address names.
 
-import { Company } from "./company.js";
-import { setText } from "./dom.js";
-import { Live } from "./live.js";
-import { Now } from "./now.js";
-import { Program } from "./program.js";
-import { Store } from "./store.js";
-import { Stream } from "./stream.js";
-import { ask, setToken, takeFromLink } from "./token.js";
+import { Company } from "./views/company.js";
+import { setText } from "./basics/dom.js";
+import { Live } from "./live/live.js";
+import { Now } from "./views/now.js";
+import { Program } from "./views/program.js";
+import { Store } from "./live/store.js";
+import { Stream } from "./views/stream.js";
+import { ask, setToken, takeFromLink } from "./live/token.js";
 
 const COARSE_NS = 2 ** 26; // pixels of records while nobody looks at the stream
 const get = id => document.getElementById(id);

@@ -19,7 +19,7 @@ from fusewire_server.inspect.requests.problems import Refused, problem
 _audit = logging.getLogger("fusewire.audit")
 
 # /readyz answers one word to everybody; it checks the token itself for more. The others hold no data.
-_OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs", "/ui/", "/ui/{file}"})
+_OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs", "/ui/", "/ui/{file:path}"})
 # Those that answer a token of the scope `use` too, with what its tenant may see.
 _TENANTS_PATHS = frozenset({"/v1/live", "/v1/programs/{digest}", "/v1/sessions/{session}/company"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
@@ -53,6 +53,12 @@ def tenant_of(request: Request) -> str | None:
     """Returns the only tenant whose sessions the caller may see; None: all of them."""
     principal: Principal | None = request.state.principal
     return None if principal is None or principal.may(TokenScope.INSPECT) else principal.tenant
+
+
+def may_operate(request: Request) -> bool:
+    """Tells whether the caller may call what changes the server."""
+    principal: Principal | None = request.state.principal
+    return principal is None or principal.may(TokenScope.ADMIN)
 
 
 def check_scope(
@@ -93,18 +99,20 @@ async def refuse_foreign_names(request: Request) -> None:
 def refuse_other_sites(request: Request) -> None:
     """Refuses a request that a page of another site makes. Browsers tell it, if not by Origin then by Sec-Fetch-Site.
 
-    Such a page could not read the answer, but it would take a place of those who may.
+    Such a page could not read the answer, but it would operate the server, or take a place of those who may watch it:
+    any page in a browser may send requests to a port of the browser's machine.
     """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not is_ours or site not in {"same-origin", "none"}:
-        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages of other sites may not watch this server")
+        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages of other sites may not watch or operate this server")
 
 
 def _refuse_pages(request: Request) -> None:
-    """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine."""
-    if "origin" in request.headers:
-        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
+    """Refuses what a web page asks for, unless it is our own page with a token, which no browser sends by itself."""
+    refuse_other_sites(request)
+    if "origin" in request.headers and not request.headers.get("authorization", "").startswith("Bearer "):
+        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "a page operates this server by a token only")
 
 
 class HeadAsGet:

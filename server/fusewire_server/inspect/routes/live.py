@@ -19,7 +19,7 @@ from fusewire_server.inspect.launches.company import Company, company_of
 from fusewire_server.inspect.launches.history import DeviceHistory
 from fusewire_server.inspect.launches.reduce import reduced
 from fusewire_server.inspect.live_message import Names, message, seen_by, state_of
-from fusewire_server.inspect.requests.guard import IS_HEAD, check_scope, refuse_other_sites, tenant_of
+from fusewire_server.inspect.requests.guard import IS_HEAD, check_scope, may_operate, refuse_other_sites, tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.sessions import Session
 from fusewire_server.inspect.server import MORE_TIME
@@ -60,7 +60,7 @@ def live_routes(watching: Watching, authenticator: Authenticator | None) -> APIR
         refuse_other_sites(request)
         if request.scope.get(IS_HEAD):
             return Response(media_type=_MEDIA_TYPE)
-        stream = _Stream(watching, tenant_of(request), pixel_ns)
+        stream = _Stream(watching, tenant_of(request), pixel_ns, may_operate=may_operate(request))
         place = AsyncExitStack()
         await place.enter_async_context(watching.place())
         messages = stream.messages(
@@ -99,11 +99,12 @@ class _Placed(StreamingResponse):
 class _Stream:
     """The messages to one watcher."""
 
-    def __init__(self, watching: Watching, tenant: str | None, pixel_ns: int | None) -> None:
+    def __init__(self, watching: Watching, tenant: str | None, pixel_ns: int | None, *, may_operate: bool) -> None:
         self._watching = watching
         self._tenant = tenant
         self._pixel_ns = pixel_ns
         self._names = Names(tenant)
+        self._may_operate = may_operate
 
     async def messages(self, is_known: Callable[[], bool], more_time: Callable[[], None]) -> AsyncIterator[bytes]:
         """Yields messages until the time is over, or the token is no longer known.
@@ -124,7 +125,8 @@ class _Stream:
         devices, tenant = self._watching.history.devices, self._tenant
         own = {number: set() if tenant is None else each.programs_of(tenant) for number, each in devices.items()}
         names = tuple([self._names.new(number, each, own[number]) for number, each in devices.items()])
-        state = state_of(look.snapshot, look.steps, names, tenant, set().union(*own.values()))
+        own_programs = set().union(*own.values())
+        state = state_of(look.snapshot, look.steps, names, tenant, own_programs, may_operate=self._may_operate)
         if self._pixel_ns is None:
             return message(state, ())
         return message(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
 from fastapi import APIRouter, Request, Response
@@ -37,11 +39,7 @@ _FIRST = "index.html"
 def page_routes() -> APIRouter:
     """Returns the routes. The files are read once."""
     router = APIRouter(include_in_schema=False)
-    texts = {
-        each.name: each.read_text(encoding="utf-8")
-        for each in files(inspect).joinpath("page").iterdir()
-        if PurePosixPath(each.name).suffix in _MEDIA_TYPES
-    }
+    texts = dict(_files_in(files(inspect).joinpath("page")))
 
     def answer(request: Request, name: str) -> Response:
         if name not in texts:
@@ -55,9 +53,18 @@ def page_routes() -> APIRouter:
         """The page that shows the server live."""
         return answer(request, _FIRST)
 
-    @router.get("/ui/{file}")
+    @router.get("/ui/{file:path}")
     async def part(request: Request, file: str) -> Response:
         """A file of the page."""
         return answer(request, file)
 
     return router
+
+
+def _files_in(folder: Traversable, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yields the files in a folder and in those in it: their paths and their texts."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files_in(each, f"{path}{each.name}/")
+        elif PurePosixPath(each.name).suffix in _MEDIA_TYPES:
+            yield path + each.name, each.read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
 // The view Stream: the launches of the last minutes, to move in and to click.
 
-import { colorOf } from "./colors.js";
-import { details } from "./details.js";
-import { arrange, make, setText } from "./dom.js";
-import { count, duration, share } from "./format.js";
-import { digestOf } from "./records.js";
-import { Timeline } from "./timeline.js";
+import { colorOf } from "../basics/colors.js";
+import { details } from "../parts/details.js";
+import { arrange, make, setText } from "../basics/dom.js";
+import { count, duration, share } from "../basics/format.js";
+import { digestOf } from "../live/records.js";
+import { Timeline } from "../parts/timeline.js";
 
 const SPANS_S = [0.1, 0.5, 2, 10, 60, 300];
 const BEHIND_NS = 0.9e9; // the picture runs so far behind, so that what it shows is there already

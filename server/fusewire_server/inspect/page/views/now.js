@@ -1,12 +1,13 @@
 // The view Now: what the server does, for whom, and what each session waits for.
 
-import { chart } from "./charts.js";
-import { onTheme } from "./colors.js";
-import { arrange, make, setText, setWidth } from "./dom.js";
-import { count, duration, plural, rate, share, size } from "./format.js";
-import { memoryMap } from "./memory.js";
-import { rowsChart } from "./rows.js";
-import { SessionTable } from "./sessions.js";
+import { chart } from "../parts/charts.js";
+import { onTheme } from "../basics/colors.js";
+import { make, setText, showFacts } from "../basics/dom.js";
+import { count, duration, plural, rate, share, size } from "../basics/format.js";
+import { memoryMap } from "../parts/memory.js";
+import { operateCard } from "../parts/operate.js";
+import { rowsChart } from "../parts/rows.js";
+import { SessionTable } from "../parts/sessions.js";
 
 export class Now {
   constructor(store) {
@@ -19,12 +20,14 @@ export class Now {
     this.memory = memoryMap();
     this.rows = rowsChart("Rows of submissions in the last seconds");
     this.sessions = new SessionTable();
+    this.operate = operateCard();
     this.element = make("div", { class: "now" },
       make("h2", { class: "hidden" }, "Now"),
       make("div", { class: "charts" }, ...this.charts.map(each => each.card)),
       this.facts,
       this.sessions.element,
-      make("div", { class: "pair" }, this.memory.element, this.rows.element));
+      make("div", { class: "pair" }, this.memory.element, this.rows.element),
+      this.operate.element);
     onTheme(() => this.charts.forEach(each => each.forget()));
     addEventListener("resize", () => this.charts.forEach(each => each.fit()));
   }
@@ -42,12 +45,13 @@ export class Now {
     this.sessions.show(store);
     this.memory.show(store.state);
     this.rows.show(grown(store));
+    this.operate.show(store.state);
   }
 
   showFacts() {
     const { store } = this;
     const { stats } = store.state;
-    const figures = [
+    showFacts(this.facts, [
       ["submissions", rate(store.perSecond(state => state.stats.totals.submissions)) + "/s"],
       ["kernel launches", rate(store.perSecond(state => state.stats.totals.launches)) + "/s"],
       ["rows that wait", count(stats.queue.ready)],
@@ -55,11 +59,7 @@ export class Now {
       ["programs", count(stats.programs)],
       ["received", size(store.perSecond(state => state.stats.totals.received_bytes)) + "/s"],
       ["sent", size(store.perSecond(state => state.stats.totals.sent_bytes)) + "/s"],
-    ];
-    if (this.facts.children.length !== figures.length) {
-      this.facts.replaceChildren(...figures.map(([name]) => make("div", {}, make("dt", {}, name), make("dd"))));
-    }
-    figures.forEach(([, text], place) => setText(this.facts.children[place].lastElementChild, text));
+    ]);
   }
 }
 

@@ -1,7 +1,7 @@
 // The table of sessions: sorted by any column, filtered by a text, each row changed in its place.
 
-import { arrange, make, setText, setWidth } from "./dom.js";
-import { duration, plural, rate, share, size } from "./format.js";
+import { arrange, make, setText, setWidth } from "../basics/dom.js";
+import { duration, plural, rate, share, size } from "../basics/format.js";
 
 const SORT_EVERY_MS = 3000; // so that rows do not jump while one reads them
 

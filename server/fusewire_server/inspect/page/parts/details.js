@@ -1,9 +1,9 @@
 // Tells one block of the stream: its program, who is in it, its times by phase, and why it ended there.
 
-import { make } from "./dom.js";
-import { count, duration, plural, size } from "./format.js";
-import { colorOf } from "./colors.js";
-import { REASONS, digestOf, sessionsOf } from "./records.js";
+import { make } from "../basics/dom.js";
+import { count, duration, plural, size } from "../basics/format.js";
+import { colorOf } from "../basics/colors.js";
+import { REASONS, digestOf, sessionsOf } from "../live/records.js";
 
 const FORMS = {
   ops: "op by op", launches: "the launches of its plan", graphs: "a captured graph", persistent: "a persistent kernel",

@@ -1,7 +1,7 @@
 // Draws small charts of the last minutes by uPlot.
 
-import { theme } from "./colors.js";
-import { make } from "./dom.js";
+import { theme } from "../basics/colors.js";
+import { make } from "../basics/dom.js";
 
 const HEIGHT = 112;
 

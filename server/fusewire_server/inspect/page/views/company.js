@@ -1,15 +1,16 @@
 // The view Company: whose rows share a session's launches, what that saves it, and how long it waits for others.
 
-import { arrange, make, setText, setWidth } from "./dom.js";
-import { count, duration, plural, share } from "./format.js";
+import { make, setText } from "../basics/dom.js";
+import { count, duration, plural, share } from "../basics/format.js";
+import { bars } from "../parts/bars.js";
+import { endButton, mayOperate } from "../parts/operate.js";
+import { Chosen } from "./chosen.js";
 
 const AGAIN_MS = 1000;
 
-export class Company {
+export class Company extends Chosen {
   constructor(store, ask) {
-    this.store = store;
-    this.ask = ask;
-    this.lines = new Map();
+    super(store, ask, AGAIN_MS);
     this.choice = make("select", { id: "company-session", onchange: () => { location.hash = "#company/" + this.choice.value; } });
     this.title = make("h2", {}, "Company");
     this.words = make("p", { class: "words", "aria-live": "off" });
@@ -17,22 +18,19 @@ export class Company {
       const [value, told] = [make("output", { class: "figure" }), make("p", { class: "soft" })];
       return { kind, value, told, card: make("section", { class: "card tile" }, make("h3", {}, TITLES[kind]), value, told) };
     });
-    this.list = make("ol", { class: "bars" });
+    this.list = bars(each => make("a", { href: "#company/" + each.session }, each.name || each.session));
+    this.end = endButton(() => this.store.state.sessions.find(each => each.session === this.chosen));
     this.more = make("p", { class: "soft" });
     this.element = make("div", { class: "company" },
       make("section", { class: "card" },
-        make("div", { class: "title" }, this.title, make("label", { for: "company-session" }, "Session "), this.choice), this.words),
+        make("div", { class: "title" }, this.title, make("label", { for: "company-session" }, "Session "), this.choice, this.end),
+        this.words),
       make("div", { class: "charts" }, ...this.tiles.map(each => each.card)),
-      make("section", { class: "card" }, make("h3", {}, "Sessions whose rows ran in the same submissions"), this.list, this.more));
+      make("section", { class: "card" }, make("h3", {}, "Sessions whose rows ran in the same submissions"), this.list.element, this.more));
   }
 
-  enter(session) {
-    this.chosen = session;
-    this.load();
-  }
-
-  leave() {
-    clearTimeout(this.timer);
+  path(session) {
+    return `/v1/sessions/${session}/company`;
   }
 
   show() {
@@ -40,10 +38,8 @@ export class Company {
     if (!state) return;
     const sessions = state.sessions.map(each => [each.session, each.name || each.session]);
     sessions.sort((a, b) => a[1].localeCompare(b[1], "en", { numeric: true }));
-    if (!this.chosen && state.sessions.length) {
-      this.chosen = state.sessions[0].session;
-      this.load();
-    }
+    this.begin(state.sessions[0]?.session);
+    this.end.hidden = !mayOperate(state) || !state.sessions.some(each => each.session === this.chosen);
     const known = this.chosen + sessions.join();
     if (known === this.known) return;
     this.known = known;
@@ -51,19 +47,11 @@ export class Company {
       make("option", { value: id, selected: id === this.chosen }, name)));
   }
 
-  async load() {
-    clearTimeout(this.timer);
-    const session = this.chosen;
-    if (session) {
-      const answer = await this.ask(`/v1/sessions/${encodeURIComponent(session)}/company`).catch(() => undefined);
-      if (session !== this.chosen) return;
-      if (answer?.ok) this.tell(await answer.json());
-      else setText(this.words, "No launch of this session was seen since the page watches.");
-    }
-    this.timer = setTimeout(() => this.element.isConnected && this.load(), AGAIN_MS);
-  }
-
   tell(company) {
+    if (!company) {
+      setText(this.words, "No launch of this session was seen since the page watches.");
+      return;
+    }
     const mean = company.submissions ? company.rows / company.submissions : 0;
     const shared = company.submissions ? company.shared_submissions / company.submissions : 0;
     setText(this.words, `In the last ${duration(company.seconds)}, ${count(company.shared_submissions)} of its ` +
@@ -81,23 +69,10 @@ export class Company {
       setText(told, figures[kind][1]);
     }
     const most = Math.max(...company.companions.map(each => each.submissions), 1);
-    arrange(this.list, company.companions.map(each => this.lineOf(each).line));
-    for (const each of company.companions) {
-      const { fill, told } = this.lineOf(each);
-      setWidth(fill, each.submissions / most);
-      setText(told, `${count(each.submissions)} · ${share(each.submissions / company.submissions)}`);
-    }
+    this.list.show(company.companions.map(each => ({ ...each, key: each.session, share: each.submissions / most,
+      told: `${count(each.submissions)} · ${share(each.submissions / company.submissions)}` })));
     setText(this.more, company.companions.length ? "" : "none");
     if (company.other_companions) setText(this.more, `and ${plural(company.other_companions, "session")} of other tenants`);
-  }
-
-  lineOf(companion) {
-    if (!this.lines.has(companion.session)) {
-      const [fill, told] = [make("i"), make("span", { class: "told" })];
-      const link = make("a", { href: "#company/" + companion.session }, companion.name || companion.session);
-      this.lines.set(companion.session, { fill, told, line: make("li", {}, link, make("b", {}, fill), told) });
-    }
-    return this.lines.get(companion.session);
   }
 }
 

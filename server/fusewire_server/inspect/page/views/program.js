@@ -1,19 +1,20 @@
 // The view Program: what each program is, how it runs, its launches, its kernels' sources, and who uses it.
 
-import { colorOf } from "./colors.js";
-import { arrange, make, setText } from "./dom.js";
-import { count, duration, plural, share, size } from "./format.js";
-import { digestOf, sessionsOf } from "./records.js";
-import { rowsChart } from "./rows.js";
-import { showSource } from "./source.js";
+import { colorOf } from "../basics/colors.js";
+import { arrange, make, once, setText, showFacts } from "../basics/dom.js";
+import { count, duration, plural, share, size } from "../basics/format.js";
+import { digestOf, sessionsOf } from "../live/records.js";
+import { opGraph } from "../parts/graph.js";
+import { rowsChart } from "../parts/rows.js";
+import { showSource } from "../parts/source.js";
+import { Chosen } from "./chosen.js";
 
 const AGAIN_MS = 2000;
 
-export class Program {
+export class Program extends Chosen {
   constructor(store, ask) {
-    this.store = store;
-    this.ask = ask;
-    this.lines = new Map();
+    super(store, ask, AGAIN_MS);
+    this.lineOf = once((digest, program) => lineOf(program));
     this.list = make("ol", { class: "programs" });
     this.title = make("h2", {}, "Programs");
     this.state = make("dl", { class: "facts" });
@@ -23,40 +24,34 @@ export class Program {
     this.sourceTitle = make("h3", {}, "Source");
     this.ops = make("ol", { class: "ops" });
     this.users = make("p", { class: "chips" });
+    this.alike = make("p", { class: "chips" });
+    this.graph = opGraph(op => this.pickOp(op));
     this.rows = rowsChart("Rows of its submissions");
     const plan = make("section", { class: "card" }, make("h3", {}, "Launches, in order"), this.launches,
       this.sourceTitle, this.source);
     const why = make("section", { class: "card" }, make("h3", {}, "What became of each op"), this.ops);
     this.detail = make("div", { class: "detail" },
-      make("section", { class: "card" }, this.title, this.state, this.words, make("h3", {}, "Sessions that ran it lately"), this.users),
-      plan, why, this.rows.element);
+      make("section", { class: "card" }, this.title, this.state, this.words, make("h3", {}, "Sessions that ran it lately"), this.users,
+        this.alike),
+      this.graph.element, plan, why, this.rows.element);
     this.element = make("div", { class: "two" },
       make("section", { class: "card list", "aria-label": "Programs" }, this.list), this.detail);
   }
 
-  enter(digest) {
-    this.chosen = digest;
-    this.kernel = undefined;
-    this.load();
-  }
-
-  leave() {
-    clearTimeout(this.timer);
+  path(digest) {
+    return "/v1/programs/" + digest;
   }
 
   show() {
     const { state } = this.store;
     if (!state) return;
-    if (!this.chosen && state.programs.length) {
-      this.chosen = state.programs[0].digest;
-      this.load();
-    }
+    this.begin(state.programs[0]?.digest);
     const deviceNs = new Map(state.programs.map(each => [each.digest, each.row_ns * each.rows]));
     const total = [...deviceNs.values()].reduce((sum, each) => sum + each, 0) || 1;
     const order = [...state.programs].sort((a, b) => deviceNs.get(b.digest) - deviceNs.get(a.digest));
-    arrange(this.list, order.map(each => this.lineOf(each).line));
+    arrange(this.list, order.map(each => this.lineOf(each.digest, each).line));
     for (const each of state.programs) {
-      const { line, link, told } = this.lineOf(each);
+      const { line, link, told } = this.lineOf(each.digest, each);
       if (each.digest === this.chosen) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
       line.className = each.digest === this.chosen ? "chosen" : "";
@@ -64,38 +59,21 @@ export class Program {
     }
   }
 
-  lineOf(program) {
-    if (!this.lines.has(program.digest)) {
-      const key = make("i", { class: "key" });
-      key.style.background = colorOf(program.digest);
-      const link = make("a", { href: "#program/" + program.digest }, program.digest.slice(0, 12));
-      const told = make("span", { class: "told" });
-      this.lines.set(program.digest, { line: make("li", {}, key, link, told), link, told });
+  tell(told) {
+    this.detail.classList.toggle("unknown", !told);
+    if (!told) {
+      setText(this.title, `No program ${this.chosen.slice(0, 12)} is known`);
+      return;
     }
-    return this.lines.get(program.digest);
-  }
-
-  async load() {
-    clearTimeout(this.timer);
-    const digest = this.chosen;
-    if (!digest) return;
-    const answer = await this.ask("/v1/programs/" + encodeURIComponent(digest)).catch(() => undefined);
-    if (digest !== this.chosen) return;
-    if (answer?.ok) this.tell(await answer.json());
-    else setText(this.title, `No program ${digest.slice(0, 12)} is known`);
-    this.timer = setTimeout(() => this.element.isConnected && this.load(), AGAIN_MS);
-  }
-
-  tell({ program, compiled }) {
+    const { program, compiled, alike } = told;
     setText(this.title, "Program " + program.digest.slice(0, 12));
-    const figures = [
+    showFacts(this.state, [
       ["operations", count(program.ops)], ["tier", String(program.tier)], ["form", program.form],
       ["state", program.state], ["rows", count(program.rows)], ["submissions", count(program.submissions)],
       ["time of a row", duration(program.row_ns / 1e9)], ["planning", duration(program.planning_ns / 1e9)],
       ["compiling", duration(program.compiling_ns / 1e9)],
       ["arena of a row", compiled ? size(compiled.arena_bytes) : "–"],
-    ];
-    this.state.replaceChildren(...figures.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text))));
+    ]);
     setText(this.words, [
       program.refusal && `It has no plan: ${program.refusal}.`,
       program.why_no_graph && `No captured graph: ${program.why_no_graph}.`,
@@ -104,7 +82,10 @@ export class Program {
     ].filter(Boolean).join(" "));
     this.rows.show(program.rows_per_launch.buckets);
     this.showUsers();
-    this.showPlan(compiled);
+    this.alike.replaceChildren(...(alike.length ? [make("strong", {}, "The same ops for other sizes: "), ...alike.map(each =>
+      make("a", { class: "chip", href: "#program/" + each.digest, title: each.difference },
+        `${each.digest.slice(0, 8)}: ${each.difference}`))] : []));
+    this.showPlan(program.digest, compiled);
   }
 
   showUsers() {
@@ -116,27 +97,29 @@ export class Program {
     this.users.replaceChildren(...(chips.length ? chips : ["none in the last minutes"]));
   }
 
-  showPlan(compiled) {
+  showPlan(digest, compiled) {
     const groups = compiled?.groups || [];
-    const text = JSON.stringify(compiled);
-    if (text === this.told) return;
-    this.told = text;
+    const known = `${digest} ${compiled?.arena_bytes} ${groups.length}`; // a plan does not change
+    if (known === this.known) return;
+    this.known = known;
+    this.compiled = compiled;
+    const launchOf = groups.flatMap((group, place) => Array(group.instances).fill(place));
+    this.placesOf = op => [...new Set(compiled.ops[op].groups.map(group => launchOf[group]))];
     this.launches.replaceChildren(...groups.map((group, place) => make("li", {},
-      make("button", { type: "button", "aria-pressed": "false", onclick: () => this.pick(compiled, place) },
+      make("button", { type: "button", "aria-pressed": "false", onclick: () => this.pick(place) },
         make("b", {}, String(place + 1)), make("code", {}, group.kernel),
         make("span", {}, `${plural(group.instances, "group")}, sizes ${group.sizes.join(" × ") || "none"}`)))));
     if (!groups.length) this.launches.replaceChildren(make("li", { class: "soft" }, "none: it has no plan"));
+    this.graph.show(compiled, this.placesOf);
     this.showOps(compiled);
-    this.pick(compiled, 0);
+    this.pick(0);
   }
 
   // Shows for each op the launches that compute it, or what else became of it, and why it reads others from memory.
   showOps(compiled) {
-    const launchOf = (compiled?.groups || []).flatMap((group, place) => Array(group.instances).fill(place));
     const items = (compiled?.ops || []).map((op, index) => {
-      const places = [...new Set(op.groups.map(group => launchOf[group]))];
-      const launches = places.map(place => make("button", { type: "button", onclick: () => this.pick(compiled, place) },
-        `launch ${place + 1}`));
+      const launches = this.placesOf(index).map(place => make("button", { type: "button",
+        onclick: () => this.pickOp(index, place) }, `launch ${place + 1}`));
       const reasons = compiled.unfused.filter(each => each.consumer === index && each.producer !== index).map(each =>
         make("span", { class: "told" },
           `reads ${each.producer} ${compiled.ops[each.producer].name} from memory: ${compiled.reasons[each.reason]}`));
@@ -149,7 +132,7 @@ export class Program {
   notesOf(compiled, group, source) {
     const values = group?.values[0] || [];
     const notes = (source?.lines || []).filter(each => values[each.value] >= 0).map(each =>
-      [each.line, `${values[each.value]} ${compiled.ops[values[each.value]].name}`]);
+      [each.line, { op: values[each.value], text: `${values[each.value]} ${compiled.ops[values[each.value]].name}` }]);
     return new Map(notes);
   }
 
@@ -160,13 +143,33 @@ export class Program {
     return line < 0 ? 0 : (Math.max(line - 1, 0) * this.source.scrollHeight) / lines.length;
   }
 
-  pick(compiled, place) {
+  // Selects an op: in the graph, in the list, and in the source of a launch that computes it.
+  pickOp(op, place = this.placesOf(op)[0]) {
+    this.pick(place, op);
+    this.graph.mark(op, this.placesOf);
+    [...this.ops.children].forEach((line, index) => line.classList.toggle("chosen", index === op));
+    this.ops.children[op].scrollIntoView({ block: "nearest" });
+    this.source.querySelector(".note.chosen")?.scrollIntoView({ block: "nearest" });
+  }
+
+  // Shows a launch. The lines of its source that compute an op stand out.
+  pick(place, op) {
+    const { compiled } = this;
     const group = compiled?.groups[place];
     [...this.launches.querySelectorAll("button")].forEach((button, each) =>
       button.setAttribute("aria-pressed", String(each === place)));
     const source = compiled?.sources.find(each => each.kernel === group?.kernel);
     setText(this.sourceTitle, source ? "Source of " + source.kernel : "Source");
-    showSource(this.source, source ? source.text : "no kernel of its own", this.notesOf(compiled, group, source));
+    showSource(this.source, source ? source.text : "no kernel of its own", this.notesOf(compiled, group, source), op);
     this.source.scrollTop = source ? this.topOf(source) : 0;
+    if (op === undefined) this.graph.mark(undefined, this.placesOf);
   }
+}
+
+function lineOf({ digest }) {
+  const key = make("i", { class: "key" });
+  key.style.background = colorOf(digest);
+  const link = make("a", { href: "#program/" + digest }, digest.slice(0, 12));
+  const told = make("span", { class: "told" });
+  return { line: make("li", {}, key, link, told), link, told };
 }

@@ -1,8 +1,8 @@
 // Draws the launches of the last minutes on one canvas: a band for each device, a block for each submission.
 
-import { colorOf, theme } from "./colors.js";
-import { duration } from "./format.js";
-import { bitsOf, digestOf, hasBit } from "./records.js";
+import { colorOf, theme } from "../basics/colors.js";
+import { duration } from "../basics/format.js";
+import { bitsOf, digestOf, hasBit } from "../live/records.js";
 
 const AXIS = 24;
 const LABEL = 20;

@@ -26,3 +26,25 @@ export function arrange(parent, children) {
   });
   while (parent.children.length > children.length) parent.lastElementChild.remove();
 }
+
+const MOST_KEPT = 5000; // so that a page that is open for days does not grow with sessions that came and went
+
+// Returns a function that makes what belongs to a key once, and gives it again each time after.
+export function once(makeOf) {
+  const made = new Map();
+  return (key, ...told) => {
+    if (!made.has(key) && made.size >= MOST_KEPT) made.clear();
+    if (!made.has(key)) made.set(key, makeOf(key, ...told));
+    return made.get(key);
+  };
+}
+
+// Shows figures, each a name and a text, in a list of definitions.
+export function showFacts(list, figures) {
+  const names = figures.map(([name]) => name).join();
+  if (list.dataset.names !== names) {
+    list.dataset.names = names;
+    list.replaceChildren(...figures.map(([name]) => make("div", {}, make("dt", {}, name), make("dd"))));
+  }
+  figures.forEach(([, text], place) => setText(list.children[place].lastElementChild, text));
+}

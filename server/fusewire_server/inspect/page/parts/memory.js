@@ -1,21 +1,20 @@
 // Shows who holds the memory of the device: a bar of what is in use by owner, and how much of the device that is.
 
-import { arrange, make, setText, setWidth } from "./dom.js";
-import { plural, size } from "./format.js";
+import { arrange, make, once, setText, setWidth } from "../basics/dom.js";
+import { plural, size } from "../basics/format.js";
 
 const MOST_OWNERS = 9;
 
 export function memoryMap() {
   const [bar, list, whole] = [make("div", { class: "stack" }), make("ol", { class: "legend" }), make("p", {})];
   const element = make("section", { class: "card memory" }, make("h3", {}, "Memory by owner"), bar, list, whole);
-  const parts = new Map();
+  const made = once(() => {
+    const [piece, name, told] = [make("i"), make("span"), make("span", { class: "told" })];
+    return { piece, name, told, line: make("li", {}, make("i", { class: "key" }), name, told) };
+  });
 
   function partOf(key, place) {
-    if (!parts.has(key)) {
-      const [piece, name, told] = [make("i"), make("span"), make("span", { class: "told" })];
-      parts.set(key, { piece, name, told, line: make("li", {}, make("i", { class: "key" }), name, told) });
-    }
-    const part = parts.get(key);
+    const part = made(key);
     part.piece.className = part.line.firstElementChild.className = "key owner" + place;
     return part;
   }

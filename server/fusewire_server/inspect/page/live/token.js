@@ -13,8 +13,13 @@ export function setToken(text) {
   token = text.trim();
 }
 
+export function hasToken() {
+  return token !== "";
+}
+
 // Asks the server by a path; the answer is that of `fetch`.
 export function ask(path, options = {}) {
-  const headers = token ? { Authorization: "Bearer " + token } : {};
+  const headers = { ...(token && { Authorization: "Bearer " + token }),
+    ...(options.body && { "Content-Type": "application/json" }) };
   return fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
 }

@@ -1,0 +1,94 @@
+// Draws the ops of a program as a graph: colours and frames tell which launch computes each, dashed lines are reads
+// from memory.
+
+import { make } from "../basics/dom.js";
+import { layout } from "./layout.js";
+
+export const MOST_NODES = 300;
+const [WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE] = [104, 30, 18, 34, 12];
+const SVG = "http://www.w3.org/2000/svg";
+
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// `pick(op)` is called with the op whose node is clicked or entered.
+export function opGraph(pick) {
+  const place = make("div", { class: "graph scroll", tabindex: "0", role: "group", "aria-label": "Graph of the ops" });
+  const words = make("p", { class: "soft" });
+  const element = make("section", { class: "card" }, make("h3", {}, "Ops as a graph"), words, place);
+  let nodes = [];
+
+  // `placesOf(op)` returns the launches that compute an op.
+  function show(compiled, placesOf) {
+    const ops = compiled?.ops || [];
+    const canDraw = ops.length > 0 && ops.length <= MOST_NODES && compiled.reads.length === ops.length;
+    place.hidden = !canDraw;
+    words.textContent = canDraw ? "Colours and numbers tell the launch; a dashed line is a value that is read from memory."
+      : ops.length ? `The program has ${ops.length} ops, and a graph of more than ${MOST_NODES} is no help: see the list.`
+        : "Nothing is told before it has a plan.";
+    nodes = [];
+    place.replaceChildren(...(canDraw ? [draw(compiled, placesOf)] : []));
+  }
+
+  function draw(compiled, placesOf) {
+    const drawn = layout(compiled.reads);
+    const x = at => EDGE + at * (WIDTH + GAP_X);
+    const y = layer => EDGE + layer * (HEIGHT + GAP_Y);
+    const fromMemory = new Set(compiled.unfused.map(each => `${each.producer} ${each.consumer}`));
+    const lines = drawn.lines.map(({ from, to, path }) => svg("path", {
+      class: fromMemory.has(`${from} ${to}`) ? "memory" : "", d: curve(path, x, y) }));
+    nodes = compiled.ops.map((op, index) => node(op, index, placesOf(index), x(drawn.nodes[index].place),
+      y(drawn.nodes[index].layer)));
+    return svg("svg", { width: x(drawn.width) - GAP_X + EDGE, height: y(drawn.layers) - GAP_Y + EDGE, role: "presentation" },
+      ...lines, ...nodes);
+  }
+
+  function node(op, index, places, x, y) {
+    const told = places.length ? `launch ${places.map(each => each + 1).join(", ")}` : op.form;
+    const element = svg("g", { class: `node launch${places.length ? places[0] % 9 : "None"}`, tabindex: "0", role: "button",
+      transform: `translate(${x} ${y})`, "aria-label": `${index} ${op.name}, ${told}`, "aria-pressed": "false" },
+    svg("rect", { width: WIDTH, height: HEIGHT, rx: 6 }),
+    svg("text", { x: 9, y: 19 }, shortened(op.name)),
+    svg("text", { x: WIDTH - 8, y: 19, class: "number" }, places.length ? String(places[0] + 1) : ""),
+    svg("title", {}, `${index} ${op.name}: ${told}`));
+    element.addEventListener("click", () => pick(index));
+    element.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      pick(index);
+    });
+    return element;
+  }
+
+  // Marks the node of an op, and those of the same launch.
+  function mark(op, placesOf) {
+    const places = new Set(op === undefined ? [] : placesOf(op));
+    nodes.forEach((each, index) => {
+      each.setAttribute("aria-pressed", String(index === op));
+      each.classList.toggle("beside", index !== op && placesOf(index).some(launch => places.has(launch)));
+    });
+    nodes[op]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+  return { element, show, mark };
+}
+
+function curve(path, x, y) {
+  const middle = path.map(([layer, at]) => [x(at) + WIDTH / 2, y(layer)]);
+  let text = `M ${middle[0][0]} ${middle[0][1] + HEIGHT}`;
+  for (let each = 1; each < middle.length; each += 1) {
+    const isLast = each === middle.length - 1;
+    const [fromX, fromY] = [middle[each - 1][0], middle[each - 1][1] + HEIGHT];
+    const [toX, toY] = middle[each];
+    text += ` C ${fromX} ${fromY + GAP_Y / 2}, ${toX} ${toY - GAP_Y / 2}, ${toX} ${toY}`;
+    if (!isLast) text += ` L ${toX} ${toY + HEIGHT}`;
+  }
+  return text;
+}
+
+function shortened(name) {
+  return name.length > 12 ? name.slice(0, 11) + "…" : name;
+}
