@@ -13,6 +13,8 @@ _OF_TYPES: dict[str, Any] = {"integer": 3, "number": 0.25, "boolean": False, "ar
 _PROGRAM, _SESSION = "6f1ed002ab5595859014ebf0951522d9", "9f86d081884c"
 _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by both names
     "CompiledView.persistent": ["kernels"],
+    "AlikeView.difference": "input 0 is float32[32,256] in place of float32[64,256]",
+    "CompiledView.reads": [[], [0]],
     "CompiledView.reasons": {"of_product": "the kernel of a product reads its operands from memory"},
     "CompiledView.updated": [1],
     "CompiledView.why_launched": "",
@@ -26,7 +28,9 @@ _OF_NAMES: dict[str, Any] = {  # of fields by name; of a field of one schema by 
     "KernelWaitView.op": "max",
     "KernelWaitView.refusal": "No space left on device",
     "KernelWaitView.sessions": [_SESSION],
+    "ProgramView.inputs": ["float32[64,256]"],
     "ProgramView.state": "loaded",
+    "ProgramView.structure": "b2d9f4d4f1e2a7c3",
     "DeviceView.name": "NVIDIA H200",
     "EndedSessionView.name": "ppo-worker-7",
     "SessionView.device": 0,

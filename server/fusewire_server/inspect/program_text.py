@@ -8,14 +8,8 @@ from dataclasses import replace
 from fusewire_kernels.codegen.line_map import line_map
 from fusewire_protos.programs.record_text import record_lines
 from fusewire_protos.programs.records import OpForm, OpRecord, Records, Separate, Unfused
-from fusewire_server.inspect.snapshots.snapshot import (
-    CompiledView,
-    LineView,
-    Omitted,
-    ProgramDetail,
-    ProgramView,
-    SourceView,
-)
+from fusewire_server.inspect.snapshots.plan_views import CompiledView, LineView, Omitted, SourceView
+from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, ProgramView
 
 MOST_SOURCE_CHARACTERS = 1 << 20
 MOST_LINES = 10_000  # launches, ops, and pairs of ops
@@ -67,6 +61,7 @@ def _lines(detail: ProgramDetail) -> Iterator[str]:
         yield "how long a row takes is not known: none has run at this tier"
     if program.planning_ns:
         yield f"planned in {program.planning_ns / 1e6:.1f} ms, compiled in {program.compiling_ns / 1e6:.1f} ms"
+    yield from [f"the same ops in {each.digest}, where {each.difference}" for each in detail.alike]
     if program.refusal:
         yield f"no plan: {program.refusal}"
     if detail.compiled is not None:

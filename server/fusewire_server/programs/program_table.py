@@ -26,6 +26,7 @@ from fusewire_server.config.config import Config
 from fusewire_server.programs.outline import Outline
 from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
+from fusewire_server.programs.structure import structure_of
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
@@ -97,6 +98,11 @@ class ProgramEntry:
     def held_bytes(self) -> int:
         """The approximate bytes that the program takes in memory with its plan."""
         return self.size_bytes + self.plan_bytes
+
+    @cached_property
+    def structure(self) -> str:
+        """What it has in common with programs for other sizes."""
+        return structure_of(self.program)
 
     @cached_property
     def amount(self) -> Amount:

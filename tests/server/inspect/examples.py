@@ -11,26 +11,22 @@ from fastapi import FastAPI
 from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, SessionName
 from fusewire_server.inspect.control import Arrays, Control
 from fusewire_server.inspect.loop_thread import LoopBusy
+from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
     Bucket,
-    CompiledView,
-    GroupView,
     Histogram,
     KernelWaits,
     KernelWaitView,
-    OpView,
     Phases,
     PhaseTotal,
     ProgramDetail,
     ProgramView,
     SessionView,
     Snapshot,
-    SourceView,
     Stats,
     TenantAccount,
     Totals,
-    UnfusedView,
 )
 from fusewire_server.inspect.views import (
     ArrayView,
@@ -117,6 +113,7 @@ PLANNED = ProgramDetail(
         why_launched="",
         sources=(SourceView(kernel="k_add", text="void k_add(void) {}"),),
         arena_bytes=256,
+        reads=((), (0,), (0,)),
     ),
 )
 UNPLANNED = ProgramDetail(program("bb", tier=0))

@@ -15,7 +15,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.codec import decode, encode
 from fusewire_protos.programs.limits import ProgramLimits
 from fusewire_protos.programs.program import ProgramOp, build
-from fusewire_server.inspect.snapshots.snapshot import compiled_view
+from fusewire_server.inspect.snapshots.plan_views import compiled_view
 from fusewire_server.programs.program_table import (
     PlanState,
     ProgramEntry,
@@ -256,7 +256,7 @@ def test_a_plan_counts_for_about_the_memory_that_it_takes(inputs: list[Spec], op
     gc.collect()  # empties Python's lists of freed objects, whose memory would be taken again without being counted
     tracemalloc.start()
     plans = [pickle.loads(sent) for _ in range(copies)]  # noqa: S301 - as a planner's answer comes
-    shown = [compiled_view(plan, program.op_names) for plan in plans]
+    shown = [compiled_view(plan, program) for plan in plans]
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert all(view.sources for view in shown)

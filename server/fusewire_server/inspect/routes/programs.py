@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
+from heapq import nlargest
 from http import HTTPStatus
 from typing import Annotated
 
@@ -14,12 +17,14 @@ from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.guard import tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.snapshot import AlikeView, ProgramDetail, ProgramView
 from fusewire_server.inspect.views import Programs
 from fusewire_server.inspect.watching import Watching
+from fusewire_server.programs.structure import difference
 
 _Sort = Annotated[str, sort_by(ProgramView)]
 _JSON = TypeAdapter(ProgramDetail)
+_MOST_ALIKE = 20
 
 
 class Format(Enum):
@@ -62,9 +67,10 @@ def program_routes(watching: Watching) -> APIRouter:
         tenant = tenant_of(request)
         if tenant is not None:
             await watching.read_records()
-        for known in snapshot.programs:
-            if known.program.digest == digest and (tenant is None or watching.has_run(tenant, digest)):
-                detail = bounded(known)
+        seen = [each for each in snapshot.programs if tenant is None or watching.has_run(tenant, each.program.digest)]
+        for known in seen:
+            if known.program.digest == digest:
+                detail = replace(bounded(known), alike=_alike(known.program, seen))
                 if form is Format.TEXT:
                     return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
                 return with_etag(request, _JSON.dump_json(detail).decode())
@@ -75,3 +81,15 @@ def program_routes(watching: Watching) -> APIRouter:
         )
 
     return router
+
+
+def _alike(program: ProgramView, seen: Iterable[ProgramDetail]) -> tuple[AlikeView, ...]:
+    """Returns those of the seen programs that have the ops of this one."""
+    alike = [each.program for each in seen if each.program.structure == program.structure != ""]
+    return tuple(
+        [
+            AlikeView(each.digest, difference(program.inputs, program.results, each.inputs, each.results), each.rows)
+            for each in nlargest(_MOST_ALIKE + 1, alike, key=lambda each: each.rows)
+            if each.digest != program.digest
+        ][:_MOST_ALIKE]
+    )

@@ -14,6 +14,7 @@ from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.machine import Machine
+from fusewire_server.inspect.snapshots.plan_views import compiled_view
 from fusewire_server.inspect.snapshots.snapshot import (
     HostMemory,
     KernelWaits,
@@ -25,7 +26,6 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Snapshot,
     Stats,
     TenantAccount,
-    compiled_view,
 )
 from fusewire_server.inspect.snapshots.wait_reasons import wait_reason
 from fusewire_server.programs.counters import DOORS, Counters
@@ -202,5 +202,5 @@ def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
     """Describes the present state of a program. Reuses the description of its plan, because a plan does not change."""
     compiled = before.compiled if before is not None else None
     if compiled is None and entry.loaded is not None:
-        compiled = compiled_view(entry.loaded.plan, entry.program.op_names)
+        compiled = compiled_view(entry.loaded.plan, entry.program)
     return ProgramDetail(read(ProgramView, entry), compiled)

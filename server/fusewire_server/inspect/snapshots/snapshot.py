@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from math import nan
 from operator import attrgetter
 from typing import Any
 
-from fusewire_kernels.fusion.reasons import sentences_of
-from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import PROTOCOL_VERSION
-from fusewire_protos.programs.records import OpRecord
 from fusewire_server.inspect.figures import Described, counter, fact, gauge, itself, joined, part, together
 from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
+from fusewire_server.inspect.snapshots.plan_views import CompiledView
 from fusewire_server.programs.counters import (
     END_REASONS,
     FAILURES,
@@ -31,6 +28,7 @@ from fusewire_server.programs.counters import (
     TOKEN_DOOR,
     TRANSFER_DOOR,
 )
+from fusewire_server.programs.structure import inputs_of
 from fusewire_server.scheduling.coalescer import BatchEnd
 
 _SHOWN_ID_DIGITS = 12
@@ -649,125 +647,6 @@ class SessionView(Described):
 
 
 @dataclass(frozen=True)
-class GroupView(Described):
-    """Ops of a program that are fused into one kernel."""
-
-    kernel: str
-    """Name of the kernel."""
-    sizes: tuple[int, ...]
-    """Sizes that the launch passes to the kernel."""
-    instances: int
-    """Number of equal groups in the launch."""
-    values: tuple[tuple[int, ...], ...] = ()
-    """For each of these groups, the op of each value that the kernel's text numbers (v0, v1 …); -1 for what is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineView(Described):
-    """A line of a kernel's text that computes a value."""
-
-    line: int
-    """Number of the line, from 1 on."""
-    value: int
-    """Number of the value. `values` of a launch has its op."""
-
-
-@dataclass(frozen=True)
-class SourceView(Described):
-    """The generated text of a kernel."""
-
-    kernel: str
-    """Name of the kernel."""
-    text: str
-    """The generated text."""
-    lines: tuple[LineView, ...] = ()
-    """The lines that compute values, or read them."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpView(Described):
-    """What an op of a program became."""
-
-    name: str
-    """Name of the op."""
-    form: str
-    """`kernels` if groups compute it. `view`: it shows elements of another value where they are. `assembly`: a buffer
-    without elements, or one whose parts are read where they are. `constant`: the plan holds it. `dead`: no result that
-    is wanted depends on it.
-    """
-    groups: tuple[int, ...]
-    """The groups that compute it. Groups are numbered through all launches, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnfusedView(Described):
-    """Two ops that are not fused: one reads from memory what the other computes."""
-
-    consumer: int
-    """Index of the op that reads."""
-    producer: int
-    """Index of the op that is read. It is the same op if that is computed in several steps."""
-    reason: str
-    """Code of the reason; `reasons` has its sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeparateView(Described):
-    """Two launches that read one input, of which the later does not wait for the earlier."""
-
-    launch: int
-    """Index of the later launch."""
-    other: int
-    """Index of the earlier launch."""
-    input: int
-    """Number of the input."""
-    reason: str
-    """Code of the reason why they are not one launch; `reasons` has its sentence."""
-
-
-@dataclass(frozen=True)
-class Omitted(Described):
-    """Counts what is left out of an answer, because the answer would be too long."""
-
-    groups: int = 0
-    """Number of launches left out."""
-    ops: int = 0
-    """Number of ops left out."""
-    unfused: int = 0
-    """Number of pairs that are not fused left out."""
-    sources: int = 0
-    """Number of kernels left out."""
-
-
-@dataclass(frozen=True)
-class CompiledView(Described):
-    """A plan as people see it: its launches in order, what became of each op, why ops were not fused, its kernels."""
-
-    groups: tuple[GroupView, ...]
-    """The launches, in order."""
-    ops: tuple[OpView, ...]
-    """The ops of the program, in order."""
-    unfused: tuple[UnfusedView, ...]
-    """The ops that are not fused though one reads the other. Each pair has one reason."""
-    separate: tuple[SeparateView, ...]
-    """The launches that are not one though they read one input."""
-    reasons: Mapping[str, str]
-    """The sentences of the reasons that occur here, by code."""
-    updated: tuple[int, ...]
-    """Numbers of the inputs that the iterations of a loop change in place."""
-    persistent: tuple[str, ...]
-    """The form of each op if one launch runs many iterations of a loop. Empty if there is no such kernel."""
-    why_launched: str
-    """Why a loop has no such kernel, so that each iteration is launched. Empty if it has, or if it is no loop."""
-    sources: tuple[SourceView, ...]
-    """The kernels."""
-    arena_bytes: int
-    """Memory in bytes that a row needs for intermediate values."""
-    omitted: Omitted = Omitted()
-    """What is left out here."""
-
-
-@dataclass(frozen=True)
 class ProgramView(Described):
     """One program."""
 
@@ -777,6 +656,12 @@ class ProgramView(Described):
     """Whether it is a fragment: ops that a client recorded outside loops."""
     ops: int = fact(read="program.op_count")
     """Number of ops."""
+    structure: str = fact(default="")
+    """Digest of its ops and their operands without sizes. Programs with one structure differ in sizes or attributes."""
+    inputs: tuple[str, ...] = fact(read=lambda entry: inputs_of(entry.program), default=())
+    """Dtypes and shapes of its inputs, at most 8."""
+    results: int = fact(read=lambda entry: len(entry.program.live))
+    """Number of results that are kept."""
     tier: int = gauge(read=lambda entry: 2 if _launches(entry).graphs else entry.tier)
     """0 if the program runs op by op, 1 if it runs by a plan, 2 if captured graphs of this plan are kept."""
     state: str = fact(read="state.value")
@@ -814,6 +699,18 @@ class ProgramView(Described):
 
 
 @dataclass(frozen=True)
+class AlikeView(Described):
+    """A program of the same ops as another."""
+
+    digest: str
+    """Digest of the program, in hexadecimal digits."""
+    difference: str
+    """What differs in it, so that it was planned for itself."""
+    rows: int
+    """Number of rows that the device has completed."""
+
+
+@dataclass(frozen=True)
 class ProgramDetail(Described):
     """A program and its plan."""
 
@@ -821,6 +718,8 @@ class ProgramDetail(Described):
     """The program."""
     compiled: CompiledView | None = fact(default=None)
     """Its plan. Null as long as the program runs op by op."""
+    alike: tuple[AlikeView, ...] = fact(default=())
+    """Programs of the same ops for other sizes, which have plans of their own, at most 20: those of most rows."""
 
 
 @dataclass(frozen=True)
@@ -876,34 +775,3 @@ def histogram(counts: Mapping[int, int], sum_of_values: int) -> Histogram:
 def shown_id(session_id: bytes) -> str:
     """Returns the part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
     return session_id.hex()[:_SHOWN_ID_DIGITS]
-
-
-def compiled_view(plan: Plan, names: Sequence[str]) -> CompiledView:
-    """Returns a plan as people see it. `names` are those of the program's ops.
-
-    Called once for each loaded plan, because snapshots share the result.
-    """
-    records = plan.records
-    of_records: dict[tuple[str, OpRecord], OpView] = {}
-    pairs = [*zip(names, records.ops, strict=True)]
-    values = iter(records.values)
-    return CompiledView(
-        groups=tuple(
-            GroupView(
-                plan.kernels[launch.kernel].key,
-                launch.sizes,
-                len(launch.instances),
-                tuple(islice(values, len(launch.instances))),
-            )
-            for launch in plan.launches
-        ),
-        ops=tuple([of_records.setdefault(pair, OpView(pair[0], *pair[1])) for pair in pairs]),
-        unfused=tuple([UnfusedView(*each) for each in records.unfused]),
-        separate=tuple([SeparateView(*each) for each in records.separate]),
-        reasons=sentences_of(records),
-        updated=records.updated,
-        persistent=tuple([each.form for each in records.persistent]),
-        why_launched=records.why_launched,
-        sources=tuple(SourceView(kernel.key, kernel.text) for kernel in plan.kernels),
-        arena_bytes=plan.arena_bytes,
-    )
