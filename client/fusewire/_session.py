@@ -26,6 +26,7 @@ from fusewire._api.array import Array
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.explaining import Explaining
 from fusewire._api.explanation import Explanation
+from fusewire._api.hints import Counted
 from fusewire._api.indexing.index_checks import IndexChecks
 from fusewire._api.ops.operations import astype, dtype_of
 from fusewire._api.ops.stacking import array_among, stacked
@@ -216,7 +217,16 @@ class Session:
         """
         if array is not None:
             self._check_own(array)
-        return self._explaining.explain(array, timeout, self.stats.cuts)
+        stats, uploads = self.stats, self._upload_sender
+        counted = Counted(
+            stats.cuts,
+            stats.ops_recorded,
+            stats.fragments,
+            len(stats.fragment_programs),
+            uploads.inline_count,
+            uploads.repeats,
+        )
+        return self._explaining.explain(array, timeout, counted)
 
     async def ready(self) -> None:
         """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""

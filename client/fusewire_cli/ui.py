@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    do_POST = do_PUT = do_DELETE = do_GET
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as http.server names them
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
         """Writes no line for a request."""

@@ -15,10 +15,11 @@ from fusewire_torch.captured.step import step  # noqa: E402
 from fusewire_torch.connection import connect, session  # noqa: E402
 from fusewire_torch.device import register_device  # noqa: E402
 from fusewire_torch.dispatch.registration import register_kernels  # noqa: E402
+from fusewire_torch.explaining import explain  # noqa: E402
 from fusewire_torch.moving import teach_moving  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
 
-__all__ = ["compile_backend", "connect", "session", "step"]
+__all__ = ["compile_backend", "connect", "explain", "session", "step"]
 
 register_device()
 register_kernels()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.explanation import ExplainedOp, Explanation, ProgramExplanation, program_explanation
-from fusewire._api.hints import hints_of
+from fusewire._api.hints import Counted, hints_of
 from fusewire._errors import ArgumentError, ProtocolError, RequestError
 from fusewire._recording.recorded_ops import Recorded
 from fusewire._recording.recorder import Recorder
@@ -49,12 +49,12 @@ class Explaining:
         self._fetches = fetches
         self._thread_recorders = recorders
 
-    def explain(self, array: Recorded | None, timeout: float | None, cuts: Mapping[str, int]) -> Explanation:
-        """Explains the work that made an array; None: all of the session. `cuts` are as in `SessionStats`."""
+    def explain(self, array: Recorded | None, timeout: float | None, counted: Counted) -> Explanation:
+        """Explains the work that made an array; None: all of the session."""
         if array is None:
             unsent = self._unsent(self._thread_recorders.all())  # first, so that nothing is sent and told by neither
             answers = self._fetches.explain(lambda programs: [*islice(programs.last_uses(), MOST_PROGRAMS)], timeout)
-            return self._explanation(answers, (), unsent, [], cuts)
+            return self._explanation(answers, (), unsent, [], counted)
         parts = (array.real_part, array.imag_part) if isinstance(array, ComplexArray) else (array,)
         computed = [part for part in parts if not _is_upload(part._handle)]
         waiting = [part for part in computed if part._recorder.is_unsent(part._handle)]
@@ -64,7 +64,7 @@ class Explaining:
         notes = [] if computed else [_UPLOADED]
         if not all(any(_is_of(use, handle) for use, _ in answers) for handle in made):
             notes.append(_TOO_LONG_AGO)
-        return self._explanation(answers, made, unsent, notes, cuts)
+        return self._explanation(answers, made, unsent, notes, counted)
 
     def _explanation(
         self,
@@ -72,7 +72,7 @@ class Explaining:
         handles: Sequence[int],
         unsent: tuple[int, tuple[ExplainedOp, ...]],
         notes: list[str],
-        cuts: Mapping[str, int],
+        counted: Counted,
     ) -> Explanation:
         programs = []
         for use, answer in answers:
@@ -80,7 +80,7 @@ class Explaining:
                 notes.append(f"a program was rejected: {answer}")
             else:
                 programs.append(self._program(_decoded(answer), use, handles))
-        hints = hints_of(cuts, [program.told for program in programs])
+        hints = hints_of(counted, [program.told for program in programs])
         return Explanation(tuple(programs), *unsent, tuple(dict.fromkeys(notes)), tuple(hints))
 
     def _program(self, told: ExplainedProgram, use: Use, handles: Sequence[int]) -> ProgramExplanation:

@@ -10,14 +10,24 @@ from fusewire._stream.sender import Sender
 from fusewire._stream.session_state import SessionState, finish
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Upload
+from fusewire_protos.ops.shapes import Spec
+
+_MOST_REMEMBERED = 16  # shapes of which the last bytes are kept
 
 
 class UploadSender:
-    """Sends the uploads of one session. Every thread that uploads calls `send` itself."""
+    """Sends the uploads of one session. Every thread that uploads calls `send` itself.
+
+    `inline_count` counts the uploads that travelled in frames, and `repeats` those of them that brought the bytes of
+    the one before of the same shape and dtype. Threads may miss a count to one another.
+    """
 
     def __init__(self, state: SessionState, sender: Sender) -> None:
         self._state = state
         self._sender = sender
+        self.inline_count = 0
+        self.repeats = 0
+        self._last: dict[Spec, bytes] = {}
 
     def send(self, array: Recorded, host: Host) -> None:
         """Sends `host` as the value of `array`. Returns once the bytes are copied.
@@ -31,9 +41,18 @@ class UploadSender:
         self._state.check_may_wait(array._recorder)
         upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)
         if upload.spec.size_bytes <= min(INLINE_BYTES, self._state.limits.message_bytes // 2):
-            self._send_inline(array, Outgoing(upload, tensor=host.tobytes()))
+            tensor = host.tobytes()
+            self._count(upload.spec, tensor)
+            self._send_inline(array, Outgoing(upload, tensor=tensor))
         else:
             self._send_beside(array, Outgoing(upload), host)
+
+    def _count(self, spec: Spec, tensor: bytes) -> None:
+        self.inline_count += 1
+        self.repeats += self._last.get(spec) == tensor
+        if spec not in self._last and len(self._last) >= _MOST_REMEMBERED:
+            self._last.clear()
+        self._last[spec] = tensor
 
     def _send_inline(self, array: Recorded, outgoing: Outgoing) -> None:
         cost = Amount(bytes=array._spec.spec.size_bytes)

@@ -149,3 +149,14 @@ def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
             patch.setattr(peer.server, "receive", lambda raw: [])
             with pytest.raises(fw.WaitTimeout, match="explanation did not come within"):
                 fw.explain(x, timeout=0.01)
+
+
+def test_uploads_of_the_same_bytes_give_a_hint_and_others_none() -> None:
+    with connect().session as session:
+        for step in range(100):
+            session.array([float(step)])
+        assert session.explain().hints == ()
+        for _ in range(200):
+            session.array([1.0])
+        (hint,) = session.explain().hints
+        assert hint.startswith("199 of 300 small uploads brought the bytes of the one before")
