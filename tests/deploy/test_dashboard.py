@@ -13,7 +13,20 @@ from tests.deploy.expressions import DASHBOARD, DEPLOY, metrics_of, of_dashboard
 from tests.deploy.known_metrics import known_metrics
 
 GRAFANA = DEPLOY / "grafana"
-ROWS = ["State", "Throughput", "Latency", "Device memory", "Sessions", "Refusals and failures", "Process"]
+ROWS = [
+    *("State", "Throughput", "Latency", "Device memory", "Sessions", "Tenants", "Refusals and failures", "Process"),
+    "GPU and devices",
+]
+
+WITHOUT_A_PANEL = {
+    "fusewire_devices_ready",  # `fusewire_devices_unready` counts those that are not
+    "fusewire_donations_total",  # the bytes of donations are shown
+    "fusewire_ops_per_launch",  # the mean is shown
+    "fusewire_tenant_received_bytes_total",  # the ops of tenants are shown
+    "fusewire_tenant_segments_total",
+    "fusewire_tenant_sent_bytes_total",
+    "fusewire_tenant_sessions_total",
+}
 
 
 def provisioned(name: str) -> dict[str, Any]:
@@ -27,7 +40,13 @@ def test_every_panel_asks_for_metrics_that_exist() -> None:
     assert used <= known_metrics()
 
 
-def test_the_rows_lead_from_the_state_to_the_process() -> None:
+def test_every_metric_has_a_panel_or_a_better_one() -> None:
+    shown = set().union(*map(metrics_of, of_dashboard().values()))
+    told = {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in known_metrics()}
+    assert told - {name.removesuffix("_bucket") for name in shown} - WITHOUT_A_PANEL == set()
+
+
+def test_the_rows_lead_from_the_state_to_the_devices() -> None:
     assert [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"] == ROWS
 
 
