@@ -156,10 +156,7 @@ def test_a_scope_opens_its_routes_and_no_other(guarded: Guarded, scope: Scope, c
 def test_without_tokens_every_route_answers() -> None:
     app = application()
     client = Client(app)
-    answers = {
-        client.request(route[0], filled(route[1]), content=_BODIES.get(route))
-        for route in routes_of(app)
-    }
+    answers = {client.request(route[0], filled(route[1]), content=_BODIES.get(route)) for route in routes_of(app)}
     assert {answer.status_code for answer in answers} == {200, 202}
 
 

@@ -24,6 +24,7 @@ const views = {
 let shown;
 
 function take(state, records, isFirst) {
+  const began = performance.now();
   store.add(state, records, isFirst);
   get("ask").hidden = true;
   get("view").hidden = false;
@@ -31,6 +32,7 @@ function take(state, records, isFirst) {
   setText(get("device"), `${stats.backend.name} · ${stats.backend.device}`);
   setState(stats.is_draining ? "draining" : stats.is_held ? "held" : stats.is_ready ? "live" : "unready");
   shown?.show();
+  get("view").dataset.redrawMs = (performance.now() - began).toFixed(2);
 }
 
 function tell(text, status) {

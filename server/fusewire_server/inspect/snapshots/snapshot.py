@@ -660,7 +660,7 @@ class ProgramView(Described):
     """Digest of its ops and their operands without sizes. Programs with one structure differ in sizes or attributes."""
     inputs: tuple[str, ...] = fact(read=lambda entry: inputs_of(entry.program), default=())
     """Dtypes and shapes of its inputs, at most 8."""
-    results: int = fact(read=lambda entry: len(entry.program.live))
+    results: int = fact(read=lambda entry: len(entry.program.live), default=0)
     """Number of results that are kept."""
     tier: int = gauge(read=lambda entry: 2 if _launches(entry).graphs else entry.tier)
     """0 if the program runs op by op, 1 if it runs by a plan, 2 if captured graphs of this plan are kept."""

@@ -13,7 +13,12 @@ from tests.server.inspect.page.browsing import CROWDED, NEEDS_CHROMIUM, soon, te
 pytest.importorskip("axe_core_python", reason="axe-core is missing: pip install 'fusewire[dev]'")
 pytestmark = NEEDS_CHROMIUM
 
-_VIEWS = {"now": ".sessions tbody tr", "stream": ".legend.programs a", "program/aa": ".node", "company": ".bars a"}
+_VIEWS = {
+    "now": ".sessions tbody tr",
+    "stream": ".legend.programs a",
+    "program/aa": ".node",
+    "company/0123456789ab": ".bars a",
+}
 _SIZES = {"desk": (1300, 900), "phone": (390, 844)}
 _RUN = """const done = arguments[arguments.length - 1];
 axe.run().then(told => done(told.violations.flatMap(

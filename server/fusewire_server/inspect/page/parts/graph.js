@@ -1,11 +1,11 @@
-// Draws the ops of a program as a graph: colours and frames tell which launch computes each, dashed lines are reads
-// from memory.
+// Draws the ops of a program as a graph, with a hull around the ops of each group in the colour of its launch. Dashed
+// lines are reads from memory.
 
 import { make } from "../basics/dom.js";
 import { layout } from "./layout.js";
 
 export const MOST_NODES = 300;
-const [WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE] = [104, 30, 18, 34, 12];
+const [WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE, HULL] = [104, 30, 22, 36, 14, 6];
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(tag, attributes, ...children) {
@@ -27,7 +27,7 @@ export function opGraph(pick) {
     const ops = compiled?.ops || [];
     const canDraw = ops.length > 0 && ops.length <= MOST_NODES && compiled.reads.length === ops.length;
     place.hidden = !canDraw;
-    words.textContent = canDraw ? "Colours and numbers tell the launch; a dashed line is a value that is read from memory."
+    words.textContent = canDraw ? "A hull is a group of ops in one kernel, its colour and number the launch. A dashed line is a read from memory."
       : ops.length ? `The program has ${ops.length} ops, and a graph of more than ${MOST_NODES} is no help: see the list.`
         : "Nothing is told before it has a plan.";
     nodes = [];
@@ -41,10 +41,24 @@ export function opGraph(pick) {
     const fromMemory = new Set(compiled.unfused.map(each => `${each.producer} ${each.consumer}`));
     const lines = drawn.lines.map(({ from, to, path }) => svg("path", {
       class: fromMemory.has(`${from} ${to}`) ? "memory" : "", d: curve(path, x, y) }));
-    nodes = compiled.ops.map((op, index) => node(op, index, placesOf(index), x(drawn.nodes[index].place),
-      y(drawn.nodes[index].layer)));
+    const corners = drawn.nodes.map(({ layer, place }) => [x(place), y(layer)]);
+    nodes = compiled.ops.map((op, index) => node(op, index, placesOf(index), ...corners[index]));
     return svg("svg", { width: x(drawn.width) - GAP_X + EDGE, height: y(drawn.layers) - GAP_Y + EDGE, role: "presentation" },
-      ...lines, ...nodes);
+      ...hulls(compiled, placesOf, corners, drawn.lines.map(line => ({ ...line, d: curve(line.path, x, y) }))), ...lines,
+      ...nodes);
+  }
+
+  // Returns what lies behind the nodes and lines of each group: wide ones in the colour of its launch.
+  function hulls(compiled, placesOf, corners, lines) {
+    const parts = new Map();
+    const add = (launch, part) => parts.set(launch, [...(parts.get(launch) || []), part]);
+    corners.forEach(([left, top], index) => placesOf(index).slice(0, 1).forEach(launch => add(launch, svg("rect",
+      { x: left - HULL, y: top - HULL, width: WIDTH + 2 * HULL, height: HEIGHT + 2 * HULL, rx: 6 + HULL }))));
+    for (const { from, to, d } of lines) {
+      const groups = new Set(compiled.ops[from].groups);
+      if (compiled.ops[to].groups.some(each => groups.has(each))) add(placesOf(from)[0], svg("path", { d }));
+    }
+    return [...parts].map(([launch, of]) => svg("g", { class: `hull launch${launch % 9}` }, ...of));
   }
 
   function node(op, index, places, x, y) {
