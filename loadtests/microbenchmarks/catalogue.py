@@ -28,6 +28,7 @@ from loadtests.microbenchmarks.service.loads import LOADS, RL_CLIENTS, RNN_CLIEN
 from loadtests.microbenchmarks.service.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.service.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.service.scraping import SCRAPING
+from loadtests.microbenchmarks.service.watching import WATCHING
 
 _ON_EVERY_BACKEND = (
     RECORDING,
@@ -47,6 +48,7 @@ _ON_EVERY_BACKEND = (
     MANY_CLIENTS,
     FAR_AHEAD,
     TRANSFORMS,
+    WATCHING,
 )
 # These measure the server's host, whatever the device.
 _ON_THE_HOST = (PLANNING, SCRAPING, ENGINE_FRAMES)

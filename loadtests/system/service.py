@@ -59,7 +59,7 @@ class Service:
 
     def __init__(self, target: str, http: str, *, token: str | None = None, tls_ca: Path | None = None) -> None:
         self.target = target
-        self._http = http
+        self.http = http
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._tls = None if tls_ca is None else ssl.create_default_context(cafile=tls_ca)
 
@@ -163,7 +163,7 @@ class Service:
                 break
             status, body = self._answer(method, path)
         if status != HTTPStatus.OK:
-            raise LoadFailed(f"{method} {path} at {self._http}: {status} {body.decode(errors='replace')}")
+            raise LoadFailed(f"{method} {path} at {self.http}: {status} {body.decode(errors='replace')}")
         return body
 
     def _answer(self, method: str, path: str) -> tuple[int, bytes]:
@@ -173,14 +173,14 @@ class Service:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, HTTPException) as reason:
-            raise LoadFailed(f"no answer from the inspection at {self._http}: {reason}") from None
+            raise LoadFailed(f"no answer from the inspection at {self.http}: {reason}") from None
         finally:
             connection.close()
 
     def _connection(self) -> HTTPConnection:
         if self._tls is None:
-            return HTTPConnection(self._http, timeout=_HTTP_DEADLINE_S)
-        return HTTPSConnection(self._http, timeout=_HTTP_DEADLINE_S, context=self._tls)
+            return HTTPConnection(self.http, timeout=_HTTP_DEADLINE_S)
+        return HTTPSConnection(self.http, timeout=_HTTP_DEADLINE_S, context=self._tls)
 
 
 @contextmanager

@@ -33,6 +33,23 @@ def recurrence(session: fw.Session, seed: int, *, batch: int = 3) -> fw.Array:
     return h
 
 
+def layer(session: fw.Session) -> tuple[fw.Array, fw.Array, fw.Array]:
+    """The state, the weights and the bias of a recurrent layer."""
+    random = np.random.default_rng(2)
+    h, w, b = [session.array(_normal(random, *shape)) for shape in ((4, 16), (16, 16), (16,))]
+    return h, w, b
+
+
+def recur(h: fw.Array, w: fw.Array, b: fw.Array, steps: int) -> fw.Array:
+    """Runs a layer for so many steps, all on the line after the next."""
+    for _ in range(steps):
+        h = fw.tanh(h @ w + b)
+    return h
+
+
+LINE_OF_RECUR = f"{__file__}:{recur.__code__.co_firstlineno + 3}"
+
+
 def training(session: fw.Session, seed: int) -> fw.Array:
     """Logistic regression by gradient descent, its rate changing at each step."""
     random = np.random.default_rng(seed)

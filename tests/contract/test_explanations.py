@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +13,7 @@ from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.programs.explained import decode_explained, encode_explained
 from fusewire_protos.programs.program import Program
 from fusewire_server.sessions.entries.explain import explained
+from tests.contract.loops import LINE_OF_RECUR, layer, recur
 from tests.contract.service import Service
 from tests.kernels.plan_runner import plan_without_text
 from tests.kernels.programs import random_program
@@ -52,16 +50,12 @@ def test_the_groups_and_launches_are_those_of_the_plan(seed: int) -> None:
 
 
 def test_a_server_tells_a_client_what_inspection_tells_of_its_plan(service: Service) -> None:
-    random = np.random.default_rng(2)
     with service.connect() as session:
-        h, w, b = (session.array(random.normal(size=shape).astype(np.float32)) for shape in ((4, 16), (16, 16), (16,)))
-        for _ in range(_STEPS):
-            h = fw.tanh(h @ w + b)
+        h, w, b = layer(session)
+        h = recur(h, w, b, _STEPS)
         h.numpy()
         service.wait_until_planned()
-        for _ in range(_STEPS):
-            h = fw.tanh(h @ w + b)
-        line = sys._getframe().f_lineno - 1
+        h = recur(h, w, b, _STEPS)
         h.numpy()
         recorded = session.stats.ops_recorded
         (program,) = fw.explain(h).programs
@@ -76,7 +70,7 @@ def test_a_server_tells_a_client_what_inspection_tells_of_its_plan(service: Serv
     assert {(each.consumer, each.producer, each.reason) for each in program.unfused} == {
         (each["consumer"], each["producer"], compiled["reasons"][each["reason"]]) for each in compiled["unfused"]
     }
-    assert {op.line for op in program.ops} == {f"{__file__}:{line}"}
+    assert {op.line for op in program.ops} == {LINE_OF_RECUR}
 
 
 def test_sessions_explain_their_own_programs_only(service: Service) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from tests.contract.loops import layer, recur
 from tests.contract.service import Refused, Service
 from tests.patience import HANGS_S
 
@@ -24,12 +25,8 @@ _WITHIN_S = HANGS_S
 
 
 def _run_loop(service: Service) -> None:
-    random = np.random.default_rng(2)
     with service.connect() as session:
-        h, w, b = (session.array(random.normal(size=shape).astype(np.float32)) for shape in ((4, 16), (16, 16), (16,)))
-        for _ in range(_STEPS):
-            h = fw.tanh(h @ w + b)
-        h.numpy()
+        recur(*layer(session), _STEPS).numpy()
         service.wait_until_planned()
 
 

@@ -227,6 +227,23 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
 
 
+def in_world(**limits: Any) -> Callable[[Callable[[World], Coroutine[Any, Any, None]]], Callable[[], None]]:
+    """Makes a test of a coroutine that takes a world with these limits, in which it runs."""
+
+    def made(body: Callable[[World], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+        async def within() -> None:
+            async with world(**limits) as here:
+                await body(here)
+
+        def test() -> None:
+            run(within())
+
+        test.__name__, test.__doc__ = body.__name__, body.__doc__
+        return test
+
+    return made
+
+
 async def lack_exp(here: World, *clients: Client) -> None:
     """The device reports that rows of these clients wait for the kernel of an exponential."""
     here.engine._take_report(Lacks(frozenset([EXP]), frozenset([client.session for client in clients])))

@@ -28,7 +28,7 @@ def structure_of(program: Program) -> str:
     renamed[[*order]] = np.arange(len(order))
     hashed = blake2b(text.encode(), digest_size=_DIGEST_BYTES)
     for numbers in (renamed[ops], program.operand_numbers, program.operand_ends):
-        hashed.update(np.ascontiguousarray(numbers, np.int64))
+        hashed.update(np.ascontiguousarray(numbers, np.int64).data)
     hashed.update(repr((len(program.inputs), len(program.scalars), program.carried)).encode())
     return hashed.hexdigest()
 

@@ -21,13 +21,13 @@ class Company(NamedTuple):
     """What the records of one device tell of a session. `shared_with` has by bit how many submissions were shared."""
 
     submissions: int
-    shared: int
-    rows_in_all: int
+    shared_submissions: int
+    rows: int
     shared_with: dict[int, int]
     device_ns: int
-    saved_ns: float
-    longer_ns: float
-    waited_ns: float
+    saved_ns: int
+    longer_ns: int
+    waited_ns: int
     error: float
     seconds: float
 
@@ -42,12 +42,12 @@ def company_of(rows: Rows, bit: int, programs: Iterable[ProgramName], others: It
     together = {other: int(has_any(mine, 1 << other).sum()) for other in others if other != bit}
     return Company(
         submissions=len(mine),
-        shared=int((mine["rows"] > 1).sum()),
-        rows_in_all=int(mine["rows"].sum()),
+        shared_submissions=int((mine["rows"] > 1).sum()),
+        rows=int(mine["rows"].sum()),
         shared_with={other: count for other, count in together.items() if count},
         device_ns=int(mine["device_ns"].sum()),
-        saved_ns=float((beside_ns * (n - 1) / n).sum()),
-        longer_ns=float((own_ns * (n - 1)).sum()),
+        saved_ns=round((beside_ns * (n - 1) / n).sum()),
+        longer_ns=round((own_ns * (n - 1)).sum()),
         waited_ns=_waited_ns(rows, mine, bit),
         error=_error(mine, beside_ns, own_ns),
         seconds=float(np.ptp(rows["ended_ns"]) / 1e9) if len(rows) else 0.0,
@@ -70,7 +70,7 @@ def _error(mine: Rows, beside_ns: npt.NDArray[np.float64], own_ns: npt.NDArray[n
     return float(np.abs(measured_ns - expected_ns).sum() / total_ns) if total_ns else 0.0
 
 
-def _waited_ns(rows: Rows, mine: Rows, bit: int) -> float:
+def _waited_ns(rows: Rows, mine: Rows, bit: int) -> int:
     """Returns how long the device worked on others' submissions while rows of the session waited for their order.
 
     The work of others up to a time is a sum that rises while such a submission runs. The submissions of a device follow
@@ -78,7 +78,7 @@ def _waited_ns(rows: Rows, mine: Rows, bit: int) -> float:
     """
     others = rows[~has_any(rows, 1 << bit)]
     if not len(others) or not len(mine):
-        return 0.0
+        return 0
     begins, ends = began_ns(others), others["ended_ns"].astype(np.int64)
     order = np.argsort(ends, kind="stable")
     begins, ends = np.maximum.accumulate(begins[order]), ends[order]
@@ -90,4 +90,4 @@ def _waited_ns(rows: Rows, mine: Rows, bit: int) -> float:
     to_ns = began_ns(mine).astype(np.float64)
     from_ns = mine["ended_ns"] - mine["order_ns"].astype(np.float64) - mine["queue_ns"]
     waited = np.interp(np.maximum(to_ns, from_ns), ordered, sums) - np.interp(from_ns, ordered, sums)
-    return float(waited.sum())
+    return round(waited.sum())

@@ -15,7 +15,7 @@ from starlette.types import Scope as AsgiScope
 
 from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.engine.launch_records import SessionName
-from fusewire_server.inspect.launches.company import Company, company_of
+from fusewire_server.inspect.launches.company import company_of
 from fusewire_server.inspect.launches.history import DeviceHistory
 from fusewire_server.inspect.launches.reduce import reduced
 from fusewire_server.inspect.live_message import Names, message, seen_by, state_of
@@ -154,27 +154,14 @@ def _company_of(watching: Watching, session: str, tenant: str | None) -> Company
 
 def _company_view(device: DeviceHistory, known: SessionName, tenant: str | None) -> CompanyView:
     found = company_of(device.rows(), known.bit, device.programs.values(), device.sessions)
-    shown = [each for bit in found.shared_with if tenant in {None, (each := device.sessions[bit]).tenant}]
+    told = found._asdict()
+    with_bits = sorted(told.pop("shared_with").items(), key=lambda each: -each[1])
+    shown = [(each, count) for bit, count in with_bits if tenant in {None, (each := device.sessions[bit]).tenant}]
     return CompanyView(
         session=shown_id(known.session_id),
-        seconds=found.seconds,
-        submissions=found.submissions,
-        shared_submissions=found.shared,
-        rows=found.rows_in_all,
-        companions=tuple(sorted([_companion(each, found) for each in shown], key=lambda each: -each.submissions)),
-        other_companions=len(found.shared_with) - len(shown),
-        device_ns=found.device_ns,
-        saved_ns=round(found.saved_ns),
-        longer_ns=round(found.longer_ns),
-        waited_ns=round(found.waited_ns),
-        error=found.error,
-    )
-
-
-def _companion(each: SessionName, found: Company) -> CompanionView:
-    return CompanionView(
-        session=shown_id(each.session_id),
-        name=each.name,
-        tenant=each.tenant,
-        submissions=found.shared_with[each.bit],
+        companions=tuple(
+            [CompanionView(shown_id(each.session_id), each.name, each.tenant, count) for each, count in shown]
+        ),
+        other_companions=len(with_bits) - len(shown),
+        **told,
     )

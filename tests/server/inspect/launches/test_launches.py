@@ -74,7 +74,7 @@ def test_who_owns_no_session_of_a_submission_sees_only_its_time_and_rows() -> No
 def test_the_company_of_a_session_follows_from_the_learnt_times() -> None:
     rows = rows_of(record(2_000, 1_000, 0, 1) + record(4_000, 1_000, 0, 1) + record(6_000, 700, 0))
     found = company_of(rows, 0, PROGRAMS, [0, 1, 2])
-    assert (found.submissions, found.shared, found.rows_in_all, found.shared_with) == (3, 2, 5, {1: 2})
+    assert (found.submissions, found.shared_submissions, found.rows, found.shared_with) == (3, 2, 5, {1: 2})
     assert found.saved_ns == 2 * 400 / 2
     assert found.longer_ns == 2 * 300
     assert found.error == 0.0

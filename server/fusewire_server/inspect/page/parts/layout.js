@@ -10,6 +10,7 @@ const SWEEPS = 6;
 export function layout(reads) {
   const layerOf = [];
   reads.forEach((from, op) => { layerOf[op] = from.length ? 1 + Math.max(...from.map(each => layerOf[each])) : 0; });
+  sink(reads, layerOf);
   const layers = Array.from({ length: Math.max(0, ...layerOf) + 1 }, () => []);
   const points = layerOf.map((layer, op) => addPoint(layers, layer, op));
   const lines = reads.flatMap((from, op) => from.map(each => lineOf(layers, points, layerOf, each, op)));
@@ -22,6 +23,13 @@ export function layout(reads) {
     width,
     lines: lines.map(({ from, to, path }) => ({ from, to, path: path.map(({ layer, place }) => [layer, place]) })),
   };
+}
+
+// Puts what reads no op right above the first op that reads it, so that no line runs past all others.
+function sink(reads, layerOf) {
+  const first = new Map();
+  reads.forEach((from, op) => from.forEach(each => first.set(each, Math.min(first.get(each) ?? Infinity, layerOf[op]))));
+  reads.forEach((from, op) => { if (!from.length && first.has(op)) layerOf[op] = first.get(op) - 1; });
 }
 
 function addPoint(layers, layer, op) {

@@ -47,5 +47,5 @@ function ownersOf(state) {
     owners.push({ key: "(rest)", text: plural(rest.length, "more session"), bytes: restBytes, place: "Rest" });
   }
   const pool = state.stats.memory.pool_bytes;
-  return [...owners, { key: "(pool)", text: "kept free for later", bytes: pool, place: "Free" }];
+  return [...owners, { key: "(pool)", text: "kept free", bytes: pool, place: "Free" }];
 }

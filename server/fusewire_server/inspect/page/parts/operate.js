@@ -50,14 +50,14 @@ export function operateCard() {
       "What runs goes on; sessions stay open, and wait." }));
   const release = actButton("Release the device", () => ({ title: "Release the device", method: "POST",
     path: "/v1/device/release", words: "The device takes submissions again, first those that wait." }));
-  let isDraining = false;
+  let [isDraining, hasAsked] = [false, false];
   const drain = actButton("Drain the server", () => ({ title: isDraining ? "End the server now" : "Drain the server",
     method: "POST", path: "/v1/drain",
     words: isDraining ? "It drains already. Asked again, it ends at once, and all sessions are lost."
       : "The server takes no more sessions, lets those that there are finish their work, and ends. " +
         "Nothing takes this back." }), true);
   const level = make("select", { id: "log-level" }, ...["debug", "info", "warning", "error"].map(
-    each => make("option", { selected: each === "info" }, each)));
+    each => make("option", {}, each)));
   const log = actButton("Set", () => ({ title: "Set the level of the log", method: "PUT", path: "/v1/log",
     content: { level: level.value }, words: `The server logs from the level ${level.value} on, until it ends.` }));
   const acts = make("p", { class: "acts" }, hold, release, drain,
@@ -73,6 +73,10 @@ export function operateCard() {
     hold.hidden = state.stats.is_held;
     release.hidden = !state.stats.is_held;
     isDraining = state.stats.is_draining;
+    if (!acts.hidden && !hasAsked) {
+      hasAsked = true;
+      ask("/v1/log").then(answer => answer.json()).then(told => { level.value = told.level; }, () => { hasAsked = false; });
+    }
     setText(drain, isDraining ? "End the server now" : "Drain the server");
   }
   return { element, show };

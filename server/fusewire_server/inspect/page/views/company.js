@@ -59,8 +59,8 @@ export class Company extends Chosen {
       `${mean.toFixed(1)} rows on average.`);
     const alone = company.device_ns - company.longer_ns + company.saved_ns;
     const figures = {
-      saved: [company.saved_ns, `of the device's time, ${share(company.saved_ns / Math.max(alone, 1))} of what it would take alone;` +
-        ` the estimate is off by ${share(company.error)}`],
+      saved: [company.saved_ns, company.shared_submissions ? `of the device's time, ${share(company.saved_ns / Math.max(alone, 1))}` +
+        ` of what it would take alone; the estimate is off by ${share(company.error)}` : "no other session shared its submissions"],
       longer: [company.longer_ns, "because rows of others ran beside its own"],
       waited: [company.waited_ns, "while the device worked for others alone"],
     };
