@@ -125,10 +125,15 @@ def _loads(session: fw.Session) -> dict[str, Callable[[], object]]:
     """Returns what runs in a window, again and again, by figure."""
     drawn = draw_rnn(_BATCH, _HIDDEN, 0)
     rnn, agent = upload(session, drawn), Agent(library.fusewire(session))
+
+    def run_agent() -> None:
+        for _ in range(_AGENT_STEPS):
+            agent.step()
+
     return {
         "watched_rnn": lambda: run_rnn(rnn, range(_INLINE_STEPS), FUSEWIRE).numpy(),
         "watched_fori": lambda: as_fori_loop(Loop(drawn, run_rnn), rnn, _LOOP_STEPS).numpy(),
-        "watched_rl": lambda: [agent.step() for _ in range(_AGENT_STEPS)],
+        "watched_rl": run_agent,
     }
 
 

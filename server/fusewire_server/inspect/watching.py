@@ -74,9 +74,9 @@ class Watching:
         if self._ticks is None:
             await self._read()
 
-    def has_run(self, tenant: str, digest: str) -> bool:
-        """Tells whether a session of the tenant has run a program, among the launches that are known."""
-        return any(digest in device.programs_of(tenant) for device in self.history.devices.values())
+    def programs_of(self, tenant: str) -> set[str]:
+        """Returns the digests of the programs that the tenant's sessions have run, among the known launches."""
+        return set().union(*[device.programs_of(tenant) for device in self.history.devices.values()])
 
     async def _keep_looking(self) -> None:
         number = 0 if self._look is None else self._look.number

@@ -26,7 +26,7 @@ from fusewire_server.config.config import Config
 from fusewire_server.programs.outline import Outline
 from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
-from fusewire_server.programs.structure import structure_of
+from fusewire_server.programs.structure import inputs_of, structure_of
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
@@ -103,6 +103,11 @@ class ProgramEntry:
     def structure(self) -> str:
         """What it has in common with programs for other sizes."""
         return structure_of(self.program)
+
+    @cached_property
+    def input_texts(self) -> tuple[str, ...]:
+        """The dtypes and shapes of its first inputs."""
+        return inputs_of(self.program)
 
     @cached_property
     def amount(self) -> Amount:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,16 @@ def test_a_tenant_sees_the_company_of_its_own_sessions_only(tmp_path: Path) -> N
     assert client.request("GET", "/v1/sessions/ffffffffffff/company", bearer).status_code == 404
     assert client.request("GET", "/v1/programs/bb", bearer).status_code == 404
     assert client.request("GET", "/v1/programs/aa", bearer).status_code == 200
+
+
+@pytest.mark.parametrize(("scope", "alike"), [(Scope.USE, []), (Scope.INSPECT, ["bb"])])
+def test_programs_of_the_same_ops_are_told_to_whom_may_see_them(tmp_path: Path, scope: Scope, alike: list[str]) -> None:
+    token = mint(tmp_path / "tokens", tenant="lab", scope=scope)
+    programs = tuple([replace(each, program=replace(each.program, structure="s")) for each in SNAPSHOT.programs])
+    snapshots = FixedSnapshots(replace(_BOTH, programs=programs))
+    app = create_app(snapshots, Authenticator(tmp_path / "tokens"), RememberingControl())
+    told = Client(app).request("GET", "/v1/programs/aa", {"authorization": f"Bearer {token}"}).json()
+    assert [each["digest"] for each in told["alike"]] == alike
 
 
 def test_company_names_those_who_share_the_launches() -> None:

@@ -90,4 +90,4 @@ def _waited_ns(rows: Rows, mine: Rows, bit: int) -> int:
     to_ns = began_ns(mine).astype(np.float64)
     from_ns = mine["ended_ns"] - mine["order_ns"].astype(np.float64) - mine["queue_ns"]
     waited = np.interp(np.maximum(to_ns, from_ns), ordered, sums) - np.interp(from_ns, ordered, sums)
-    return round(waited.sum())
+    return round(float(waited.sum()))

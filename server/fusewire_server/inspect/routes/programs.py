@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from heapq import nlargest
@@ -17,7 +17,7 @@ from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.guard import tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import AlikeView, ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.snapshot import AlikeView, ProgramDetail, ProgramView, Snapshot
 from fusewire_server.inspect.views import Programs
 from fusewire_server.inspect.watching import Watching
 from fusewire_server.programs.structure import difference
@@ -64,23 +64,26 @@ def program_routes(watching: Watching) -> APIRouter:
 
         A token of the scope `use` gets the programs that its tenant has run since somebody watches.
         """
-        tenant = tenant_of(request)
-        if tenant is not None:
-            await watching.read_records()
-        seen = [each for each in snapshot.programs if tenant is None or watching.has_run(tenant, each.program.digest)]
-        for known in seen:
-            if known.program.digest == digest:
-                detail = replace(bounded(known), alike=_alike(known.program, seen))
-                if form is Format.TEXT:
-                    return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
-                return with_etag(request, _JSON.dump_json(detail).decode())
-        raise Refused(
-            HTTPStatus.NOT_FOUND,
-            "unknown_program",
-            f"there is no program {digest!r}; /v1/programs lists those that there are",
-        )
+        seen = await _seen_by(tenant_of(request), snapshot, watching)
+        known = next((each for each in seen if each.program.digest == digest), None)
+        if known is None:
+            text = f"there is no program {digest!r}; /v1/programs lists those that there are"
+            raise Refused(HTTPStatus.NOT_FOUND, "unknown_program", text)
+        detail = replace(bounded(known), alike=_alike(known.program, seen))
+        if form is Format.TEXT:
+            return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
+        return with_etag(request, _JSON.dump_json(detail).decode())
 
     return router
+
+
+async def _seen_by(tenant: str | None, snapshot: Snapshot, watching: Watching) -> Sequence[ProgramDetail]:
+    """Returns the programs that somebody may see who may see one tenant's sessions, or all."""
+    if tenant is None:
+        return snapshot.programs
+    await watching.read_records()
+    own = watching.programs_of(tenant)
+    return [each for each in snapshot.programs if each.program.digest in own]
 
 
 def _alike(program: ProgramView, seen: Iterable[ProgramDetail]) -> tuple[AlikeView, ...]:

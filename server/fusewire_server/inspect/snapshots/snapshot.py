@@ -28,7 +28,6 @@ from fusewire_server.programs.counters import (
     TOKEN_DOOR,
     TRANSFER_DOOR,
 )
-from fusewire_server.programs.structure import inputs_of
 from fusewire_server.scheduling.coalescer import BatchEnd
 
 _SHOWN_ID_DIGITS = 12
@@ -658,7 +657,7 @@ class ProgramView(Described):
     """Number of ops."""
     structure: str = fact(default="")
     """Digest of its ops and their operands without sizes. Programs with one structure differ in sizes or attributes."""
-    inputs: tuple[str, ...] = fact(read=lambda entry: inputs_of(entry.program), default=())
+    inputs: tuple[str, ...] = fact(read="input_texts", default=())
     """Dtypes and shapes of its inputs, at most 8."""
     results: int = fact(read=lambda entry: len(entry.program.live), default=0)
     """Number of results that are kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_axe_finds_no_fault(browser: Any, page: Callable[..., str], scheme: str,
     browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     for view, shown in _VIEWS.items():
         browser.execute_script("location.hash = arguments[0]", view)
-        soon(lambda shown=shown: texts(browser, shown))
+        soon(partial(texts, browser, shown))
         found[view] = browser.execute_async_script(_RUN)
         width = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
         assert width <= 0, f"{view} is wider than the screen"
@@ -55,8 +56,7 @@ def test_keys_reach_every_view_and_each_of_its_parts(browser: Any, page: Callabl
     soon(lambda: texts(browser, ".sessions tbody tr"))
     for view in ("stream", "program", "company"):
         _tab_to(browser, f"a[data-view={view}]").send_keys("\n")
-        soon(lambda view=view: browser.current_url.endswith("#" + view))
-        soon(lambda view=view: texts(browser, f"main .{'two' if view == 'program' else view}"))
+        soon(partial(texts, browser, f"main .{'two' if view == 'program' else view}"))
     browser.get(browser.current_url.partition("#")[0] + "#program/aa")
     soon(lambda: texts(browser, ".node"))
     _tab_to(browser, ".node").send_keys("\n")

@@ -34,8 +34,7 @@ def link(page: Callable[..., str], tmp_path: Path, control: RememberingControl) 
 
 
 def click(browser: Any, text: str, place: str = "main") -> None:
-    button = soon(lambda: next(iter(shown(browser, text, place)), None))
-    button.click()
+    soon(lambda: shown(browser, text, place))[0].click()
 
 
 def shown(browser: Any, text: str, place: str = "main") -> list[Any]:

@@ -62,13 +62,13 @@ export function opGraph(pick) {
   }
 
   function node(op, index, places, x, y) {
-    const told = places.length ? `launch ${places.map(each => each + 1).join(", ")}` : op.form;
+    const told = `${index} ${op.name}: ${places.length ? `launch ${places.map(each => each + 1).join(", ")}` : op.form}`;
     const element = svg("g", { class: `node launch${places.length ? places[0] % 9 : "None"}`, tabindex: "0", role: "button",
-      transform: `translate(${x} ${y})`, "aria-label": `${index} ${op.name}, ${told}`, "aria-pressed": "false" },
+      transform: `translate(${x} ${y})`, "aria-label": told, "aria-pressed": "false" },
     svg("rect", { width: WIDTH, height: HEIGHT, rx: 6 }),
-    svg("text", { x: 9, y: 19 }, shortened(op.name)),
-    svg("text", { x: WIDTH - 8, y: 19, class: "number" }, places.length ? String(places[0] + 1) : ""),
-    svg("title", {}, `${index} ${op.name}: ${told}`));
+    svg("text", { x: 9, y: 19, "aria-hidden": "true" }, shortened(op.name)),
+    svg("text", { x: WIDTH - 8, y: 19, class: "number", "aria-hidden": "true" }, places.length ? String(places[0] + 1) : ""),
+    svg("title", {}, told));
     element.addEventListener("click", () => pick(index));
     element.addEventListener("keydown", event => {
       if (event.key !== "Enter" && event.key !== " ") return;
