@@ -135,7 +135,7 @@ class Submissions:
     def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(
             SlowSegment(
-                ended_at_s=time.time(),
+                at_s=time.time(),
                 session_id=row.session.session_id,
                 digest=row.entry.digest,
                 base=row.base,

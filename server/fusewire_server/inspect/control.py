@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from heapq import nsmallest
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
 from fusewire_server.inspect.figures import joined
 from fusewire_server.inspect.live_views import set_log_level
 from fusewire_server.inspect.views import (
-    ArrayView,
+    Arrays,
     EndedSessionView,
     FailureView,
     PoolView,
@@ -25,13 +25,6 @@ class AskEngines(Protocol):
     """Asks each engine one of the `ANSWERS`, and returns their answers. Raises LoopBusy if one is too busy."""
 
     def __call__(self, name: str, **arguments: Any) -> Awaitable[list[Any]]: ...
-
-
-class Arrays(NamedTuple):
-    """A page of arrays. `following` is the handle after which the next page begins, or None."""
-
-    arrays: tuple[ArrayView, ...]
-    following: int | None
 
 
 class Control:
@@ -73,7 +66,7 @@ class Control:
         found = nsmallest(limit + 1, (handle for handle in handles if handle > after))
         page = found[:limit]
         arrays = await self._ask("arrays", shown=session, handles=page)
-        return Arrays(next(filter(None, arrays), ()), page[-1] if len(found) > limit else None)
+        return Arrays(arrays=next(filter(None, arrays), ()), next=str(page[-1]) if len(found) > limit else None)
 
     async def pool(self) -> PoolView:
         """Returns the memory of the device."""

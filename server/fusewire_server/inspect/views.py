@@ -276,11 +276,9 @@ class SlowSegmentView(Described):
     It has the ops `base` to `base + ops - 1`. The client's `session.line_of` names the line of each.
     """
 
-    at: str = fact(
-        read=lambda segment: datetime.fromtimestamp(segment.ended_at_s, UTC).isoformat(timespec="milliseconds")
-    )
+    at: str = fact(read=_when)
     """When it was completed, ISO 8601, UTC."""
-    session: str = fact(read=lambda segment: shown_id(segment.session_id))
+    session: str = fact(read=_whose)
     """Shown id of the session."""
     program: str = fact(read=lambda segment: segment.digest.hex())
     """Digest of the program."""

@@ -20,7 +20,7 @@ class SlowSegment(NamedTuple):
     either.
     """
 
-    ended_at_s: float  # Unix time
+    at_s: float  # Unix time
     session_id: bytes
     digest: bytes
     base: int

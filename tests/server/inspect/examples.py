@@ -9,7 +9,7 @@ import httpx
 from fastapi import FastAPI
 
 from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, SessionName
-from fusewire_server.inspect.control import Arrays, Control
+from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
 from fusewire_server.inspect.snapshots.snapshot import (
@@ -29,6 +29,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Totals,
 )
 from fusewire_server.inspect.views import (
+    Arrays,
     ArrayView,
     BlockView,
     EndedSessionView,
@@ -229,7 +230,7 @@ class RememberingControl(Control):
         self._answer()
         if session != SESSION.session:
             return None
-        return Arrays((ARRAY,), None) if after < ARRAY.handle else Arrays((), None)
+        return Arrays(arrays=(ARRAY,) if after < ARRAY.handle else ())
 
     async def pool(self) -> PoolView:
         return POOL

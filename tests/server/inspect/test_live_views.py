@@ -45,7 +45,7 @@ def _shown(client: Client) -> str:
 
 def slow_segment(base: int, *, total_ns: int = SLOW_NS, queue_ns: int = 0, device_ns: int = 0) -> SlowSegment:
     return SlowSegment(
-        ended_at_s=0.0,
+        at_s=0.0,
         session_id=bytes(16),
         digest=b"\xaa",
         base=base,
@@ -94,14 +94,14 @@ async def test_arrays_come_in_pages_although_others_go(here: World) -> None:
     first = await control.arrays(_shown(client), after=-1, limit=3)
     client.send(Free((11, 100)))
     assert first is not None
-    assert first.following == 100
-    second = await control.arrays(_shown(client), after=first.following, limit=3)
+    assert first.next == "100"
+    second = await control.arrays(_shown(client), after=int(first.next), limit=3)
     assert second is not None
     assert [[array.handle for array in page.arrays] for page in (first, second)] == [
         [10, 11, 100],
         [200, 300, 400],
     ]
-    assert second.following is None
+    assert second.next is None
 
 
 @in_world()

@@ -72,7 +72,7 @@ def session_routes(control: Control) -> APIRouter:
         found = await control.arrays(session, after=-1 if after is None else after, limit=limit)
         if found is None:
             raise _unknown(session)
-        return Arrays(arrays=found.arrays, next=None if found.following is None else str(found.following))
+        return found
 
     @router.delete("/v1/sessions/{session}", status_code=HTTPStatus.ACCEPTED, responses=responses(404))
     async def end_session(session: Session) -> Ending:

@@ -34,7 +34,7 @@ def test_each_view_shows_its_data_without_an_error(browser: Any, page: Callable[
     browser.get(f"{address}/ui/#program/aa")
     soon(lambda: texts(browser, ".launches code") == ["k_add"])
     assert texts(browser, "pre") == ["void k_add(void) {}"]
-    assert texts(browser, ".node text") == ["add", "1", "sum", "1", "exp", ""]
+    assert texts(browser, ".node text") == ["add ", "1", "sum ", "1", "exp ", ""]
     soon(lambda: texts(browser, ".detail .chip"))
     browser.get(f"{address}/ui/#company/0123456789ab")
     soon(lambda: texts(browser, ".company .bars a") == ["theirs"])
