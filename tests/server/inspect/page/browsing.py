@@ -91,6 +91,7 @@ def chromium() -> Iterator[Any]:
     options.binary_location = _CHROMIUM
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(_DRIVER))
+    driver.set_script_timeout(HANGS_S)
     try:
         yield driver
         told = [each["message"] for each in driver.get_log("browser")]
