@@ -54,6 +54,7 @@ from fusewire._errors import (
     UploadFailed,
     WaitTimeout,
 )
+from fusewire._profile.profile import Profile, profile
 from fusewire._recordings.replay import Replayed
 from fusewire._session import Session, SessionStats
 from fusewire._stream.sender import Trigger
@@ -92,6 +93,7 @@ __all__ = [
     "Explanation",
     "FusewireError",
     "OutOfMemory",
+    "Profile",
     "ProgramExplanation",
     "ProtocolError",
     "QuotaExceeded",
@@ -135,6 +137,7 @@ __all__ = [
     "nan",
     "newaxis",
     "pi",
+    "profile",
     "replay",
     "uint8",
     "uint16",

@@ -41,6 +41,7 @@ from fusewire._errors import (
     SessionLost,
     WaitTimeout,
 )
+from fusewire._profile.profile import note_closing, note_open
 from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.pinned_handles import HandlePin
@@ -53,6 +54,7 @@ from fusewire._stream.credit import Credit, amount_of
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.frames import NO_WISH, Wish
 from fusewire._stream.numbered_programs import Programs
+from fusewire._stream.profiling import Profiling
 from fusewire._stream.receivers import FutureValue, Value, end_quietly
 from fusewire._stream.resumption import Resumption
 from fusewire._stream.sender import Sender, Trigger
@@ -273,6 +275,8 @@ class Session:
 
     def close(self) -> None:
         """Ends the session and frees its values. Drops unsent ops, because their values can no longer be read."""
+        if self.is_open and self._is_welcome:
+            note_closing(self)
         if self._begin_to_close() and self._is_welcome:  # before the welcome, no goodbye is sent
             self._state.transport.wait_closed(_PARTING_S)
 
@@ -295,6 +299,14 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a session is a connection of this process, and cannot be copied or pickled")
+
+    # ---- profiles ----
+
+    def begin_profile(self) -> Profiling:
+        """Begins to note what the session does. The caller ends it."""
+        profiling = Profiling(self._state, self._fetches, self._thread_recorders)
+        profiling.begin()
+        return profiling
 
     # ---- recording threads ----
 
@@ -429,6 +441,7 @@ class Session:
             self.close()
             raise
         self.check_open()
+        note_open(self)
 
     def _begin_to_close(self) -> bool:
         """Ends the session and sends a goodbye, over a new connection if need be. Returns False if it had ended."""

@@ -65,6 +65,7 @@ class EntryKind(IntEnum):
     FORGET = 6
     LOOP = 7
     EXPLAIN = 8
+    PROFILE = 9
 
 
 Steps = int | tuple[Any, ...]  # the difference from one iteration to the next, or the values, which repeat
@@ -162,7 +163,18 @@ class Explain(NamedTuple):
     program: int
 
 
-Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget | Explain
+class Profile(NamedTuple):
+    """Asks for the time, and how the session's segments ran since the last question. It is answered as a fetch is, with
+    an encoded `Profiled`.
+
+    The server keeps this from the first question on, until one that does not go on.
+    """
+
+    fetch: int
+    goes_on: bool
+
+
+Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget | Explain | Profile
 
 
 class NewProgram(NamedTuple):
@@ -313,6 +325,7 @@ _ENCODERS: dict[type, Any] = {
     Cancel: lambda entry: (EntryKind.CANCEL,),
     Forget: lambda entry: (EntryKind.FORGET, *entry),
     Explain: lambda entry: (EntryKind.EXPLAIN, *entry),
+    Profile: lambda entry: (EntryKind.PROFILE, *entry),
 }
 
 
@@ -404,6 +417,13 @@ def _decode_fetch(item: tuple[Any, ...]) -> Fetch:
     return Fetch(_number(item[1]), _number(item[2]))
 
 
+def _decode_profile(item: tuple[Any, ...]) -> Profile:
+    _, fetch, goes_on = item
+    if type(goes_on) is not bool:
+        raise CaseError("undecodable_frame", f"{shortened(goes_on)} is not whether a profile goes on")
+    return Profile(_number(fetch), goes_on)
+
+
 _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
     kind.value: (kind, length, decode)
     for kind, length, decode in (
@@ -416,6 +436,7 @@ _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
         (EntryKind.FORGET, 2, lambda item: Forget(_number(item[1]))),
         (EntryKind.LOOP, 13, _decode_loop),
         (EntryKind.EXPLAIN, 3, lambda item: Explain(_number(item[1]), _number(item[2]))),
+        (EntryKind.PROFILE, 3, _decode_profile),
     )
 }
 

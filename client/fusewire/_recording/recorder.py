@@ -404,15 +404,18 @@ class Recorder(ThreadTape):
         with self.lock:
             end = self.next_number
             first = max(self.sent, end - most)
-            records = self.between(first, end)
-            names = [signature_of(number).op.name for number in records[places_of_signatures(records)].tolist()]
-            return end - self.sent, [*zip(names, range(first, end), strict=True)]
+            return end - self.sent, [*zip(self.names_of(first, end), range(first, end), strict=True)]
 
     def end(self) -> None:
         """Makes every further op of the recording thread check whether the session is open. The check raises."""
         self.checkpoint = 0
 
     # ---- under the lock ----
+
+    def names_of(self, first: int, end: int) -> tuple[str, ...]:
+        """Returns the names of the ops from number `first` up to `end`, which the tape must still hold."""
+        records = self.between(first, end)
+        return tuple([signature_of(number).op.name for number in records[places_of_signatures(records)].tolist()])
 
     def draft(self, reach: Reach) -> Draft | None:
         """Drafts the next segment. Returns None if the unsent ops should wait."""

@@ -7,6 +7,7 @@ thread takes the result, so the fetch stays in the table until the reader has se
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
 from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire_protos.errors import exception_of
-from fusewire_protos.frames import Abandon, Explain, Fetch
+from fusewire_protos.frames import Abandon, Explain, Fetch, Profile
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -69,10 +70,15 @@ class Fetches:
         deadline_s = deadline_after(timeout)
         reader = BlockedReader()
         awaited = self._fetch(array, reader, deadline_s)
-        if not self._state.transport.wait(reader, left_s(deadline_s)):
-            if self._abandon(awaited.fetch):
-                raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
-            reader.has_settled_within(None)  # the answer came after the timeout, just before `_abandon`
+        profile, began_ns = self._state.profile, time.monotonic_ns()
+        try:
+            if not self._state.transport.wait(reader, left_s(deadline_s)):
+                if self._abandon(awaited.fetch):
+                    raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
+                reader.has_settled_within(None)  # the answer came after the timeout, just before `_abandon`
+        finally:
+            if profile is not None:
+                profile.on_waited("read", began_ns, awaited.fetch)
         return reader.outcome()
 
     def explain(self, choose: Callable[[Programs], list[Use]], timeout: float | None) -> list[Explained]:
@@ -92,6 +98,20 @@ class Fetches:
             except RequestError as reason:
                 found.append((use, reason))
         return found
+
+    def ask(self, *, goes_on: bool) -> tuple[int, BlockedReader]:
+        """Posts the question how the session's segments ran. Returns its number, and what receives the answer.
+
+        Does not wake the I/O thread: the question travels with what is sent next.
+        """
+        state, reader = self._state, BlockedReader()
+        with state.lock:
+            state.check_open()
+            self._last_fetch += 1
+            fetch = self._last_fetch
+            self._awaited[fetch] = _Awaited(fetch, reader, _BYTES)
+            state.stream.post(Outgoing(Profile(fetch, goes_on)))
+        return fetch, reader
 
     def _post_explains(self, choose: Callable[[Programs], list[Use]]) -> list[tuple[Use, int, BlockedReader]]:
         """Posts the questions. Chooses under the lock, so that none of the programs is forgotten meanwhile."""
@@ -139,6 +159,8 @@ class Fetches:
             awaited = _Awaited(self._last_fetch, receiver, array._spec.spec)
             self._awaited[self._last_fetch] = awaited
             state.stream.post(Outgoing(Fetch(self._last_fetch, handle)))
+        if state.profile is not None:
+            state.profile.on_fetched(awaited.fetch, handle)
         return awaited
 
     def _abandon(self, fetch: int) -> bool:
@@ -156,6 +178,8 @@ class Fetches:
 
         If a signal handler has raised meanwhile, the same result may be taken again.
         """
+        if self._state.profile is not None:
+            self._state.profile.on_answered(result.fetch)
         if result.WhichOneof("answer") == "beside_bytes":
             self._download(result)
             return

@@ -19,7 +19,7 @@ statement without a call is not interrupted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -93,6 +93,8 @@ class ClientStream:
         self.is_connected = False  # whether the server has welcomed us on a connection that has not been lost
         self.session_id = b""
         self.sent_bytes = 0  # of frames, each counted once
+        # Is told the number, the bytes and the segments' bases of each frame, while a profile is on.
+        self.on_made: Callable[[int, int, list[int]], None] | None = None
 
     @property
     def unacknowledged_frames(self) -> int:
@@ -146,6 +148,8 @@ class ClientStream:
         self._waiting[:count], self._unacknowledged[number], self._last_number, self._programs = made
         self._acknowledged = self._received
         self.sent_bytes += len(raw)
+        if self.on_made is not None:
+            self.on_made(number, len(raw), [each.entry.base for each in taken if isinstance(each.entry, Segment)])
         return raw
 
     def heartbeat(self) -> bytes:

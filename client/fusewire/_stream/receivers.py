@@ -85,6 +85,11 @@ class BlockedReader:
         """
         return self._settled.acquire(timeout=-1 if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX))
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a value or an error has come."""
+        return self._error is not None or self._value is not _NOTHING
+
     def _settle(self) -> None:
         with suppress(RuntimeError):  # it was settled before
             self._settled.release()

@@ -8,6 +8,7 @@ show which of its results are dead.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -100,7 +101,8 @@ class Sender:
         is_urgent = self._state.credit.is_free
         while True:
             with recorder.lock:
-                refused = self._send_draft(recorder, make(), Trigger.BODY)
+                began_ns = self._profiled_ns()
+                refused = self._send_draft(recorder, make(), Trigger.BODY, began_ns)
             if refused is None:
                 break
             self.wait_for_credit(recorder, refused, None)
@@ -162,14 +164,20 @@ class Sender:
 
         The caller holds the recorder's lock.
         """
+        began_ns = self._profiled_ns()
         while (draft := recorder.draft(reach)) is not None:
-            refused = self._send_draft(recorder, draft, trigger)
+            refused = self._send_draft(recorder, draft, trigger, began_ns)
             if refused is not None:
                 return refused
+            began_ns = self._profiled_ns()
         return None
 
-    def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger) -> Amount | None:
-        """Sends a draft. Returns its cost if there is no credit for it, else None."""
+    def _profiled_ns(self) -> int:
+        """Returns the time if a profile is on."""
+        return 0 if self._state.profile is None else time.monotonic_ns()
+
+    def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger, began_ns: int) -> Amount | None:
+        """Sends a draft, which was begun at `began_ns`. Returns its cost if there is no credit for it, else None."""
         key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, draft.rolled.carried)
         encoded = self._encoded(key, draft)
         segment = _segment(draft, encoded)
@@ -192,6 +200,8 @@ class Sender:
             finish(commit)
             self.cuts[trigger] += 1
             self.fragments += key.is_fragment
+        if (profile := state.profile) is not None:
+            profile.on_sealed(recorder, draft, numbered.number, trigger.value, began_ns)
         return None
 
     def _encoded(self, key: ProgramKey, draft: Draft) -> EncodedProgram:

@@ -17,6 +17,7 @@ from numbers import Real
 from typing import NamedTuple
 
 from fusewire._errors import ArgumentError, FusewireError, RequestError, WaitTimeout
+from fusewire._profile.collector import Collector
 from fusewire._recording.recorder import Recorder
 from fusewire._stream.credit import Credit
 from fusewire._stream.frames import NO_WISH, ClientStream, Outgoing, Wish
@@ -47,6 +48,7 @@ class SessionState:
         self.credit = Credit(Amount())
         self.limits = wire.Limits()
         self.ended: FusewireError | None = None  # the reason; None while the session is open
+        self.profile: Collector | None = None  # while a profile is on; the lock does not guard it
         self.credit_waiters: set[int] = set()  # threads that wait for credit; the lock does not guard it
 
     def check_open(self) -> None:
@@ -95,7 +97,7 @@ class SessionState:
 
     def wait_for_credit(self, cost: Amount, deadline_s: float | None) -> None:
         """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
-        me = threading.get_ident()
+        me, profile, began_ns = threading.get_ident(), self.profile, time.monotonic_ns()
         try:
             self.credit_waiters.add(me)
             self.transport.wake()
@@ -105,6 +107,8 @@ class SessionState:
                 )
         finally:
             self.credit_waiters.discard(me)
+            if profile is not None:
+                profile.on_waited("credit", began_ns)
         self.check_open()
         if not is_there:
             raise WaitTimeout("no credit came back in time; the work goes on")

@@ -88,3 +88,5 @@ class UploadSender:
                 array._handle = handle
 
             finish(commit)
+        if state.profile is not None:
+            state.profile.on_uploaded(array._spec.spec.size_bytes)

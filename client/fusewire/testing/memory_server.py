@@ -6,6 +6,7 @@ enforces no quotas. A test can make the server hold credit back until the test c
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable
 
@@ -18,6 +19,7 @@ from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, in_iteration, repeat_period
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.profiled import MOST_RUNS, Run, encode_profiled, encode_run
 from fusewire_protos.programs import codec as programs
 from fusewire_protos.programs.explained import ExplainedProgram, encode_explained
 from fusewire_protos.programs.limits import ProgramLimits
@@ -68,6 +70,7 @@ class MemoryServer:
         self._unacknowledged: deque[tuple[int, list[wire.Result]]] = deque()  # by frame, answers that may be lost
         self._waiting: deque[Entry] = deque()  # entries in order; the first may wait for the bytes of a large upload
         self._in_flight: deque[Amount] = deque()
+        self._runs: deque[Run] = deque(maxlen=MOST_RUNS)
         self._completed = Amount()
         self.holds_completion = holds_completion
         self._numbered: set[int] = set()  # numbers of programs for which no `Forget` entry was received
@@ -148,7 +151,9 @@ class MemoryServer:
     def _apply(self, entry: Entry, results: list[wire.Result]) -> None:
         match entry:
             case frames.Segment():
+                began_ns = time.monotonic_ns()
                 self._run(entry)
+                self._note_run(entry, began_ns)
             case frames.Upload(handle, spec, None):
                 self.awaited[handle] = spec
             case frames.Upload(_, spec, _):
@@ -159,6 +164,8 @@ class MemoryServer:
                 results.append(self._answer(entry))
             case frames.Explain():
                 results.append(wire.Result(fetch=entry.fetch, inline=_explained(self.programs[entry.program])))
+            case frames.Profile():
+                results.append(wire.Result(fetch=entry.fetch, inline=self._profiled()))
             case frames.Forget(number):
                 del self.programs[number]
 
@@ -189,6 +196,18 @@ class MemoryServer:
             operands = [*inputs, *own_scalars, *results]
             for number, source in program.carried:
                 inputs[number] = operands[source]
+
+    def _note_run(self, segment: frames.Segment, began_ns: int) -> None:
+        now_ns, live_bytes = time.monotonic_ns(), sum(each.nbytes for each in self.values.values())
+        times = began_ns, began_ns, now_ns, now_ns - began_ns
+        number = segment.base  # as each segment runs alone
+        self._runs.append(Run(number, *times, live_bytes, number, 0, segment.repetition.iterations, 1, 0, 0))
+
+    def _profiled(self) -> bytes:
+        """Returns an answer that tells of the runs since the last one."""
+        runs = [encode_run(each) for each in self._runs]
+        self._runs.clear()
+        return encode_profiled(time.monotonic_ns(), 0, runs)
 
     def _free(self, handles: Iterable[int]) -> None:
         """Drops values. Only results of a failed segment may be missing."""

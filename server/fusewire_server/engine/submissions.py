@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import BY_NAME
+from fusewire_protos import profiled
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
 from fusewire_server.engine.clock import Clock
@@ -112,6 +113,8 @@ class Submissions:
             self._records.add(told, ran, now_ns)
         for row, span in batch.spans.items():
             row.session.device_ns += row_ns * len(span)
+            if row.session.profile is not None:
+                row.session.profile.add(_run_of(row, told, ran, now_ns))
             if span.stop < row.count:
                 continue
             row.session.end_row(row)
@@ -238,6 +241,25 @@ class Submissions:
             fail_dependent(row, failure, failed.ops)
         else:
             fail_row(row, failure)
+
+
+def _run_of(row: Row, told: OutstandingBatch, ran: Ran, now_ns: int) -> profiled.Run:
+    """Returns what the row's client is told of its part in a submission."""
+    span = told.batch.spans[row]
+    return profiled.Run(
+        base=row.base,
+        queued_ns=min(row.waits_since_ns if span.start else row.queued_at_ns, told.at_ns),
+        ordered_ns=told.at_ns,
+        ended_ns=now_ns,
+        device_ns=ran.device_ns,
+        live_bytes=row.session.live_bytes,
+        submission=ran.number,
+        first_iteration=span.start,
+        iterations=len(span),
+        rows=len(told.batch.spans),
+        tier=0 if told.loaded is None else 1,
+        failed=int(any(each.row is row for each in ran.failed)),
+    )
 
 
 def _note_durations(row: Row, told_at_ns: int, device_ns: int, now_ns: int) -> None:

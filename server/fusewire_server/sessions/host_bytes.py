@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fusewire_protos.errors import CaseError
 from fusewire_server.programs.program_table import REFERENCE_BYTES
 from fusewire_server.sessions.device_share import DeviceShare
+from fusewire_server.sessions.profile import MOST_BYTES as PROFILE_BYTES
 
 if TYPE_CHECKING:
     from fusewire_server.sessions.session import Row, Session
@@ -95,6 +96,7 @@ def own_bytes(session: Session) -> int:
         + session.rejected_bytes
         + answers.unread_bytes
         + session.uploading_bytes
+        + (0 if session.profile is None else PROFILE_BYTES)
     )
 
 

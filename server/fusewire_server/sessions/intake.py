@@ -20,6 +20,7 @@ from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.entries.explain import take_explain
 from fusewire_server.sessions.entries.fetch import take_abandon, take_fetch
 from fusewire_server.sessions.entries.frame import Arrival, Frame, Item, Unfinished, UnreadProgram, go_on
+from fusewire_server.sessions.entries.profile import take_profile
 from fusewire_server.sessions.entries.segment import take_segment
 from fusewire_server.sessions.entries.upload import take_upload
 from fusewire_server.sessions.host_bytes import FREED_BYTES, check_host_room, may_hold
@@ -181,5 +182,6 @@ _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     frames.Cancel: _take_cancel,
     frames.Forget: _take_forget,
     frames.Explain: take_explain,
+    frames.Profile: take_profile,
     Unfinished: go_on,
 }

@@ -41,6 +41,7 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.device_share import NOBODYS
 from fusewire_server.sessions.host_bytes import TenantBytes, row_bytes
+from fusewire_server.sessions.profile import Profile
 from fusewire_server.sessions.tables.answers import Answers
 from fusewire_server.sessions.tables.failed_handles import FailedHandles
 from fusewire_server.sessions.tables.packed_values import PackedValues
@@ -286,6 +287,7 @@ class Session:
     waiting_ns: int = 0  # time in which fetches of it were not answered, but for those that are not yet
     waits_since_ns: int = 0  # when the first of these came
     dismissal: CaseError | None = None  # the reason for which its stream is to end it
+    profile: Profile | None = None  # of its rows, while its client asks for that
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

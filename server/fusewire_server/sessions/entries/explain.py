@@ -43,15 +43,25 @@ def take_explain(frame: Frame, explain: Explain) -> None:
         return
     if entry is None:
         raise CaseError("unknown_program", f"program {number} was never sent")
-    size_bytes, untaken = _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD), len(session.answers.untaken)
+    if has_room_to_tell(frame, explain.fetch, _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD)):
+        tell(frame, explain.fetch, encode_explained(explained(entry)))
+
+
+def has_room_to_tell(frame: Frame, fetch: int, size_bytes: int) -> bool:
+    """Returns whether an answer of this size may join those that wait to be taken. If not, answers with that."""
+    session, untaken = frame.session, len(frame.session.answers.untaken)
     has_room = session.answers.may_read(size_bytes) and session.tenant_bytes.has_room(session, size_bytes)
-    if not has_room or untaken >= MOST_UNTAKEN:
-        text = f"{untaken} answers wait to be taken; no explanation of {size_bytes} bytes may join them"
-        session.answer_failure(explain.fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
-        return
-    raw = encode_explained(explained(entry))
-    session.answers.begin_read(explain.fetch, len(raw))
-    session.answer(explain.fetch, memoryview(raw))
+    if has_room and untaken < MOST_UNTAKEN:
+        return True
+    text = f"{untaken} answers wait to be taken; no explanation of {size_bytes} bytes may join them"
+    session.answer_failure(fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
+    return False
+
+
+def tell(frame: Frame, fetch: int, raw: bytes) -> None:
+    """Answers with bytes that are no value."""
+    frame.session.answers.begin_read(fetch, len(raw))
+    frame.session.answer(fetch, memoryview(raw))
 
 
 def explained(entry: ProgramEntry) -> ExplainedProgram:

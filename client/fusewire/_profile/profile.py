@@ -1,0 +1,165 @@
+"""The profiler that users call: it profiles all sessions of the process while its block runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Any, Protocol, Self
+from weakref import WeakKeyDictionary, WeakSet
+
+from fusewire._errors import ArgumentError, RequestError
+from fusewire._profile.chrome_trace import trace_text
+from fusewire._profile.events import SessionEvents
+from fusewire._profile.html_page import page_text
+from fusewire._profile.summary import summary_of
+from fusewire._profile.timeline import Timeline, timeline_of
+
+
+class Ending(Protocol):
+    """The profile of one session. `named` takes the ops that another library names: first, end and name."""
+
+    named: list[tuple[int, int, str]]
+
+    def end(self, name: str, *, is_closing: bool = False) -> SessionEvents: ...
+
+
+class Profilable(Protocol):
+    """What a profile needs of a session."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def begin_profile(self) -> Ending: ...
+
+
+class Profile:
+    """Where the time of a block goes; `fusewire.profile` makes it. Its text is six lines for people.
+
+    Everything else is there once the block has ended: `summary` has the six lines, `timeline` the data.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, trace: str | Path | None = None) -> None:
+        self._path, self._trace = (None if each is None else Path(each) for each in (path, trace))
+        self._running: WeakKeyDictionary[Profilable, Ending] = WeakKeyDictionary()
+        self._ended: list[SessionEvents] = []
+        self._began_ns = self._ended_ns = 0
+        self._timeline: Timeline | None = None
+
+    @property
+    def timeline(self) -> Timeline:
+        """What happened when, on one clock. Raises RequestError before the block has ended."""
+        if self._timeline is None:
+            raise RequestError("a profile is known once its block has ended")
+        return self._timeline
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Six lines that say where the time went. Raises RequestError before the block has ended."""
+        return summary_of(self.timeline)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the page, one file of HTML that needs nothing else."""
+        Path(path).write_text(page_text(self.timeline), encoding="utf-8")
+
+    def save_trace(self, path: str | Path) -> None:
+        """Writes the trace, in the format of Chrome, which Perfetto opens (https://ui.perfetto.dev)."""
+        Path(path).write_text(trace_text(self.timeline), encoding="utf-8")
+
+    def __str__(self) -> str:
+        return "a profile that has not ended" if self._timeline is None else "\n".join(self.summary)
+
+    def __enter__(self) -> Self:
+        with _lock:
+            if _active:
+                raise RequestError("a profile is on already")
+            if self._began_ns:
+                raise RequestError("a profile is used once: make another one")
+            for path in (self._path, self._trace):
+                _check_writable(path)
+            _active.append(self)
+            for session in [each for each in _sessions if each.is_open]:
+                self.begin(session)
+            self._began_ns = time.monotonic_ns()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits until the device has done what was recorded, and writes the files. Also after an error of the block."""
+        self._ended_ns = time.monotonic_ns()
+        with _lock:
+            _active.remove(self)
+            for session in [*self._running]:
+                self.end(session)
+        self._timeline = timeline_of(self._began_ns, self._ended_ns, self._ended)
+        self._ended.clear()
+        if self._path is not None:
+            self.save(self._path)
+        if self._trace is not None:
+            self.save_trace(self._trace)
+
+    def begin(self, session: Profilable) -> None:
+        """Begins to profile a session."""
+        profiling = self._running[session] = session.begin_profile()
+        for listen in listeners:
+            listen(session, profiling.named)
+
+    def end(self, session: Profilable, *, is_closing: bool = False) -> None:
+        """Ends the profile of a session, which may go on."""
+        profiling = self._running.pop(session, None)
+        if profiling is not None:
+            for listen in listeners:
+                listen(session, None)
+            self._ended.append(profiling.end(session.id, is_closing=is_closing))
+
+
+def profile(path: str | Path | None = None, *, trace: str | Path | None = None) -> Profile:
+    """Profiles a `with` block: what this process and its servers do, on one timeline, and where the time goes.
+
+        with fw.profile("run.html", trace="run.json") as p:
+            train()
+        print(p)
+
+    `path` is a page to be written, which any browser opens and which needs nothing else. `trace` is a file for Perfetto
+    (https://ui.perfetto.dev). Of all sessions, those included that are opened in the block, it has the cutting of
+    segments, frames, queues, launches, reads, waits and memory, each with your line. Sends no op earlier than without
+    it; the end of the block waits until the device has done what was recorded.
+
+    Raises RequestError if a profile is on already, and ArgumentError if the folder of a file is not there.
+    """
+    return Profile(path, trace=trace)
+
+
+# Called with a session and the list that takes the names of its ops, or None at the end.
+listeners: list[Callable[[Any, list[tuple[int, int, str]] | None], None]] = []
+_lock = RLock()
+_active: list[Profile] = []  # at most one
+_sessions: WeakSet[Profilable] = WeakSet()
+
+
+def note_open(session: Profilable) -> None:
+    """Notes that a session has been opened. A profile that is on begins to profile it."""
+    _sessions.add(session)
+    if _active:
+        with _lock:
+            for active in _active:
+                active.begin(session)
+
+
+def note_closing(session: Profilable) -> None:
+    """Notes that a session is about to be closed. A profile that is on first asks its server for the rest."""
+    if _active:
+        with _lock:
+            for active in _active:
+                active.end(session, is_closing=True)
+
+
+def _check_writable(path: Path | None) -> None:
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise ArgumentError(f"{path} cannot be written: it is a folder, or its folder is not there")

@@ -1,0 +1,140 @@
+"""Profiles one session: lets a collector note what the session does, and asks the server how its segments ran."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import NamedTuple
+
+from fusewire._errors import FusewireError
+from fusewire._profile.collector import Collector
+from fusewire._profile.events import Asked, NamedOps, SessionEvents
+from fusewire._recording.thread_recorders import ThreadRecorders
+from fusewire._stream.fetches import Fetches
+from fusewire._stream.receivers import BlockedReader
+from fusewire._stream.session_state import SessionState, left_s
+from fusewire_protos.profiled import decode_profiled
+
+_FIRST_QUESTIONS = 5  # each is a round trip, of which the shortest shows best how the clocks differ
+_TIMEOUT_S = 10.0  # of the wait for an answer
+_PAUSE_S = 0.05  # in which a thread that pauses has its ops sent, if they are to be sent at all
+_MOST_OPEN_QUESTIONS = 64
+
+
+class _Question(NamedTuple):
+    posted_ns: int
+    fetch: int
+    reader: BlockedReader
+
+
+class Profiling:
+    """The profile of one session, from `begin` to `end`."""
+
+    def __init__(self, state: SessionState, fetches: Fetches, recorders: ThreadRecorders) -> None:
+        self._state = state
+        self._fetches = fetches
+        self._thread_recorders = recorders
+        self._questions: list[_Question] = []
+        self._asked: list[Asked] = []
+        self._notes: list[str] = []
+        self._collector = Collector(self._ask)
+        self.named: list[tuple[int, int, str]] = []  # the ops that another library has named, such as PyTorch's device
+
+    def begin(self) -> None:
+        """Begins to note. Waits for a few round trips; a server that does not answer is noted."""
+        state = self._state
+        state.profile = self._collector
+        with state.lock:
+            state.stream.on_made = self._collector.on_framed
+        for _ in range(_FIRST_QUESTIONS):
+            if not self._ask_and_wait():
+                break
+
+    def end(self, name: str, *, is_closing: bool = False) -> SessionEvents:
+        """Ends the notes and returns them. If the session `is_closing`, its unsent ops will be dropped.
+
+        Waits until the device has done what was recorded, because only then it is known how that ran. Sends no op for
+        it: the ops of a thread that pauses are sent a millisecond later anyway.
+        """
+        self._wait_until_done(are_dropped=is_closing)
+        self._ask_and_wait(goes_on=False)
+        state, told = self._state, self._collector
+        state.profile = None
+        with state.lock:
+            state.stream.on_made = None
+        self._take_answers()
+        return SessionEvents(
+            name,
+            told.threads,
+            told.sealed,
+            told.framed,
+            told.waited,
+            told.fetched,
+            told.answered,
+            told.uploaded,
+            [NamedOps(*each) for each in self.named],
+            told.programs,
+            told.lines,
+            self._asked,
+            told.left_out,
+            tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _wait_until_done(self, *, are_dropped: bool) -> None:
+        """Waits until the device has done all that is recorded now, but an incomplete body, which waits for its rest.
+
+        If `are_dropped`, unsent ops are not waited for.
+        """
+        state, me = self._state, threading.get_ident()
+        recorded = [] if are_dropped else [(each, each.next_number) for each in self._thread_recorders.all()]
+
+        def is_done() -> bool:
+            return state.ended is not None or (state.credit.is_free and all(each.sent >= end for each, end in recorded))
+
+        if state.transport.is_own_thread():
+            return
+        state.credit_waiters.add(me)  # so that the transport listens
+        try:
+            state.transport.wake()
+            with state.lock:
+                while not state.changed.wait_for(is_done, _PAUSE_S):
+                    if state.credit.is_free:
+                        break
+        finally:
+            state.credit_waiters.discard(me)
+
+    def _ask(self, *, goes_on: bool = True) -> None:
+        """Asks how segments ran. The question travels with what is sent next."""
+        self._take_answers()
+        if len(self._questions) < _MOST_OPEN_QUESTIONS:
+            self._questions.append(_Question(time.monotonic_ns(), *self._fetches.ask(goes_on=goes_on)))
+
+    def _ask_and_wait(self, *, goes_on: bool = True) -> bool:
+        """Asks, and waits for the answer. Returns whether it came."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        try:
+            self._ask(goes_on=goes_on)
+            self._state.transport.wake()
+            is_answered = self._state.transport.wait(self._questions[-1].reader, left_s(deadline_s))
+        except FusewireError as reason:
+            self._notes.append(f"the server could not be asked: {reason}")
+            return False
+        if not is_answered:
+            self._notes.append(f"the server did not answer within {_TIMEOUT_S:g} s")
+        self._take_answers()
+        return is_answered
+
+    def _take_answers(self) -> None:
+        """Takes the answers that have come."""
+        for question in [*self._questions]:
+            if not question.reader.is_settled:
+                continue
+            self._questions.remove(question)
+            try:
+                answer = decode_profiled(question.reader.outcome().tobytes())
+            except (FusewireError, ValueError) as reason:
+                self._notes.append(f"the server could not tell how segments ran: {reason}")
+                continue
+            answered_ns = self._collector.answered.get(question.fetch)
+            if answered_ns is not None:
+                self._asked.append(Asked(question.posted_ns, answered_ns, answer))
