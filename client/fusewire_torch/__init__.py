@@ -17,6 +17,7 @@ from fusewire_torch.device import register_device  # noqa: E402
 from fusewire_torch.dispatch.registration import register_kernels  # noqa: E402
 from fusewire_torch.explaining import explain  # noqa: E402
 from fusewire_torch.moving import teach_moving  # noqa: E402
+from fusewire_torch.profiling import teach_profiling  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
 
 __all__ = ["compile_backend", "connect", "explain", "session", "step"]
@@ -25,3 +26,4 @@ register_device()
 register_kernels()
 teach_saving()
 teach_moving()
+teach_profiling()

@@ -8,6 +8,7 @@ by one recorder, which a kernel has for itself while it runs (see `storage.Kerne
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import fusewire as fw
@@ -26,10 +27,12 @@ class Connection:
         self.waiting = 0  # how many threads wait for their turn
         self._opening = threading.RLock()
         self._has_left = threading.Condition()
+        self.on_use: Callable[[Session], object] = lambda session: None
 
     def use(self, session: Session) -> None:
         with self._opening:
             self.session, self.recorder = session, session.shared_recorder()
+            self.on_use(session)
 
     def opened(self) -> Session:
         if self.session is None:

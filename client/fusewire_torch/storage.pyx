@@ -423,16 +423,30 @@ cdef object take_turn():
     return recorder
 
 
+cdef object note_named = None  # is told the ops that each kernel has recorded, and its name, while a profile is on
+
+
+def name_ops(note):
+    """Has kernels tell which ops they record: the first, the one behind the last, and the kernel's name.
+
+    None ends that.
+    """
+    global note_named
+    note_named = note
+
+
 cdef class Kernel:
     """A function that PyTorch or a user calls. It records by the device's recorder, whichever thread runs it.
 
     `explained(arguments, options, error)` returns the error to raise in place of one that `function` has raised.
+    `name` is that of PyTorch's op, or empty.
     """
 
     cdef object function, explained
+    cdef public str name
 
     def __init__(self, function, explained=None):
-        self.function, self.explained = function, explained
+        self.function, self.explained, self.name = function, explained, ""
 
     def __call__(self, *arguments, **options):
         try:
@@ -447,9 +461,12 @@ cdef class Kernel:
         recorder = take_turn()
         if recorder is None:
             return self.run(arguments, options)
+        first = 0 if note_named is None else recorder.next_number
         try:
             return self.run(arguments, options)
         finally:
+            if first and note_named is not None and self.name:
+                note_named(first, recorder.next_number, self.name)
             recorder.leave()
             if CONNECTION.waiting:
                 CONNECTION.wake()

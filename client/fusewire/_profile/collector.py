@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from fusewire._profile.events import (
     NO_LINE,
     Fetched,
     Framed,
     Line,
-    NamedOps,
     ProgramFacts,
     Sealed,
     Uploaded,
@@ -24,21 +24,35 @@ from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.places import source_line
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.source_lines import is_internal
+from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 MOST_EVENTS = 1 << 18  # of each kind, so that a long profile needs a bounded memory
-MOST_NAMED = 1 << 20
 _MOST_TOLD_OPS = 256  # of a program
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
+_MOST_CODE = 1 << 14
 _ASK_AFTER_NS = 250_000_000
+
+
+class NamedOps(NamedTuple):
+    """The ops from number `first` up to `end` were recorded by one call of another library, such as PyTorch."""
+
+    first: int
+    end: int
+    name: str
+    line: Line
 
 
 class Collector:
     """The events of one session. A list grows by one call, which no other thread interrupts."""
 
-    def __init__(self, ask: Callable[[], None]) -> None:
+    def __init__(self, ask: Callable[[], object]) -> None:
         """`ask` asks the server how segments have run, without waiting for the answer."""
         self._ask = ask
         self._asked_at = (0, time.monotonic_ns())  # segments, and time
+        self._named: list[NamedOps] = []  # of ops that are not sent yet, in order
+        self._users_threads: dict[int, int] = {}  # recorder that threads share -> the thread of the user's code
+        self._before: dict[int, int] = {}  # recorder -> the number of its first op in the block
+        self._told_early: set[int] = set()  # programs of which all uses so far were recorded before the block
         self.threads: dict[int, str] = {}
         self.sealed: list[Sealed] = []
         self.framed: list[Framed] = []
@@ -46,26 +60,52 @@ class Collector:
         self.fetched: list[Fetched] = []
         self.answered: dict[int, int] = {}
         self.uploaded: list[Uploaded] = []
-        self.named: list[NamedOps] | list[tuple[int, int, str]] = []
         self.programs: dict[int, ProgramFacts] = {}
         self.lines: dict[int, Line] = {}
         self.left_out = 0
 
+    def on_begin(self, recorders: Iterable[Recorder]) -> None:
+        """Notes which ops were recorded before the block."""
+        self._before = {_index(each.first): each.next_number for each in recorders}
+
     def on_sealed(self, recorder: Recorder, draft: Draft, program: int, trigger: str, began_ns: int) -> None:
         """Notes that a draft was committed and posted. Called under the recorder's lock."""
-        now_ns, here = time.monotonic_ns(), self._here()
-        place = self._place(recorder, draft.first)
-        if program not in self.programs:
+        now_ns, here, index = time.monotonic_ns(), self._here(), _index(draft.first)
+        place, end = self._place(recorder, draft.first), draft.first + draft.piece.ops
+        is_early = draft.first < self._before.get(index, 0)
+        if program not in self.programs or (program in self._told_early and not is_early):
             self.programs[program] = self._facts(recorder, draft)
-        iterations = draft.rolled.iterations
-        ops = draft.piece.ops * (iterations if draft.is_body else 1)
-        recorded_by = recorder.thread or here
-        event = Sealed(here, recorded_by, began_ns or now_ns, now_ns, draft.first, ops, iterations, program, place, trigger)
-        self._add(self.sealed, event)
-        segments, asked_ns = self._asked_at
-        if len(self.sealed) - segments >= _ASK_AFTER_SEGMENTS or now_ns - asked_ns >= _ASK_AFTER_NS:
-            self._asked_at = (len(self.sealed), now_ns)
-            self._ask()
+            (self._told_early.add if is_early else self._told_early.discard)(program)
+        del self._named[: bisect_left(self._named, (end,))]
+        ops = draft.piece.ops * (draft.rolled.iterations if draft.is_body else 1)
+        self._add(
+            self.sealed,
+            Sealed(
+                here,
+                self._users_threads.get(index) or recorder.thread or here,
+                began_ns or now_ns,
+                now_ns,
+                draft.first,
+                ops,
+                draft.rolled.iterations,
+                program,
+                place,
+                trigger,
+            ),
+        )
+        self._ask_sometimes(now_ns)
+
+    def on_named(self, first: int, end: int, name: str) -> None:
+        """Notes that another library has recorded the ops from number `first` up to `end` by the shared recorder.
+
+        A thread without lines of the user, such as autograd's, works for the thread that had one last.
+        """
+        line, index = users_line(), _index(first)
+        if line != NO_LINE:
+            self._users_threads[index] = self._here()
+        elif index in self._users_threads:
+            line = users_line(sys._current_frames().get(self._users_threads[index]))
+        self._named.append(NamedOps(first, end, name, line))
 
     def on_framed(self, number: int, size_bytes: int, bases: Sequence[int]) -> None:
         self._add(self.framed, Framed(time.monotonic_ns(), number, size_bytes, tuple(bases)))
@@ -84,6 +124,12 @@ class Collector:
 
     def on_uploaded(self, size_bytes: int) -> None:
         self._add(self.uploaded, Uploaded(time.monotonic_ns(), size_bytes))
+
+    def _ask_sometimes(self, now_ns: int) -> None:
+        segments, asked_ns = self._asked_at
+        if len(self.sealed) - segments >= _ASK_AFTER_SEGMENTS or now_ns - asked_ns >= _ASK_AFTER_NS:
+            self._asked_at = (len(self.sealed), now_ns)
+            self._ask()
 
     def _add(self, events: list[Any], event: Any) -> None:
         if len(events) < MOST_EVENTS:
@@ -108,17 +154,48 @@ class Collector:
     def _facts(self, recorder: Recorder, draft: Draft) -> ProgramFacts:
         op_count = draft.piece.ops // max(draft.piece.bodies, 1)
         end = draft.first + min(op_count, _MOST_TOLD_OPS)
-        places = [self._place(recorder, number) for number in range(draft.first, end)]
-        return ProgramFacts(op_count, recorder.names_of(draft.first, end), tuple([self.lines[each] for each in places]))
+        lines = [self.lines[self._place(recorder, number)] for number in range(draft.first, end)]
+        names = recorder.names_of(draft.first, end)
+        return ProgramFacts(op_count, *named_otherwise(names, lines, draft.first, [*self._named]))
 
 
-def users_line() -> Line:
-    """Returns the innermost line on this thread's stack that is neither the client's nor PyTorch's."""
-    frame: FrameType | None = sys._getframe(1)
+def named_otherwise(
+    names: Sequence[str], lines: Sequence[Line], first: int, named: Sequence[NamedOps]
+) -> tuple[tuple[str, ...], tuple[Line, ...]]:
+    """Returns names and lines of the ops from number `first` on, with what another library has told of some.
+
+    Its name stands at the first op of each of its calls. The call's other ops have empty names.
+    """
+    new_names, new_lines = [*names], [*lines]
+    for begin, end, name, line in named:
+        for index in range(max(begin - first, 0), min(end - first, len(new_names))):
+            new_names[index] = name if first + index == begin else ""
+            new_lines[index] = new_lines[index] if line == NO_LINE else line
+    return tuple(new_names), tuple(new_lines)
+
+
+def users_line(frame: FrameType | None = None) -> Line:
+    """Returns the innermost line of a stack, else this thread's, that is neither the client's nor PyTorch's."""
+    frame = frame or sys._getframe(1)
     while frame is not None and _is_library(frame):
         frame = frame.f_back
     return NO_LINE if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _is_library(frame: FrameType) -> bool:
-    return is_internal(frame) or str(frame.f_globals.get("__name__", "")).startswith("torch.")
+    code = frame.f_code
+    known = _library_code.get(id(code))
+    if known is None or known[0] is not code:
+        module = str(frame.f_globals.get("__name__", ""))
+        known = _library_code[id(code)] = (code, is_internal(frame) or module.startswith("torch."))
+        if len(_library_code) > _MOST_CODE:
+            _library_code.clear()
+    return known[1]
+
+
+def _index(handle: int) -> int:
+    """Returns the index of the recorder that gave a handle."""
+    return handle // HANDLES_PER_RECORDER
+
+
+_library_code: dict[int, tuple[CodeType, bool]] = {}  # by identity, as a comparison of code looks at all of it

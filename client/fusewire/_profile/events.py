@@ -72,14 +72,6 @@ class Uploaded(NamedTuple):
     size_bytes: int
 
 
-class NamedOps(NamedTuple):
-    """The ops from number `first` up to `end` were recorded for an op of another library, such as PyTorch."""
-
-    first: int
-    end: int
-    name: str
-
-
 class ProgramFacts(NamedTuple):
     """What is known of a program: the names of its first ops, their lines at its first use, and how many it has."""
 
@@ -107,7 +99,6 @@ class SessionEvents(NamedTuple):
     fetched: Sequence[Fetched] = ()
     answered: Mapping[int, int] = {}
     uploaded: Sequence[Uploaded] = ()
-    named: Sequence[NamedOps] = ()
     programs: Mapping[int, ProgramFacts] = {}
     lines: Mapping[int, Line] = {}  # by the number of a place
     asked: Sequence[Asked] = ()

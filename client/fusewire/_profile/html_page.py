@@ -43,7 +43,7 @@ def page_data(timeline: Timeline) -> dict[str, Any]:
         for b in timeline.blocks
     ]
     segments = [
-        (place(s.label), place(s.line), s.ops, s.iterations, place(s.why_cut), place(", ".join(s.names)))
+        (place(s.label), place(s.line), s.ops, s.iterations, place(s.why_cut), place(", ".join(filter(None, s.names))))
         for s in timeline.segments
     ]
     head, *_, device = summary_of(timeline)

@@ -18,10 +18,13 @@ from fusewire._profile.summary import summary_of
 from fusewire._profile.timeline import Timeline, timeline_of
 
 
-class Ending(Protocol):
-    """The profile of one session. `named` takes the ops that another library names: first, end and name."""
+NameOps = Callable[[int, int, str], object]  # takes the number of the first op, that behind the last, and their name
 
-    named: list[tuple[int, int, str]]
+
+class Ending(Protocol):
+    """The profile of one session. `on_named` is for another library that records ops."""
+
+    on_named: NameOps
 
     def end(self, name: str, *, is_closing: bool = False) -> SessionEvents: ...
 
@@ -108,7 +111,7 @@ class Profile:
         """Begins to profile a session."""
         profiling = self._running[session] = session.begin_profile()
         for listen in listeners:
-            listen(session, profiling.named)
+            listen(session, profiling.on_named)
 
     def end(self, session: Profilable, *, is_closing: bool = False) -> None:
         """Ends the profile of a session, which may go on."""
@@ -136,8 +139,8 @@ def profile(path: str | Path | None = None, *, trace: str | Path | None = None) 
     return Profile(path, trace=trace)
 
 
-# Called with a session and the list that takes the names of its ops, or None at the end.
-listeners: list[Callable[[Any, list[tuple[int, int, str]] | None], None]] = []
+# Called with a session and what takes the names of its ops, or None at the end.
+listeners: list[Callable[[Any, NameOps | None], None]] = []
 _lock = RLock()
 _active: list[Profile] = []  # at most one
 _sessions: WeakSet[Profilable] = WeakSet()

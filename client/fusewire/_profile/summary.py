@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fusewire._profile.timeline import Block, Timeline
+from fusewire._profile.timeline import NO_SEGMENT, Block, Timeline
 
-_ROUND_TRIP = 0.5  # of a wait: if more of it is the way, it is told as a round trip
+_ALL = 0.95  # of the time: if a line has so much of it, it is told as the line of all
+_WHY = {"way_ns": "each a round trip", "run_ns": "mostly for the device's work", "queue_ns": "mostly in the server's queue"}
 
 
 class Share(NamedTuple):
@@ -74,12 +75,9 @@ def _reads(waits: Sequence[Block]) -> str:
     parts: Counter[str] = Counter()
     for block in waits:
         parts.update(dict(block.facts))
-    whole_ns = max(sum(each.ended_ns - each.began_ns for each in waits), 1)
-    kinds = {"way_ns": "each a round trip", "queue_ns": "mostly in the queue", "run_ns": "mostly for the device's work"}
-    most = max(kinds, key=lambda each: parts[each])
-    why = kinds[most] if parts[most] >= _ROUND_TRIP * whole_ns else "half of it on the way"
-    each = f"{len(waits):,} reads of {duration(whole_ns / len(waits))}, {why}" if len(waits) > 1 else f"1 read, {why}"
-    return each.replace("1 read, each a", "1 read, a") + _at(waits)
+    each = "1 read" if len(waits) == 1 else f"{len(waits):,} reads"
+    most = max(_WHY, key=lambda part: parts[part])
+    return f"{each}, {_WHY[most]}{_at(waits)}"
 
 
 def _waits(waits: Sequence[Block]) -> str:
@@ -102,19 +100,20 @@ def _device(timeline: Timeline) -> str:
     by_label: Counter[str] = Counter()
     for block in timeline.blocks:
         if block.kind == "launch":
-            by_label[f"{block.label}{_at([block], timeline)}"] += block.ended_ns - block.began_ns
+            line = timeline.segments[block.segment].line if block.segment != NO_SEGMENT else ""
+            by_label[f"{block.label} ({line})" if line else block.label] += block.ended_ns - block.began_ns
     most = "".join([f", most for {label}" for label, _ in by_label.most_common(1)])
     share = counts.get("device_ns", 0) / max(timeline.length_ns, 1)
     memory = size(counts.get("memory_bytes", 0))
-    return f"the device computed for {share:.0%} of the time: {counts.get('launches', 0):,} launches{most}; {memory} at most"
+    launches = counts.get("launches", 0)
+    return f"the device computed for {share:.0%} of it: {launches:,} launches{most}; at most {memory} of memory"
 
 
-def _at(blocks: Sequence[Block], timeline: Timeline | None = None) -> str:
+def _at(blocks: Sequence[Block]) -> str:
     """Names the line at which most of the time of these blocks was spent."""
     by_line: Counter[str] = Counter()
     for block in blocks:
-        line = block.line or (timeline.segments[block.segment].line if timeline and block.segment >= 0 else "")
-        by_line[line] += block.ended_ns - block.began_ns
+        by_line[block.line] += block.ended_ns - block.began_ns
     (line, line_ns), *_ = by_line.most_common(1) or [("", 0)]
-    is_all = line_ns >= 0.9 * sum(by_line.values())
-    return f"; your line {line}" if line and is_all else f"; most at your line {line}" if line else ""
+    most = "" if line_ns >= _ALL * sum(by_line.values()) else "most at "
+    return f"; {most}your line {line}" if line else ""

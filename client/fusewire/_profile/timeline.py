@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from fusewire._profile.clocks import Alignment, Message, aligned
-from fusewire._profile.events import NO_LINE, Line, ProgramFacts, Sealed, SessionEvents, Waited
+from fusewire._profile.events import NO_LINE, Line, Sealed, SessionEvents, Waited
 from fusewire_protos.profiled import Run
 
 NO_SEGMENT = -1
@@ -123,7 +123,7 @@ class _Assembly:
         return run._replace(queued_ns=times[0], ordered_ns=times[1], ended_ns=times[2])
 
     def _add_threads(self, events: SessionEvents, place_of: Mapping[int, int], runs: Mapping[int, list[Run]]) -> None:
-        bases = sorted(place_of)
+        bases, busy_ns = sorted(place_of), busy_of([run for each in runs.values() for run in each])
         handle_of = {each.fetch: each.handle for each in events.fetched}
         by_thread: dict[int, list[Block]] = defaultdict(list)
         for cut in events.sealed:
@@ -133,7 +133,8 @@ class _Assembly:
             by_thread[cut.thread].append(block)
         for wait in events.waited:
             base = base_of(bases, handle_of.get(wait.fetch, -1))
-            by_thread[wait.thread].append(self._wait_block(wait, place_of.get(base, NO_SEGMENT), runs.get(base, [])))
+            block = self._wait_block(wait, runs.get(base, []), busy_ns)
+            by_thread[wait.thread].append(block._replace(segment=place_of.get(base, NO_SEGMENT)))
         self.user_threads |= {each.recorded_by for each in events.sealed} | {each.thread for each in events.waited}
         for thread in sorted(by_thread.keys() | self.user_threads):
             track = self._thread_track(thread, events.threads)
@@ -142,11 +143,11 @@ class _Assembly:
             for block in [*busy, *self._code_blocks(cuts, busy, place_of)]:
                 self.blocks.append(block._replace(track=track))
 
-    def _wait_block(self, wait: Waited, place: int, runs: Sequence[Run]) -> Block:
+    def _wait_block(self, wait: Waited, runs: Sequence[Run], busy: Busy) -> Block:
         began_ns, ended_ns = wait.began_ns - self._began_ns, wait.ended_ns - self._began_ns
-        facts = tuple(parts_of_wait(began_ns, ended_ns, runs).items()) if wait.kind == "read" else ()
+        facts = tuple(parts_of_wait(began_ns, ended_ns, runs, busy).items()) if wait.kind == "read" else ()
         label = "waiting for a value" if wait.kind == "read" else "waiting for the device to catch up"
-        return Block(0, wait.kind, began_ns, ended_ns, label, place, told_line(wait.line), facts)
+        return Block(0, wait.kind, began_ns, ended_ns, label, NO_SEGMENT, told_line(wait.line), facts)
 
     def _code_blocks(
         self, cuts: Sequence[Sealed], busy: Sequence[Block], place_of: Mapping[int, int]
@@ -191,8 +192,7 @@ class _Assembly:
                 ("tier", run.tier),
                 ("failed", run.failed),
             )
-            began_ns = max(run.ordered_ns, run.ended_ns - run.device_ns)
-            blocks.append(Block(0, "launch", began_ns, run.ended_ns, label, place, facts=facts))
+            blocks.append(Block(0, "launch", _begun_ns(run), run.ended_ns, label, place, facts=facts))
         self._add_lanes(f"device{of}", blocks)
         all_runs = [run for each in runs.values() for run in each]
         steps = sorted([(run.queued_ns, 1) for run in all_runs] + [(run.ordered_ns, -1) for run in all_runs])
@@ -222,7 +222,8 @@ class _Assembly:
     def _thread_track(self, thread: int, names: Mapping[int, str]) -> int:
         if thread not in self._track_of_thread:
             self._track_of_thread[thread] = len(self.tracks)
-            self.tracks.append(f"thread {names.get(thread, thread)}")
+            name = names.get(thread, str(thread))
+            self.tracks.append("main thread" if name == "MainThread" else f"thread {name}")
         return self._track_of_thread[thread]
 
     def _count(self, events: SessionEvents, runs: Mapping[int, list[Run]]) -> None:
@@ -283,17 +284,50 @@ def base_of(bases: Sequence[int], handle: int) -> int:
     return bases[place - 1] if place else -1
 
 
-def parts_of_wait(began_ns: int, ended_ns: int, runs: Sequence[Run]) -> dict[str, int]:
-    """Returns for how long of a wait the segment was on its way, in the queue, on the device, and the value on its way.
+class Busy(NamedTuple):
+    """When the device worked for a session: intervals that do not overlap, and the time in those before each."""
 
-    Without runs, as the value was there already, all of it is a way there and back.
+    began_ns: tuple[int, ...]
+    ended_ns: tuple[int, ...]
+    before_ns: tuple[int, ...]
+
+    def until(self, at_ns: int) -> int:
+        """Returns for how long it worked before a time."""
+        place = bisect_right(self.began_ns, at_ns) - 1
+        return self.before_ns[place] + min(at_ns, self.ended_ns[place]) - self.began_ns[place] if place >= 0 else 0
+
+
+def busy_of(runs: Iterable[Run]) -> Busy:
+    """Returns when the device worked for these runs."""
+    merged: list[list[int]] = []
+    for began_ns, ended_ns in sorted((_begun_ns(run), run.ended_ns) for run in runs):
+        if merged and began_ns <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], ended_ns)
+        else:
+            merged.append([began_ns, ended_ns])
+    before = accumulate([end - begin for begin, end in merged], initial=0)
+    return Busy(tuple([each[0] for each in merged]), tuple([each[1] for each in merged]), tuple(before)[:-1])
+
+
+def parts_of_wait(began_ns: int, ended_ns: int, runs: Sequence[Run], busy: Busy) -> dict[str, int]:
+    """Returns for how long of a wait the device worked for the session, and its segment was on its way or in the queue.
+
+    `runs` are those of the segment that made the value. Without them, as the value was there already, all of the wait is
+    a way there and back. The device worked for the session also while it computed earlier segments, so that what is left
+    for the queue is others' work and the server's own.
     """
     if not runs:
         return {"way_ns": ended_ns - began_ns, "queue_ns": 0, "run_ns": 0}
-    marks = [began_ns, runs[0].queued_ns, runs[0].ordered_ns, runs[-1].ended_ns, ended_ns]
-    inside = [*accumulate([min(max(each, began_ns), ended_ns) for each in marks], max)]
-    way, queue, run, back = [later - earlier for earlier, later in zip(inside, inside[1:], strict=False)]
-    return {"way_ns": way + back, "queue_ns": queue, "run_ns": run}
+    came_ns = min(max(runs[0].queued_ns, began_ns), ended_ns)
+    done_ns = min(max(runs[-1].ended_ns, came_ns), ended_ns)
+    run_ns = busy.until(done_ns) - busy.until(came_ns)
+    there_ns = done_ns - came_ns
+    return {"way_ns": ended_ns - began_ns - there_ns, "queue_ns": there_ns - run_ns, "run_ns": run_ns}
+
+
+def _begun_ns(run: Run) -> int:
+    """Returns when the device began a run. The server learns of its end a little later."""
+    return max(run.ordered_ns, run.ended_ns - run.device_ns)
 
 
 def without_overlaps(blocks: Iterable[Block]) -> list[Block]:
@@ -308,32 +342,17 @@ def without_overlaps(blocks: Iterable[Block]) -> list[Block]:
 
 def segments_of(events: SessionEvents) -> list[Segment]:
     """Returns what is told of each segment."""
-    first_use: dict[int, Sealed] = {}
-    for cut in events.sealed:
-        first_use.setdefault(cut.program, cut)
-    told = {number: _told(facts, first_use.get(number), events) for number, facts in events.programs.items()}
     found = []
     for cut in events.sealed:
-        names, line = told.get(cut.program, ((), ""))
-        line = line or told_line(events.lines.get(cut.place, NO_LINE))
+        names, lines = events.programs[cut.program][1:] if cut.program in events.programs else ((), ())
+        line = lines_label(lines) or told_line(events.lines.get(cut.place, NO_LINE))
         found.append(Segment(label_of(names) or "ops", line, cut.ops, cut.iterations, cut.trigger, names))
     return found
 
 
-def _told(facts: ProgramFacts, use: Sealed | None, events: SessionEvents) -> tuple[tuple[str, ...], str]:
-    """Returns the names of a program's ops, by which another library called them where it did, and its line."""
-    names = list(facts.names)
-    firsts = [each[0] for each in events.named]
-    for index in range(len(names) if use is not None and firsts else 0):
-        place = bisect_right(firsts, use.base + index) - 1  # type: ignore[union-attr]
-        if place >= 0 and use.base + index < events.named[place].end:  # type: ignore[union-attr]
-            names[index] = events.named[place].name
-    return tuple(names), lines_label(facts.lines)
-
-
 def label_of(names: Sequence[str]) -> str:
-    """Returns the most frequent names, each with its number."""
-    most = Counter(names).most_common()
+    """Returns the most frequent names that are not empty, each with its number."""
+    most = Counter([name for name in names if name]).most_common()
     shown = [name if count == 1 else f"{name} ×{count}" for name, count in most[:_MOST_NAMES]]
     return ", ".join(shown) + (", …" if len(most) > _MOST_NAMES else "")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fusewire._errors import FusewireError
 from fusewire._profile.collector import Collector
-from fusewire._profile.events import Asked, NamedOps, SessionEvents
+from fusewire._profile.events import Asked, SessionEvents
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.receivers import BlockedReader
@@ -38,12 +38,13 @@ class Profiling:
         self._asked: list[Asked] = []
         self._notes: list[str] = []
         self._collector = Collector(self._ask)
-        self.named: list[tuple[int, int, str]] = []  # the ops that another library has named, such as PyTorch's device
+        self.on_named = self._collector.on_named  # for another library that names the ops that it records
 
     def begin(self) -> None:
         """Begins to note. Waits for a few round trips; a server that does not answer is noted."""
         state = self._state
         state.profile = self._collector
+        self._collector.on_begin(self._thread_recorders.all())
         with state.lock:
             state.stream.on_made = self._collector.on_framed
         for _ in range(_FIRST_QUESTIONS):
@@ -72,7 +73,6 @@ class Profiling:
             told.fetched,
             told.answered,
             told.uploaded,
-            [NamedOps(*each) for each in self.named],
             told.programs,
             told.lines,
             self._asked,

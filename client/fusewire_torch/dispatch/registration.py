@@ -120,4 +120,6 @@ def _has_kernel(name: str) -> bool:
 def _register(library: torch.library.Library, known: set[str], name: str, kernel: Callable[..., Any]) -> None:
     if name not in known:
         known.add(name)
+        if isinstance(kernel, Kernel):
+            kernel.name = name.partition(".")[0]
         library.impl(name, kernel, _KEY)

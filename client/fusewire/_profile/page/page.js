@@ -5,10 +5,10 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const TEXTS = DATA.texts;
 const KINDS = { code: "your code, and recording", cut: "cutting into segments", read: "waiting for a value",
-  credit: "waiting for the device to catch up", frame: "a frame on its way", launch: "computing on the device" };
+  credit: "waiting for the device to catch up", frame: "a frame on its way", launch: "computing on the device, a colour for each program" };
 const PALETTES = {
-  light: ["#1f6fd1", "#12876f", "#b83280", "#7a5af5", "#8a6d00", "#2b8a3e", "#0b7285", "#d9631e"],
-  dark: ["#6ea8fe", "#4fd1b5", "#f783c1", "#b197fc", "#e3c341", "#69db7c", "#66d9e8", "#ff9d5c"],
+  light: ["#1f6fd1", "#b83280", "#7a5af5", "#8a6d00", "#2b8a3e", "#0b7285", "#d9631e"],
+  dark: ["#6ea8fe", "#f783c1", "#b197fc", "#e3c341", "#69db7c", "#66d9e8", "#ff9d5c"],
 };
 const [AXIS, LABEL, GAP, LEAST_BLOCK, MARGIN, LEAST_SPAN] = [22, 18, 8, 1.5, 0.02, 1000];
 const HEIGHTS = { thread: 30, frames: 16, device: 30, series: 34 };
@@ -126,9 +126,15 @@ function drawAxis(now, width) {
     context.fillStyle = now.line;
     context.fillRect(x, AXIS - 4, 1, canvas.clientHeight);
     context.fillStyle = now.soft;
-    context.fillText(at === 0 ? "0" : duration(at), Math.min(Math.max(x, 22), width - 26), 12);
+    context.fillText(markOf(at, step), Math.min(Math.max(x, 22), width - 26), 12);
   }
   context.textAlign = "left";
+}
+
+// Writes a mark with as many digits as tell it from its neighbours.
+function markOf(ns, step) {
+  const [unit, scale] = view.to >= 1e9 ? ["s", 1e9] : view.to >= 1e6 ? ["ms", 1e6] : ["µs", 1e3];
+  return `${(ns / scale).toFixed(Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9)))} ${unit}`;
 }
 
 function stepOf(least) {
@@ -383,6 +389,8 @@ function listen() {
 
 // ---- what is told ----
 
+const WHY_CUT = { count: "there were enough ops", credit: "there were enough ops", age: "recording paused",
+  idle: "the device had nothing to do", demand: "a value was asked for", body: "a loop was recorded once" };
 const WORDS = { way_ns: "on the way, both ways", queue_ns: "in the queue", run_ns: "launch and device", device_ns: "on the device",
   size_bytes: "size", segments: "segments in it", iterations: "iterations", rows: "rows of its launch", submission: "launch number",
   tier: "runs", failed: "failed" };
@@ -402,7 +410,7 @@ function tell() {
   const facts = [["took", duration(picked.ended - picked.began)], ["from", duration(Math.max(picked.began, 0))],
     ["your line", picked.line || segment?.line || ""]];
   for (const [name, value] of Object.entries(picked.facts)) facts.push([WORDS[name] || name, factText(name, value)]);
-  if (segment) facts.push(["ops", segment.ops.toLocaleString("en")], ["cut because of", segment.why]);
+  if (segment) facts.push(["ops", segment.ops.toLocaleString("en")], ["cut because", WHY_CUT[segment.why] || segment.why]);
   place.append(
     make("h3", {}, `${picked.label === picked.line ? KINDS[picked.kind] : picked.label}`),
     make("dl", { className: "facts" }, ...facts.filter(([, text]) => text !== "").map(([name, text]) =>
