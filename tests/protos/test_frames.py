@@ -22,6 +22,7 @@ from fusewire_protos.frames import (
     Forget,
     Free,
     NewProgram,
+    Profile,
     Repetition,
     Scalar,
     Segment,
@@ -68,6 +69,7 @@ entries = st.one_of(
     st.just(Cancel()),
     st.builds(Forget, numbers),
     st.builds(Explain, numbers, numbers),
+    st.builds(Profile, numbers, st.booleans()),
 )
 # Few values, equal ones of other types and signs among them: what periods are found in.
 few = st.sampled_from((0, 1, True, False, 1.0, 0.0, -0.0, NAN))
@@ -83,6 +85,7 @@ ONE_OF_EACH: list[Entry] = [
     Cancel(),
     Forget(3),
     Explain(2, 3),
+    Profile(2, True),
 ]
 
 

@@ -82,7 +82,7 @@ class Collector:
             self.sealed,
             Sealed(
                 here,
-                self._users_threads.get(index) or recorder.thread or here,
+                self._users_threads.get(index) or recorder.thread,
                 began_ns or now_ns,
                 now_ns,
                 draft.first,

@@ -19,7 +19,7 @@ NO_LINE = Line("", 0)
 
 
 class Sealed(NamedTuple):
-    """A segment was cut and posted, by the thread `thread`, for ops that `recorded_by` recorded.
+    """A segment was cut and posted, by the thread `thread`, for ops that `recorded_by` recorded; 0: it is not known who.
 
     Its ops have the numbers from `base` on; `program` is the program's number, and `place` that of the first op.
     """

@@ -79,7 +79,7 @@ def timeline_of(began_ns: int, ended_ns: int, sessions: Sequence[SessionEvents])
     made = _Assembly(began_ns, ended_ns)
     for events in sessions:
         made.add(events, f" of {events.name}" if len(sessions) > 1 else "")
-    blocks = sorted(made.blocks, key=lambda each: (each.track, each.began_ns, -each.ended_ns))
+    blocks = sorted(made.blocks, key=lambda each: (each.track, each.began_ns, each.ended_ns))
     last_ns = max([ended_ns - began_ns, *[each.ended_ns for each in blocks]])
     counts = {"sessions": len(sessions), "threads": len(made.user_threads), **made.counts}
     errors = made.errors
@@ -135,8 +135,9 @@ class _Assembly:
             base = base_of(bases, handle_of.get(wait.fetch, -1))
             block = self._wait_block(wait, runs.get(base, []), busy_ns)
             by_thread[wait.thread].append(block._replace(segment=place_of.get(base, NO_SEGMENT)))
-        self.user_threads |= {each.recorded_by for each in events.sealed} | {each.thread for each in events.waited}
-        for thread in sorted(by_thread.keys() | self.user_threads):
+        recording = {each.recorded_by for each in events.sealed if each.recorded_by}
+        self.user_threads |= recording | {each.thread for each in events.waited}
+        for thread in sorted(by_thread.keys() | recording, key=lambda each: (each not in self.user_threads, each)):
             track = self._thread_track(thread, events.threads)
             cuts = [each for each in events.sealed if each.recorded_by == thread]
             busy = without_overlaps(by_thread.get(thread, []))

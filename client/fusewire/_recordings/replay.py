@@ -29,6 +29,7 @@ from fusewire_protos.frames import (
     Explain,
     Fetch,
     NewProgram,
+    Profile,
     Segment,
     Upload,
     decode_entries,
@@ -172,9 +173,9 @@ class Replay:
     def _leaves_out(self, entry: Entry) -> bool:
         """Tells whether an entry says that an answer has been taken that this replay has not had yet.
 
-        A question how a program runs is left out too, because its answer differs from server to server.
+        A question how programs or segments run is left out too, because its answer differs from server to server.
         """
-        return isinstance(entry, Explain) or (isinstance(entry, Abandon) and entry.fetch in self._recorded)
+        return isinstance(entry, Explain | Profile) or (isinstance(entry, Abandon) and entry.fetch in self._recorded)
 
     def _outgoing(self, raw: bytes) -> Iterator[Outgoing]:
         """Yields the entries of a recorded frame. Each new program goes with the first segment that uses it."""

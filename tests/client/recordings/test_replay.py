@@ -35,7 +35,8 @@ def _work(session: fw.Session) -> None:
         if step % 40 == 0:
             x[:, step % 4 : 8].numpy()
     (large * 2)[::2].numpy()
-    session.explain()
+    with fw.profile():
+        session.explain()
     (secret + 1).numpy()
 
 

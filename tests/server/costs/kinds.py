@@ -26,6 +26,7 @@ from fusewire_protos.frames import (
     Forget,
     Free,
     NewProgram,
+    Profile,
     Segment,
     Upload,
 )
@@ -402,6 +403,11 @@ _OTHER_KINDS = (
         MAX_ENTRIES,
         lambda size, turn: [drafted(*[Explain(_base(turn) + number, _GOOD) for number in range(size)])],
         lambda _size: _setting_up(_last_live)(_OPS),
+    ),
+    Kind(
+        "profile: many questions",
+        MAX_ENTRIES,
+        lambda size, turn: [drafted(*[Profile(_base(turn) + number, number % 2 == 0) for number in range(size)])],
     ),
     Kind("explain: unknown program", 1, lambda _size, _turn: [drafted(Explain(1, 7))], ends=True),
     Kind("free: unknown handles", MAX_FREED, lambda size, _turn: [drafted(Free(tuple(range(9, 9 + size))))]),
