@@ -159,6 +159,8 @@ def test_what_steps_repeats_its_values_or_changes_by_its_difference() -> None:
 
 SEGMENT = [0, 1, 2, [3], [0.5], [4], [0]]
 MALFORMED: dict[str, Any] = {
+    "a profile that goes on by a number": [[9, 1, 1]],
+    "a profile without whether it goes on": [[9, 1]],
     "no list": 5,
     "a map": {},
     "an entry that is no list": [5],
