@@ -11,6 +11,7 @@ _HEAD = struct.Struct("<QI")
 _RUN = struct.Struct("<QQQQQQIIIHBB")
 RUN_BYTES = _RUN.size
 _MOST_COUNT = (1 << 32) - 1
+_MOST_ROWS = (1 << 16) - 1
 
 
 class Run(NamedTuple):
@@ -46,8 +47,8 @@ class Profiled(NamedTuple):
 
 def encode_run(run: Run) -> bytes:
     """Returns the 64 bytes of a run."""
-    counts = [min(each, _MOST_COUNT) for each in (run.submission & _MOST_COUNT, *run[7:9])]
-    return _RUN.pack(*run[:6], *counts, min(run.rows, (1 << 16) - 1), *run[10:])
+    first, iterations, rows = min(run[7], _MOST_COUNT), min(run[8], _MOST_COUNT), min(run[9], _MOST_ROWS)
+    return _RUN.pack(*run[:6], run[6] & _MOST_COUNT, first, iterations, rows, run[10], run[11])
 
 
 def encode_profiled(now_ns: int, lost: int, runs: Iterable[bytes]) -> bytes:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from fusewire._profile.events import (
     NO_LINE,
+    Asked,
     Fetched,
     Framed,
     Line,
     ProgramFacts,
     Sealed,
+    SessionEvents,
     Uploaded,
     Waited,
 )
@@ -54,12 +56,13 @@ class Collector:
         self._before: dict[int, int] = {}  # recorder -> the number of its first op in the block
         self._told_early: set[int] = set()  # programs of which all uses so far were recorded before the block
         self.threads: dict[int, str] = {}
-        self.sealed: list[Sealed] = []
-        self.framed: list[Framed] = []
-        self.waited: list[Waited] = []
-        self.fetched: list[Fetched] = []
+        # Of these events the fields, as plain tuples take a fifth of the time: `events` makes what they are.
+        self._sealed: list[tuple[Any, ...]] = []
+        self._framed: list[tuple[Any, ...]] = []
+        self._waited: list[tuple[Any, ...]] = []
+        self._fetched: list[tuple[Any, ...]] = []
+        self._uploaded: list[tuple[Any, ...]] = []
         self.answered: dict[int, int] = {}
-        self.uploaded: list[Uploaded] = []
         self.programs: dict[int, ProgramFacts] = {}
         self.lines: dict[int, Line] = {}
         self.left_out = 0
@@ -78,21 +81,9 @@ class Collector:
             (self._told_early.add if is_early else self._told_early.discard)(program)
         del self._named[: bisect_left(self._named, (end,))]
         ops = draft.piece.ops * (draft.rolled.iterations if draft.is_body else 1)
-        self._add(
-            self.sealed,
-            Sealed(
-                here,
-                self._users_threads.get(index) or recorder.thread,
-                began_ns or now_ns,
-                now_ns,
-                draft.first,
-                ops,
-                draft.rolled.iterations,
-                program,
-                place,
-                trigger,
-            ),
-        )
+        recorded_by, iterations = self._users_threads.get(index) or recorder.thread, draft.rolled.iterations
+        event = (here, recorded_by, began_ns or now_ns, now_ns, draft.first, ops, iterations, program, place, trigger)
+        self._add(self._sealed, event)
         self._ask_sometimes(now_ns)
 
     def on_named(self, first: int, end: int, name: str) -> None:
@@ -108,10 +99,10 @@ class Collector:
         self._named.append(NamedOps(first, end, name, line))
 
     def on_framed(self, number: int, size_bytes: int, bases: Sequence[int]) -> None:
-        self._add(self.framed, Framed(time.monotonic_ns(), number, size_bytes, tuple(bases)))
+        self._add(self._framed, (time.monotonic_ns(), number, size_bytes, tuple(bases)))
 
     def on_fetched(self, fetch: int, handle: int) -> None:
-        self._add(self.fetched, Fetched(time.monotonic_ns(), fetch, handle, users_line()))
+        self._add(self._fetched, (time.monotonic_ns(), fetch, handle, users_line()))
 
     def on_answered(self, fetch: int) -> None:
         if len(self.answered) < MOST_EVENTS:
@@ -119,19 +110,38 @@ class Collector:
 
     def on_waited(self, kind: str, began_ns: int, fetch: int = 0) -> None:
         """Notes that this thread has waited since `began_ns`."""
-        line = self.fetched[-1].line if self.fetched and self.fetched[-1].fetch == fetch else users_line()
-        self._add(self.waited, Waited(self._here(), kind, began_ns, time.monotonic_ns(), line, fetch))
+        now_ns, last = time.monotonic_ns(), self._fetched[-1] if self._fetched else None
+        line = last[3] if last is not None and last[1] == fetch else users_line()  # most reads ask, and then wait
+        self._add(self._waited, (self._here(), kind, began_ns, now_ns, line, fetch))
 
     def on_uploaded(self, size_bytes: int) -> None:
-        self._add(self.uploaded, Uploaded(time.monotonic_ns(), size_bytes))
+        self._add(self._uploaded, (time.monotonic_ns(), size_bytes))
+
+    def events(self, name: str, asked: Sequence[Asked], notes: tuple[str, ...]) -> SessionEvents:
+        """Returns all that was noted of the session `name`, with what its server answered."""
+        return SessionEvents(
+            name,
+            self.threads,
+            [Sealed(*each) for each in self._sealed],
+            [Framed(*each) for each in self._framed],
+            [Waited(*each) for each in self._waited],
+            [Fetched(*each) for each in self._fetched],
+            self.answered,
+            [Uploaded(*each) for each in self._uploaded],
+            self.programs,
+            self.lines,
+            asked,
+            self.left_out,
+            notes,
+        )
 
     def _ask_sometimes(self, now_ns: int) -> None:
         segments, asked_ns = self._asked_at
-        if len(self.sealed) - segments >= _ASK_AFTER_SEGMENTS or now_ns - asked_ns >= _ASK_AFTER_NS:
-            self._asked_at = (len(self.sealed), now_ns)
+        if len(self._sealed) - segments >= _ASK_AFTER_SEGMENTS or now_ns - asked_ns >= _ASK_AFTER_NS:
+            self._asked_at = (len(self._sealed), now_ns)
             self._ask()
 
-    def _add(self, events: list[Any], event: Any) -> None:
+    def _add(self, events: list[tuple[Any, ...]], event: tuple[Any, ...]) -> None:
         if len(events) < MOST_EVENTS:
             events.append(event)
         else:
@@ -177,20 +187,22 @@ def named_otherwise(
 def users_line(frame: FrameType | None = None) -> Line:
     """Returns the innermost line of a stack, else this thread's, that is neither the client's nor PyTorch's."""
     frame = frame or sys._getframe(1)
-    while frame is not None and _is_library(frame):
+    while frame is not None:
+        code = frame.f_code
+        known = _library_code.get(id(code))
+        if not (_is_library(frame) if known is None or known[0] is not code else known[1]):
+            return Line(code.co_filename, frame.f_lineno)
         frame = frame.f_back
-    return NO_LINE if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
+    return NO_LINE
 
 
 def _is_library(frame: FrameType) -> bool:
-    code = frame.f_code
-    known = _library_code.get(id(code))
-    if known is None or known[0] is not code:
-        module = str(frame.f_globals.get("__name__", ""))
-        known = _library_code[id(code)] = (code, is_internal(frame) or module.startswith("torch."))
-        if len(_library_code) > _MOST_CODE:
-            _library_code.clear()
-    return known[1]
+    """Looks at the module of a frame, and keeps for its code what it has found."""
+    is_one = is_internal(frame) or str(frame.f_globals.get("__name__", "")).startswith("torch.")
+    if len(_library_code) >= _MOST_CODE:
+        _library_code.clear()
+    _library_code[id(frame.f_code)] = (frame.f_code, is_one)
+    return is_one
 
 
 def _index(handle: int) -> int:

@@ -64,21 +64,7 @@ class Profiling:
         with state.lock:
             state.stream.on_made = None
         self._take_answers()
-        return SessionEvents(
-            name,
-            told.threads,
-            told.sealed,
-            told.framed,
-            told.waited,
-            told.fetched,
-            told.answered,
-            told.uploaded,
-            told.programs,
-            told.lines,
-            self._asked,
-            told.left_out,
-            tuple(dict.fromkeys(self._notes)),
-        )
+        return told.events(name, self._asked, tuple(dict.fromkeys(self._notes)))
 
     def _wait_until_done(self, *, are_dropped: bool) -> None:
         """Waits until the device has done all that is recorded now, but an incomplete body, which waits for its rest.

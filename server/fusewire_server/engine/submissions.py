@@ -246,19 +246,20 @@ class Submissions:
 def _run_of(row: Row, told: OutstandingBatch, ran: Ran, now_ns: int) -> profiled.Run:
     """Returns what the row's client is told of its part in a submission."""
     span = told.batch.spans[row]
+    has_failed = any(each.row is row for each in ran.failed) if ran.failed else False
     return profiled.Run(
-        base=row.base,
-        queued_ns=min(row.waits_since_ns if span.start else row.queued_at_ns, told.at_ns),
-        ordered_ns=told.at_ns,
-        ended_ns=now_ns,
-        device_ns=ran.device_ns,
-        live_bytes=row.session.live_bytes,
-        submission=ran.number,
-        first_iteration=span.start,
-        iterations=len(span),
-        rows=len(told.batch.spans),
-        tier=0 if told.loaded is None else 1,
-        failed=int(any(each.row is row for each in ran.failed)),
+        row.base,
+        min(row.waits_since_ns if span.start else row.queued_at_ns, told.at_ns),
+        told.at_ns,
+        now_ns,
+        ran.device_ns,
+        row.session.live_bytes,
+        ran.number,
+        span.start,
+        len(span),
+        len(told.batch.spans),
+        0 if told.loaded is None else 1,
+        int(has_failed),
     )
 
 
