@@ -1,4 +1,4 @@
-"""A browser for tests of pages: Chromium without a window. Tests are skipped where it, its driver or selenium is missing."""
+"""A browser for tests of pages: Chromium without a window. Without it, its driver or selenium they are skipped."""
 
 from __future__ import annotations
 

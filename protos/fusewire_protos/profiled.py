@@ -61,4 +61,5 @@ def decode_profiled(raw: bytes) -> Profiled:
     size_bytes = len(raw) - _HEAD.size
     if size_bytes < 0 or size_bytes % _RUN.size:
         raise ValueError(f"{len(raw)} bytes are no head of {_HEAD.size} and runs of {_RUN.size} each")
-    return Profiled(*_HEAD.unpack_from(raw), tuple([Run(*each) for each in _RUN.iter_unpack(raw[_HEAD.size :])]))
+    now_ns, lost = _HEAD.unpack_from(raw)
+    return Profiled(now_ns, lost, tuple([Run(*each) for each in _RUN.iter_unpack(raw[_HEAD.size :])]))

@@ -51,6 +51,8 @@ _PAGE_OF_CATEGORY = {
 _NAMESPACES = ("fft", "linalg", "random", "testing")
 _SESSIONS = ("connect", "default_session", "replay", "SessionStats", "Replayed", "Trigger")
 _EXPLANATIONS = ("explain", "Explanation", "ProgramExplanation", "ExplainedOp", "Unfused")
+_PROFILES = ("profile", "Profile")
+_PROFILE_MEMBERS = ("save", "save_trace", "summary", "timeline")
 _LOOPS = ("fori_loop", "function")
 _GRADIENTS = ("grad", "value_and_grad", "vjp")
 # A session has more members, by which arrays and recorders call it.
@@ -64,6 +66,7 @@ def pages() -> tuple[Page, ...]:
         _arrays(),
         _sessions(),
         _explanations(),
+        _profiles(),
         _loops(),
         _gradients(),
         _mathematics("fft", fw.fft),
@@ -108,6 +111,11 @@ def _explanations() -> Page:
     return _page(
         "explaining", "What became of your ops: kernels, launches, lines and hints.", _named(_EXPLANATIONS, fw)
     )
+
+
+def _profiles() -> Page:
+    members = _named(_PROFILE_MEMBERS, fw.Profile, "Profile.")
+    return _page("profiling", "Where the time of a program goes.", [*_named(_PROFILES, fw), *members])
 
 
 def _loops() -> Page:

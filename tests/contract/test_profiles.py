@@ -39,7 +39,11 @@ def test_counts_are_those_of_the_server(service: Service, tmp_path: Path) -> Non
     assert (counts["reads"], counts["ops"]) == (_STEPS // 5, 2 * _STEPS)
     assert p.timeline.notes == ()
     slices = Counter(each["cat"] for each in checked(path.read_text(encoding="utf-8")) if each["ph"] == "X")
-    assert (slices["launch"], slices["read"], slices["frame"]) == (counts["launches"], counts["reads"], counts["frames"])
+    assert (slices["launch"], slices["read"], slices["frame"]) == (
+        counts["launches"],
+        counts["reads"],
+        counts["frames"],
+    )
     assert json.loads(path.read_text(encoding="utf-8"))["otherData"]["counts"]["launches"] == counts["launches"]
 
 
@@ -80,5 +84,3 @@ def test_slices_of_a_loop_are_told_one_by_one(hasty: Service) -> None:
     told = [dict(each.facts)["iterations"] for each in launches if each.segment == segment]
     assert sum(told) == p.timeline.segments[segment].iterations == 3000
     assert len(told) > 1
-
-

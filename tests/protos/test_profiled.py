@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_protos.profiled import MOST_RUNS, RUN_BYTES, Profiled, Run, decode_profiled, encode_profiled, encode_run
 from fusewire_protos.frames import INLINE_BYTES
+from fusewire_protos.profiled import MOST_RUNS, RUN_BYTES, Profiled, Run, decode_profiled, encode_profiled, encode_run
 
 _LONG, _COUNT = st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)
 _SHORT, _BYTE = st.integers(0, 2**16 - 1), st.integers(0, 255)

@@ -1,1 +1,1 @@
-"""Records where the time of a program goes, and shows it."""
+"""Where time goes."""

@@ -2,9 +2,9 @@
 
 A message shows that its sending was before its arrival, whatever the clocks say. So each message to the server bounds
 from above by how much the server's clock is ahead, and each message from it from below. The middle of the tightest
-bounds is at most half of their distance wrong. This is Marzullo's intersection of the intervals of Cristian's method (K.
-Marzullo and S. Owicki, Maintaining the time in a distributed system, 1983). Clocks drift apart, by some microseconds a
-second, so that each stretch of `WINDOW_NS` has bounds of its own.
+bounds is at most half of their distance wrong. This is Marzullo's intersection of the intervals of Cristian's method
+(K. Marzullo and S. Owicki, Maintaining the time in a distributed system, 1983). Clocks drift apart, by some
+microseconds a second, so that each stretch of `WINDOW_NS` has bounds of its own.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from fusewire._profile.html_page import page_text
 from fusewire._profile.summary import summary_of
 from fusewire._profile.timeline import Timeline, timeline_of
 
-
 NameOps = Callable[[int, int, str], object]  # takes the number of the first op, that behind the last, and their name
 
 
 class Ending(Protocol):
     """The profile of one session. `on_named` is for another library that records ops."""
 
-    on_named: NameOps
+    @property
+    def on_named(self) -> NameOps: ...
 
     def end(self, name: str, *, is_closing: bool = False) -> SessionEvents: ...
 

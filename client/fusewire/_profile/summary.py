@@ -9,7 +9,11 @@ from typing import NamedTuple
 from fusewire._profile.timeline import NO_SEGMENT, Block, Timeline
 
 _ALL = 0.95  # of the time: if a line has so much of it, it is told as the line of all
-_WHY = {"way_ns": "each a round trip", "run_ns": "mostly for the device's work", "queue_ns": "mostly in the server's queue"}
+_WHY = {
+    "way_ns": "each a round trip",
+    "run_ns": "mostly for the device's work",
+    "queue_ns": "mostly in the server's queue",
+}
 
 
 class Share(NamedTuple):
@@ -21,8 +25,7 @@ class Share(NamedTuple):
 
 
 def summary_of(timeline: Timeline) -> tuple[str, ...]:
-    """Returns six lines: what was done, then how the threads' time was spent, the greatest part first, and the device.
-    """
+    """Returns six lines: what was done, how the threads' time was spent (the greatest part first), and the device."""
     return (_head(timeline), *[each.text for each in shares_of(timeline)], _device(timeline))
 
 

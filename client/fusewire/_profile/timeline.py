@@ -1,7 +1,7 @@
 """Puts what was noted of sessions, and what their servers told, on one timeline. Pure.
 
-All times are nanoseconds since the block began. A segment is one use of a program: your code records its ops, then it is
-cut, travels in a frame, waits in the server's queue, and runs on the device in one launch or several.
+All times are nanoseconds since the block began. A segment is one use of a program: your code records its ops, then it
+is cut, travels in a frame, waits in the server's queue, and runs on the device in one launch or several.
 """
 
 from __future__ import annotations
@@ -313,9 +313,9 @@ def busy_of(runs: Iterable[Run]) -> Busy:
 def parts_of_wait(began_ns: int, ended_ns: int, runs: Sequence[Run], busy: Busy) -> dict[str, int]:
     """Returns for how long of a wait the device worked for the session, and its segment was on its way or in the queue.
 
-    `runs` are those of the segment that made the value. Without them, as the value was there already, all of the wait is
-    a way there and back. The device worked for the session also while it computed earlier segments, so that what is left
-    for the queue is others' work and the server's own.
+    `runs` are those of the segment that made the value. Without them, as the value was there already, all of the wait
+    is a way there and back. The device worked for the session also while it computed earlier segments, so that what is
+    left for the queue is others' work and the server's own.
     """
     if not runs:
         return {"way_ns": ended_ns - began_ns, "queue_ns": 0, "run_ns": 0}

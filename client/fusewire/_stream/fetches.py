@@ -70,7 +70,8 @@ class Fetches:
         deadline_s = deadline_after(timeout)
         reader = BlockedReader()
         awaited = self._fetch(array, reader, deadline_s)
-        profile, began_ns = self._state.profile, time.monotonic_ns()
+        profile = self._state.profile
+        began_ns = 0 if profile is None else time.monotonic_ns()
         try:
             if not self._state.transport.wait(reader, left_s(deadline_s)):
                 if self._abandon(awaited.fetch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fusewire._errors import FusewireError
@@ -38,7 +39,11 @@ class Profiling:
         self._asked: list[Asked] = []
         self._notes: list[str] = []
         self._collector = Collector(self._ask)
-        self.on_named = self._collector.on_named  # for another library that names the ops that it records
+
+    @property
+    def on_named(self) -> Callable[[int, int, str], None]:
+        """What another library tells of ops that it has recorded: the first, the one behind the last, and a name."""
+        return self._collector.on_named
 
     def begin(self) -> None:
         """Begins to note. Waits for a few round trips; a server that does not answer is noted."""

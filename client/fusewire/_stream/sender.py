@@ -101,7 +101,7 @@ class Sender:
         is_urgent = self._state.credit.is_free
         while True:
             with recorder.lock:
-                began_ns = self._profiled_ns()
+                began_ns = 0 if self._state.profile is None else time.monotonic_ns()
                 refused = self._send_draft(recorder, make(), Trigger.BODY, began_ns)
             if refused is None:
                 break
@@ -164,17 +164,14 @@ class Sender:
 
         The caller holds the recorder's lock.
         """
-        began_ns = self._profiled_ns()
+        profile = self._state.profile
+        began_ns = 0 if profile is None else time.monotonic_ns()
         while (draft := recorder.draft(reach)) is not None:
             refused = self._send_draft(recorder, draft, trigger, began_ns)
             if refused is not None:
                 return refused
-            began_ns = self._profiled_ns()
+            began_ns = 0 if profile is None else time.monotonic_ns()
         return None
-
-    def _profiled_ns(self) -> int:
-        """Returns the time if a profile is on."""
-        return 0 if self._state.profile is None else time.monotonic_ns()
 
     def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger, began_ns: int) -> Amount | None:
         """Sends a draft, which was begun at `began_ns`. Returns its cost if there is no credit for it, else None."""

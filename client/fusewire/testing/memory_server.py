@@ -162,10 +162,8 @@ class MemoryServer:
                 self._free(handles)
             case frames.Fetch():
                 results.append(self._answer(entry))
-            case frames.Explain():
-                results.append(wire.Result(fetch=entry.fetch, inline=_explained(self.programs[entry.program])))
-            case frames.Profile():
-                results.append(wire.Result(fetch=entry.fetch, inline=self._profiled()))
+            case frames.Explain() | frames.Profile():
+                results.append(wire.Result(fetch=entry.fetch, inline=self._told(entry)))
             case frames.Forget(number):
                 del self.programs[number]
 
@@ -203,8 +201,10 @@ class MemoryServer:
         number = segment.base  # as each segment runs alone
         self._runs.append(Run(number, *times, live_bytes, number, 0, segment.repetition.iterations, 1, 0, 0))
 
-    def _profiled(self) -> bytes:
-        """Returns an answer that tells of the runs since the last one."""
+    def _told(self, entry: frames.Explain | frames.Profile) -> bytes:
+        """Returns how a program runs, or how segments ran since the last time."""
+        if isinstance(entry, frames.Explain):
+            return _explained(self.programs[entry.program])
         runs = [encode_run(each) for each in self._runs]
         self._runs.clear()
         return encode_profiled(time.monotonic_ns(), 0, runs)

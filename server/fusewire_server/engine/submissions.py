@@ -6,11 +6,11 @@ The coalescer and the lanes decide which rows are submitted. This file updates t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from fusewire_kernels.devices.base import Device
-from fusewire_protos.errors import BY_NAME
 from fusewire_protos import profiled
+from fusewire_protos.errors import BY_NAME
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
 from fusewire_server.engine.clock import Clock
@@ -106,8 +106,7 @@ class Submissions:
             _measure(batch.entry, iterations, longest, ran.device_ns)
         self._coalescer.settle(batch, row_ns)
         self._counters.ran(batch.entry, loaded, len(batch.spans), (iterations, longest), ran.device_ns)
-        for failed in ran.failed:
-            self._fail_row(failed)
+        self._fail_rows(ran.failed)
         now_ns = self._clock.monotonic_ns()
         if now_ns < self._records.watched_until_ns:
             self._records.add(told, ran, now_ns)
@@ -223,6 +222,10 @@ class Submissions:
         released, effects.released = effects.released, []
         if released:
             self._orders.add_release({row.session for row in rows}, released)
+
+    def _fail_rows(self, rows: Iterable[FailedRow]) -> None:
+        for failed in rows:
+            self._fail_row(failed)
 
     def _fail_row(self, failed: FailedRow) -> None:
         """Fails the results of a row that the device could not run.

@@ -27,4 +27,3 @@ class Profile:
         self._runs.clear()
         self._lost = 0
         return raw
-

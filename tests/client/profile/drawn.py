@@ -12,7 +12,9 @@ from fusewire_protos.profiled import Profiled, Run
 
 BEGAN_NS = 5_000_000
 PROGRAMS = (
-    ProgramFacts(3, ("matmul", "add", "tanh"), (Line("/a/train.py", 3), Line("/a/train.py", 5), Line("/a/train.py", 4))),
+    ProgramFacts(
+        3, ("matmul", "add", "tanh"), (Line("/a/train.py", 3), Line("/a/train.py", 5), Line("/a/train.py", 4))
+    ),
     ProgramFacts(1, ("exp</script>",), (Line("/a/<b>&.py", 9),)),
 )
 
@@ -35,7 +37,8 @@ def sessions(draw: st.DrawFn) -> Drawn:
     ahead_ns = draw(st.integers(-(10**9), 10**12))
     delays = st.integers(0, 300_000)
     now_ns, free_ns = BEGAN_NS, 0
-    sealed, framed, waited, fetched, runs = [], [], [], [], []
+    sealed, framed, waited, fetched = [], [], [], []
+    runs: list[Run] = []
     answered: dict[int, int] = {}
     for number in range(draw(st.integers(0, 12))):
         base, program = 1 + 1000 * number, draw(st.integers(0, 1))
@@ -50,8 +53,8 @@ def sessions(draw: st.DrawFn) -> Drawn:
             ordered_ns = max(came_ns, free_ns) + draw(delays)
             device_ns = draw(delays)
             free_ns = ordered_ns + device_ns + draw(delays)
-            times = [each + ahead_ns + 10**9 for each in (came_ns, ordered_ns, free_ns)]
-            runs.append(Run(base, *times, device_ns, 64 * number, len(runs) + 1, first, 1, 1, 1, 0))
+            came, ordered, ended = (each + ahead_ns + 10**9 for each in (came_ns, ordered_ns, free_ns))
+            runs.append(Run(base, came, ordered, ended, device_ns, 64 * number, len(runs) + 1, first, 1, 1, 1, 0))
         if draw(st.booleans()):
             answered[number + 1] = free_ns + draw(delays)
             fetched.append(Fetched(now_ns, number + 1, base + ops - 1, Line("/a/train.py", 8)))

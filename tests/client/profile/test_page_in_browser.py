@@ -61,7 +61,7 @@ def _shows_colours(browser: Any) -> None:
         """const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
         const seen = new Set();
         const hex = each => each.toString(16).padStart(2, "0");
-        for (let at = 0; at < data.length; at += 4) seen.add(`#${hex(data[at])}${hex(data[at + 1])}${hex(data[at + 2])}`);
+        for (let at = 0; at < data.length; at += 4) seen.add("#" + [...data.slice(at, at + 3)].map(hex).join(""));
         const wanted = [theme("--code"), theme("--cut"), theme("--read"), colors().palette[0]];
         return wanted.filter(each => !seen.has(each.toLowerCase()));"""
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
@@ -9,10 +11,20 @@ from fusewire._profile.summary import duration, shares_of, size, summary_of
 from fusewire._profile.timeline import Block, Segment, Timeline
 from tests.client.profile.drawn import Drawn, sessions
 
-_COUNTS = {"sessions": 1, "threads": 1, "ops": 100, "segments": 4, "frames": 4, "frame_bytes": 4096, "launches": 4, "device_ns": 50_000, "reads": 2}
+_COUNTS = {
+    "sessions": 1,
+    "threads": 1,
+    "ops": 100,
+    "segments": 4,
+    "frames": 4,
+    "frame_bytes": 4096,
+    "launches": 4,
+    "device_ns": 50_000,
+    "reads": 2,
+}
 
 
-def _timeline(*blocks: Block, **fields: object) -> Timeline:
+def _timeline(*blocks: Block, **fields: Any) -> Timeline:
     segments = (Segment("tanh", "train.py:3", 25, 1, "demand", ("tanh",)),)
     return Timeline(1_000_000, ("main thread",), blocks, segments, (), _COUNTS, 1500, ())._replace(**fields)
 

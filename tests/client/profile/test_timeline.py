@@ -74,7 +74,10 @@ def test_counts_are_those_of_the_events(drawn: Drawn) -> None:
 def test_the_parts_of_a_wait_are_the_whole(
     drawn: list[tuple[int, int, int, int]], began_ns: int, length_ns: int, own: int
 ) -> None:
-    runs = [_run(*sorted(times), device_ns) for *times, device_ns in drawn]
+    runs = []
+    for *times, device_ns in drawn:
+        queued_ns, ordered_ns, ended_ns = sorted(times)
+        runs.append(_run(queued_ns, ordered_ns, ended_ns, device_ns))
     parts = parts_of_wait(began_ns, began_ns + length_ns, runs[:own], busy_of(runs))
     assert sum(parts.values()) == length_ns
     assert min(parts.values()) >= 0
@@ -109,7 +112,9 @@ def test_a_cut_by_the_io_thread_leaves_the_users_thread_its_code() -> None:
 def test_tracks_of_several_sessions_have_their_names() -> None:
     timeline = timeline_of(BEGAN_NS, BEGAN_NS + 1, [SessionEvents("one", {}), SessionEvents("two", {})])
     assert timeline.counts["sessions"] == 2
-    assert [each.name for each in timeline.series] == [f"{what} of {name}" for name in ("one", "two") for what in ("queue", "memory")]
+    assert [each.name for each in timeline.series] == [
+        f"{what} of {name}" for name in ("one", "two") for what in ("queue", "memory")
+    ]
 
 
 def test_a_handle_belongs_to_the_last_base_before_it() -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
-_FIELDS = {
+_FLOW: dict[str, Any] = {"name": str, "cat": str, "pid": int, "tid": int, "ts": (int, float), "id": int}
+_FIELDS: dict[str, dict[str, Any]] = {
     "M": {"name": str, "pid": int, "args": dict},
     "X": {"name": str, "cat": str, "pid": int, "tid": int, "ts": (int, float), "dur": (int, float), "args": dict},
     "C": {"name": str, "pid": int, "ts": (int, float), "args": dict},
-    **dict.fromkeys("stf", {"name": str, "cat": str, "pid": int, "tid": int, "ts": (int, float), "id": int}),
+    "s": _FLOW,
+    "t": _FLOW,
+    "f": _FLOW,
 }
 _NAMES = {"process_name", "thread_name", "thread_sort_index"}
 
@@ -49,7 +53,7 @@ def _slices_by_thread(events: list[dict[str, Any]]) -> dict[tuple[int, int], lis
             found[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
     for slices in found.values():
         slices.sort()
-        for (_, end), (begin, _) in zip(slices, slices[1:], strict=False):
+        for (_, end), (begin, _) in pairwise(slices):
             assert end <= begin + 1e-4
     return found
 
