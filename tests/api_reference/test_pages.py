@@ -26,6 +26,7 @@ _WITHOUT_EXAMPLE = {
     *("Session", "Session.cancel", "Session.close", "Session.explain", "Session.id", "Session.line_of"),
     *("Session.ready", "Session.stats", "ExplainedOp", "Explanation", "ProgramExplanation", "Unfused"),
     *("Replayed", "SessionStats", "Trigger", "connect", "replay"),
+    *("Profile", "Profile.save", "Profile.save_trace", "Profile.summary", "Profile.timeline"),
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import fusewire as fw
-from fusewire._profile.timeline import alignment_of, runs_by_base
+from fusewire._profile.runs import alignment_of, runs_by_base
 from tests.client.profile.trace_rules import checked
 from tests.contract.service import Service
 

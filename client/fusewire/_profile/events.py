@@ -21,8 +21,8 @@ NO_LINE = Line("", 0)
 class Sealed(NamedTuple):
     """A segment was cut and posted, by the thread `thread`, for ops that the thread `recorded_by` recorded.
 
-    `recorded_by` is 0 if it is not known. Its ops have the numbers from `base` on; `program` is the program's number, and
-    `place` that of the first op.
+    `recorded_by` is 0 if it is not known. Its ops have the numbers from `base` on; `program` is the program's number,
+    and `place` that of the first op.
     """
 
     thread: int

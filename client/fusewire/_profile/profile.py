@@ -86,8 +86,12 @@ class Profile:
             for path in (self._path, self._trace):
                 _check_writable(path)
             _active.append(self)
-            for session in [each for each in _sessions if each.is_open]:
-                self.begin(session)
+            try:
+                for session in [each for each in _sessions if each.is_open]:
+                    self.begin(session)
+            except BaseException:
+                self._stop()
+                raise
             self._began_ns = time.monotonic_ns()
         return self
 
@@ -96,16 +100,19 @@ class Profile:
     ) -> None:
         """Waits until the device has done what was recorded, and writes the files. Also after an error of the block."""
         self._ended_ns = time.monotonic_ns()
-        with _lock:
-            _active.remove(self)
-            for session in [*self._running]:
-                self.end(session)
+        self._stop()
         self._timeline = timeline_of(self._began_ns, self._ended_ns, self._ended)
         self._ended.clear()
         if self._path is not None:
             self.save(self._path)
         if self._trace is not None:
             self.save_trace(self._trace)
+
+    def _stop(self) -> None:
+        with _lock:
+            _active.remove(self)
+            for session in [*self._running]:
+                self.end(session)
 
     def begin(self, session: Profilable) -> None:
         """Begins to profile a session."""

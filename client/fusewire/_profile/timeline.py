@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from fusewire._profile.clocks import Alignment, Message, aligned
-from fusewire._profile.events import NO_LINE, Line, Sealed, SessionEvents, Waited
+from fusewire._profile.clocks import Alignment
+from fusewire._profile.events import NO_LINE, Sealed, SessionEvents, Waited
+from fusewire._profile.labels import label_of, lines_label, told_line
+from fusewire._profile.runs import Busy, alignment_of, base_of, begun_ns, busy_of, parts_of_wait, runs_by_base
 from fusewire_protos.profiled import Run
 
 NO_SEGMENT = -1
-_MOST_NAMES = 3  # in the label of a program
 _MOST_LANES = 8  # of blocks that overlap
 
 
@@ -193,7 +194,7 @@ class _Assembly:
                 ("tier", run.tier),
                 ("failed", run.failed),
             )
-            blocks.append(Block(0, "launch", _begun_ns(run), run.ended_ns, label, place, facts=facts))
+            blocks.append(Block(0, "launch", begun_ns(run), run.ended_ns, label, place, facts=facts))
         self._add_lanes(f"device{of}", blocks)
         all_runs = [run for each in runs.values() for run in each]
         steps = sorted([(run.queued_ns, 1) for run in all_runs] + [(run.ordered_ns, -1) for run in all_runs])
@@ -244,91 +245,13 @@ class _Assembly:
         self.counts["memory_bytes"] = max(self.counts["memory_bytes"], most)
         lost = sum(asked.answer.lost for asked in events.asked)
         if lost:
-            self.notes.append(f"the server has kept no record of {lost} launches, as they were too many at once")
+            self.notes.append(f"{lost} launches were too many to be kept")
         if events.left_out:
             self.notes.append(f"{events.left_out} events were too many to be kept")
         unknown = sum(each.base not in runs for each in events.sealed)
         if unknown and not lost:
             self.notes.append(f"of {unknown} segments it is not known how they ran")
         self.notes += events.notes
-
-
-def runs_by_base(runs: Iterable[Run]) -> dict[int, list[Run]]:
-    """Returns the runs of each segment by its base, in the order in which they ended."""
-    found: dict[int, list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: run.ended_ns):
-        found[run.base].append(run)
-    return dict(found)
-
-
-def alignment_of(events: SessionEvents, runs: Mapping[int, Sequence[Run]]) -> Alignment:
-    """Aligns the clocks by questions and answers, frames and their arrivals, and runs and the values that they gave."""
-    to_server = [Message(each.posted_ns, each.answer.now_ns) for each in events.asked]
-    from_server = [Message(each.answered_ns, each.answer.now_ns) for each in events.asked]
-    for frame in events.framed:
-        firsts = [runs[base][0] for base in frame.bases if base in runs]
-        to_server += [Message(frame.at_ns, run.queued_ns) for run in firsts if not run.first_iteration]
-    bases = sorted(each.base for each in events.sealed)
-    for fetched in events.fetched:
-        ran, answered_ns = runs.get(base_of(bases, fetched.handle)), events.answered.get(fetched.fetch)
-        if ran and answered_ns is not None:
-            from_server.append(Message(answered_ns, ran[0].ended_ns))
-    return aligned(to_server, from_server)
-
-
-def base_of(bases: Sequence[int], handle: int) -> int:
-    """Returns the last of the ascending bases that is not above a handle; −1 if there is none.
-
-    Handles of one recorder lie together, and a handle that no segment made, such as an upload's, is far from all.
-    """
-    place = bisect_right(bases, handle)
-    return bases[place - 1] if place else -1
-
-
-class Busy(NamedTuple):
-    """When the device worked for a session: intervals that do not overlap, and the time in those before each."""
-
-    began_ns: tuple[int, ...]
-    ended_ns: tuple[int, ...]
-    before_ns: tuple[int, ...]
-
-    def until(self, at_ns: int) -> int:
-        """Returns for how long it worked before a time."""
-        place = bisect_right(self.began_ns, at_ns) - 1
-        return self.before_ns[place] + min(at_ns, self.ended_ns[place]) - self.began_ns[place] if place >= 0 else 0
-
-
-def busy_of(runs: Iterable[Run]) -> Busy:
-    """Returns when the device worked for these runs."""
-    merged: list[list[int]] = []
-    for began_ns, ended_ns in sorted((_begun_ns(run), run.ended_ns) for run in runs):
-        if merged and began_ns <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], ended_ns)
-        else:
-            merged.append([began_ns, ended_ns])
-    before = accumulate([end - begin for begin, end in merged], initial=0)
-    return Busy(tuple([each[0] for each in merged]), tuple([each[1] for each in merged]), tuple(before)[:-1])
-
-
-def parts_of_wait(began_ns: int, ended_ns: int, runs: Sequence[Run], busy: Busy) -> dict[str, int]:
-    """Returns for how long of a wait the device worked for the session, and its segment was on its way or in the queue.
-
-    `runs` are those of the segment that made the value. Without them, as the value was there already, all of the wait
-    is a way there and back. The device worked for the session also while it computed earlier segments, so that what is
-    left for the queue is others' work and the server's own.
-    """
-    if not runs:
-        return {"way_ns": ended_ns - began_ns, "queue_ns": 0, "run_ns": 0}
-    came_ns = min(max(runs[0].queued_ns, began_ns), ended_ns)
-    done_ns = min(max(runs[-1].ended_ns, came_ns), ended_ns)
-    run_ns = busy.until(done_ns) - busy.until(came_ns)
-    there_ns = done_ns - came_ns
-    return {"way_ns": ended_ns - began_ns - there_ns, "queue_ns": there_ns - run_ns, "run_ns": run_ns}
-
-
-def _begun_ns(run: Run) -> int:
-    """Returns when the device began a run. The server learns of its end a little later."""
-    return max(run.ordered_ns, run.ended_ns - run.device_ns)
 
 
 def without_overlaps(blocks: Iterable[Block]) -> list[Block]:
@@ -349,29 +272,3 @@ def segments_of(events: SessionEvents) -> list[Segment]:
         line = lines_label(lines) or told_line(events.lines.get(cut.place, NO_LINE))
         found.append(Segment(label_of(names) or "ops", line, cut.ops, cut.iterations, cut.trigger, names))
     return found
-
-
-def label_of(names: Sequence[str]) -> str:
-    """Returns the most frequent names that are not empty, each with its number."""
-    most = Counter([name for name in names if name]).most_common()
-    shown = [name if count == 1 else f"{name} ×{count}" for name, count in most[:_MOST_NAMES]]
-    return ", ".join(shown) + (", …" if len(most) > _MOST_NAMES else "")
-
-
-def lines_label(lines: Iterable[Line]) -> str:
-    """Returns the file of most lines with the first and the last of them, such as "train.py:40-45"."""
-    known = [each for each in lines if each != NO_LINE]
-    if not known:
-        return ""
-    (file, _), *_ = Counter(each.file for each in known).most_common(1)
-    numbers = [each.line for each in known if each.file == file]
-    first, last = min(numbers), max(numbers)
-    return f"{_short(file)}:{first}" if first == last else f"{_short(file)}:{first}-{last}"
-
-
-def told_line(line: Line) -> str:
-    return "" if line == NO_LINE else f"{_short(line.file)}:{line.line}"
-
-
-def _short(file: str) -> str:
-    return file.rpartition("/")[2].rpartition("\\")[2] or file

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fusewire._errors import FusewireError
-from fusewire._profile.collector import Collector
+from fusewire._profile.collector import MOST_EVENTS, Collector
 from fusewire._profile.events import Asked, SessionEvents
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.fetches import Fetches
@@ -37,6 +37,7 @@ class Profiling:
         self._thread_recorders = recorders
         self._questions: list[_Question] = []
         self._asked: list[Asked] = []
+        self._runs = 0  # that answers have told
         self._notes: list[str] = []
         self._collector = Collector(self._ask)
 
@@ -62,14 +63,16 @@ class Profiling:
         Waits until the device has done what was recorded, because only then it is known how that ran. Sends no op for
         it: the ops of a thread that pauses are sent a millisecond later anyway.
         """
-        self._wait_until_done(are_dropped=is_closing)
-        self._ask_and_wait(goes_on=False)
-        state, told = self._state, self._collector
-        state.profile = None
-        with state.lock:
-            state.stream.on_made = None
+        state = self._state
+        try:
+            self._wait_until_done(are_dropped=is_closing)
+            self._ask_and_wait(goes_on=False)
+        finally:  # also if Ctrl-C ends the wait
+            state.profile = None
+            with state.lock:
+                state.stream.on_made = None
         self._take_answers()
-        return told.events(name, self._asked, tuple(dict.fromkeys(self._notes)))
+        return self._collector.events(name, self._asked, tuple(dict.fromkeys(self._notes)))
 
     def _wait_until_done(self, *, are_dropped: bool) -> None:
         """Waits until the device has done all that is recorded now, but an incomplete body, which waits for its rest.
@@ -126,6 +129,9 @@ class Profiling:
             except (FusewireError, ValueError) as reason:
                 self._notes.append(f"the server could not tell how segments ran: {reason}")
                 continue
+            self._runs += len(answer.runs)
+            if self._runs > MOST_EVENTS:
+                answer = answer._replace(runs=(), lost=answer.lost + len(answer.runs))
             answered_ns = self._collector.answered.get(question.fetch)
             if answered_ns is not None:
                 self._asked.append(Asked(question.posted_ns, answered_ns, answer))
