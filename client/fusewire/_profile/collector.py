@@ -28,7 +28,7 @@ from fusewire._recording.recorder import Recorder
 from fusewire._recording.source_lines import is_internal
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
-MOST_EVENTS = 1 << 17  # of each kind, the first ones, so that a long profile needs a bounded memory
+MOST_EVENTS = 1 << 16  # of each kind, the first ones, so that a long profile needs a bounded memory
 _MOST_TOLD_OPS = 256  # of a program
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
 _MOST_CODE = 1 << 14

@@ -142,8 +142,7 @@ class _Assembly:
             track = self._thread_track(thread, events.threads)
             cuts = [each for each in events.sealed if each.recorded_by == thread]
             busy = without_overlaps(by_thread.get(thread, []))
-            for block in [*busy, *self._code_blocks(cuts, busy, place_of)]:
-                self.blocks.append(block._replace(track=track))
+            self.blocks += [Block(track, *each[1:]) for each in (*busy, *self._code_blocks(cuts, busy, place_of))]
 
     def _wait_block(self, wait: Waited, runs: Sequence[Run], busy: Busy) -> Block:
         began_ns, ended_ns = wait.began_ns - self._began_ns, wait.ended_ns - self._began_ns
@@ -219,7 +218,7 @@ class _Assembly:
                     self.tracks.append(name if lane == 0 else f"{name} ({lane + 1})")
             began_ns = max(block.began_ns, ends_ns[lane])
             ends_ns[lane] = max(block.ended_ns, began_ns)
-            self.blocks.append(block._replace(track=first + lane, began_ns=began_ns, ended_ns=ends_ns[lane]))
+            self.blocks.append(Block(first + lane, block.kind, began_ns, ends_ns[lane], *block[4:]))
 
     def _thread_track(self, thread: int, names: Mapping[int, str]) -> int:
         if thread not in self._track_of_thread:
@@ -260,15 +259,19 @@ def without_overlaps(blocks: Iterable[Block]) -> list[Block]:
     for block in sorted(blocks, key=lambda each: (each.began_ns, each.ended_ns)):
         began_ns = max([block.began_ns, *[each.ended_ns for each in found[-1:]]])
         if began_ns <= block.ended_ns:
-            found.append(block._replace(began_ns=began_ns))
+            found.append(Block(block.track, block.kind, began_ns, *block[3:]))
     return found
 
 
 def segments_of(events: SessionEvents) -> list[Segment]:
     """Returns what is told of each segment."""
+    known = {
+        number: (label_of(facts.names), lines_label(facts.lines), facts.names)
+        for number, facts in events.programs.items()
+    }
     found = []
     for cut in events.sealed:
-        names, lines = events.programs[cut.program][1:] if cut.program in events.programs else ((), ())
-        line = lines_label(lines) or told_line(events.lines.get(cut.place, NO_LINE))
-        found.append(Segment(label_of(names) or "ops", line, cut.ops, cut.iterations, cut.trigger, names))
+        label, line, names = known.get(cut.program, ("", "", ()))
+        line = line or told_line(events.lines.get(cut.place, NO_LINE))
+        found.append(Segment(label or "ops", line, cut.ops, cut.iterations, cut.trigger, names))
     return found

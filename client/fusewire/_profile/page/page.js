@@ -34,6 +34,7 @@ const context = canvas.getContext("2d");
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 let view = { from: 0, to: DATA.length };
 let bands = [];
+let drawnWidth = 0;
 let picked;
 
 // ---- words ----
@@ -86,13 +87,14 @@ function layOut() {
     top += LABEL + HEIGHTS.series + GAP;
   });
   canvas.style.height = `${top}px`;
+  drawnWidth = canvas.clientWidth;
   const ratio = devicePixelRatio || 1;
   canvas.width = Math.round(canvas.clientWidth * ratio);
   canvas.height = Math.round(top * ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
 }
 
-const xOf = ns => (ns - view.from) / (view.to - view.from) * canvas.clientWidth;
+const xOf = ns => (ns - view.from) / (view.to - view.from) * drawnWidth;
 
 function draw() {
   const began = performance.now();
@@ -144,27 +146,34 @@ function stepOf(least) {
 // Draws blocks that are wide enough one by one. Of the others it draws how much of a pixel each colour takes.
 function drawBlocks(band, now, width) {
   const kept = byTrack[band.track];
-  const columns = new Map();
   const perPixel = (view.to - view.from) / Math.max(width, 1);
+  const parts = new Map();
+  let column = -1;
   for (let place = firstAfter(kept, view.from); place < kept.length && kept[place].began < view.to; place += 1) {
     const block = kept[place];
-    const [x, end] = [xOf(block.began), xOf(block.ended)];
-    if (end - x >= LEAST_BLOCK) drawBlock(band, block, Math.max(x, -2), Math.min(end, width + 2), now);
-    else {
-      const column = Math.floor(x);
-      const parts = columns.get(column) || columns.set(column, new Map()).get(column);
-      const color = colorOf(block, now);
-      parts.set(color, (parts.get(color) || 0) + Math.max(block.ended - block.began, perPixel / 8));
+    const [x, end] = [(block.began - view.from) / perPixel, (block.ended - view.from) / perPixel];
+    if (end - x >= LEAST_BLOCK) {
+      drawBlock(band, block, Math.max(x, -2), Math.min(end, width + 2), now);
+      continue;
     }
+    if (Math.floor(x) !== column) {
+      drawColumn(band, column, parts, perPixel);
+      column = Math.floor(x);
+      parts.clear();
+    }
+    const color = colorOf(block, now);
+    parts.set(color, (parts.get(color) || 0) + Math.max(block.ended - block.began, perPixel / 8));
   }
-  for (const [column, parts] of columns) {
-    let bottom = band.top + band.height;
-    for (const [color, ns] of parts) {
-      const height = Math.min(Math.max(ns / perPixel * band.height, 2), bottom - band.top);
-      context.fillStyle = color;
-      context.fillRect(column, bottom - height, 1, height);
-      bottom -= height;
-    }
+  drawColumn(band, column, parts, perPixel);
+}
+
+function drawColumn(band, column, parts, perPixel) {
+  let bottom = band.top + band.height;
+  for (const [color, ns] of parts) {
+    const height = Math.min(Math.max(ns / perPixel * band.height, 2), bottom - band.top);
+    context.fillStyle = color;
+    context.fillRect(column, bottom - height, 1, height);
+    bottom -= height;
   }
 }
 
@@ -195,9 +204,10 @@ function drawSeries(band, now, width) {
   let level = points[place][0] <= view.from ? points[place][1] : 0;
   context.lineTo(0, yOf(level));
   for (; place < points.length && points[place][0] <= view.to; place += 1) {
-    const x = Math.max(xOf(points[place][0]), 0);
+    const x = Math.max(Math.floor(xOf(points[place][0])), 0);
     context.lineTo(x, yOf(level));
     level = points[place][1];
+    while (place + 1 < points.length && xOf(points[place + 1][0]) < x + 1) level = Math.max(level, points[++place][1]);
     context.lineTo(x, yOf(level));
   }
   context.lineTo(width, yOf(level));
