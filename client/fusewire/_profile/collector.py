@@ -32,6 +32,7 @@ MOST_EVENTS = 1 << 16  # of each kind, the first ones, so that a long profile ne
 _MOST_TOLD_OPS = 256  # of a program
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
 _MOST_CODE = 1 << 14
+_NAMED_CALLS = 1 << 12  # of another library that are named after each new program
 _ASK_AFTER_NS = 250_000_000
 
 
@@ -53,8 +54,9 @@ class Collector:
         self._asked_at = (0, time.monotonic_ns())  # segments, and time
         self._named: list[NamedOps] = []  # of ops that are not sent yet, in order
         self._users_threads: dict[int, int] = {}  # recorder that threads share -> the thread of the user's code
-        self._before: dict[int, int] = {}  # recorder -> the number of its first op in the block
-        self._told_early: set[int] = set()  # programs of which all uses so far were recorded before the block
+        self._calls_left = _NAMED_CALLS  # of another library that are to be named
+        self._named_from: dict[int, int] = {}  # recorder -> the number of the first op since which all calls are named
+        self._told_early: set[int] = set()  # programs of which all uses so far had ops before that
         self.threads: dict[int, str] = {}
         # Of these events the fields, as plain tuples take a fifth of the time: `events` makes what they are.
         self._sealed: list[tuple[Any, ...]] = []
@@ -69,16 +71,13 @@ class Collector:
 
     def on_begin(self, recorders: Iterable[Recorder]) -> None:
         """Notes which ops were recorded before the block."""
-        self._before = {_index(each.first): each.next_number for each in recorders}
+        self._named_from = {_index(each.first): each.next_number for each in recorders}
 
     def on_sealed(self, recorder: Recorder, draft: Draft, program: int, trigger: str, began_ns: int) -> None:
         """Notes that a draft was committed and posted. Called under the recorder's lock."""
         now_ns, here, index = time.monotonic_ns(), self._here(), _index(draft.first)
         place, end = self._place(recorder, draft.first), draft.first + draft.piece.ops
-        is_early = draft.first < self._before.get(index, 0)
-        if program not in self.programs or (program in self._told_early and not is_early):
-            self.programs[program] = self._facts(recorder, draft)
-            (self._told_early.add if is_early else self._told_early.discard)(program)
+        self._tell_program(recorder, draft, program)
         del self._named[: bisect_left(self._named, (end,))]
         ops = draft.piece.ops * (draft.rolled.iterations if draft.is_body else 1)
         recorded_by, iterations = self._users_threads.get(index) or recorder.thread, draft.rolled.iterations
@@ -91,6 +90,9 @@ class Collector:
 
         A thread without lines of the user, such as autograd's, works for the thread that had one last.
         """
+        if self._calls_left <= 0:
+            return
+        self._calls_left -= 1
         line, index = users_line(), _index(first)
         if line != NO_LINE:
             self._users_threads[index] = self._here()
@@ -160,6 +162,20 @@ class Collector:
             found = source_line(place)
             self.lines[place] = NO_LINE if found is None else Line(*found)
         return place
+
+    def _tell_program(self, recorder: Recorder, draft: Draft, program: int) -> None:
+        """Notes what a program is, at its first use, and once more at the first use of which all calls are named.
+
+        Calls are named again for a while after each new program: a name is needed once, and takes a while to find.
+        """
+        is_early = draft.first < self._named_from.get(_index(draft.first), 0)
+        if program in self.programs and (is_early or program not in self._told_early):
+            return
+        if self._calls_left <= 0:
+            self._named_from[_index(draft.first)], is_early = recorder.next_number, True
+        self._calls_left = _NAMED_CALLS
+        self.programs[program] = self._facts(recorder, draft)
+        (self._told_early.add if is_early else self._told_early.discard)(program)
 
     def _facts(self, recorder: Recorder, draft: Draft) -> ProgramFacts:
         op_count = draft.piece.ops // max(draft.piece.bodies, 1)
