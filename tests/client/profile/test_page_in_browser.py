@@ -10,21 +10,18 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from tests.browser import console, needs_chromium, new_browser, soon, texts
+from tests.browser import NEEDS_CHROMIUM, chromium, soon, texts
 from tests.client.peer import connect
 
-pytestmark = needs_chromium
+pytestmark = NEEDS_CHROMIUM
 
 _MOST_DRAW_MS = 50
 
 
 @pytest.fixture
 def browser() -> Iterator[Any]:
-    driver = new_browser()
-    yield driver
-    told = console(driver)
-    driver.quit()
-    assert told == []
+    with chromium() as browser:
+        yield browser
 
 
 def test_the_page_shows_the_blocks_and_tells_of_the_one_that_keys_pick(browser: Any, tmp_path: Path) -> None:

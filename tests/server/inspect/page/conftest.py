@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.inspect.page.browsing import chromium, serving
+from tests.browser import chromium
+from tests.server.inspect.page.served_page import serving
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.inspect.page.browsing import CROWDED, NEEDS_CHROMIUM, soon, texts
+from tests.browser import NEEDS_CHROMIUM, soon, texts
+from tests.server.inspect.page.served_page import CROWDED
 
 pytest.importorskip("axe_core_python", reason="axe-core is missing: pip install 'fusewire[dev]'")
 pytestmark = NEEDS_CHROMIUM

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.server.inspect.page.browsing import NEEDS_CHROMIUM
+from tests.browser import NEEDS_CHROMIUM
 
 pytestmark = NEEDS_CHROMIUM
 

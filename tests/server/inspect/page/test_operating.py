@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
+from tests.browser import NEEDS_CHROMIUM, soon, texts
 from tests.server.inspect.examples import SNAPSHOT, RememberingControl
-from tests.server.inspect.page.browsing import NEEDS_CHROMIUM, soon, texts
 
 pytestmark = NEEDS_CHROMIUM
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.server.inspect.page.browsing import CROWDED, MANY, NEEDS_CHROMIUM, serving, soon, texts
+from tests.browser import NEEDS_CHROMIUM, soon, texts
+from tests.server.inspect.page.served_page import CROWDED, MANY, serving
 
 pytestmark = NEEDS_CHROMIUM
 

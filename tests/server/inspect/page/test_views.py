@@ -9,8 +9,9 @@ from typing import Any
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.snapshots.plan_views import OpView
+from tests.browser import NEEDS_CHROMIUM, soon, texts
 from tests.server.inspect.examples import PLANNED, SNAPSHOT, UNPLANNED
-from tests.server.inspect.page.browsing import CROWDED, MANY, NEEDS_CHROMIUM, soon, texts
+from tests.server.inspect.page.served_page import CROWDED, MANY
 
 pytestmark = NEEDS_CHROMIUM
 

@@ -1,15 +1,11 @@
-"""Serves the page, and reads what a real browser shows of it. Skips where Chromium is missing."""
+"""Serves the page."""
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
-
-import pytest
 
 from fusewire_protos.address import Address
 from fusewire_server.access.tokens import Authenticator
@@ -20,19 +16,12 @@ from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from tests.patience import HANGS_S
 from tests.server.inspect.examples import RECORDS, SESSION, SNAPSHOT, FixedSnapshots, RememberingControl, record
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is missing: pip install 'fusewire[dev]'")
-_CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-NEEDS_CHROMIUM = pytest.mark.skipif(
-    not (_CHROMIUM and _DRIVER), reason="Chromium is missing: apt install chromium-driver"
-)
 MANY = 200
 CROWD = tuple(
     replace(SESSION, session=f"{each:012x}", name=f"worker-{each}", wait_reason="credit", live_bytes=each << 20)
     for each in range(MANY)
 )
 CROWDED = replace(SNAPSHOT, sessions=CROWD, stats=replace(SNAPSHOT.stats, sessions=MANY))
-
-_T = TypeVar("_T")
 
 
 class Moving(FixedSnapshots):
@@ -80,39 +69,3 @@ def serving(
         yield f"http://127.0.0.1:{server.port}"
     finally:
         server.stop(HANGS_S)
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser. At its end its console has no errors but failed requests, and none that the page's policy forbids."""
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,900"):
-        options.add_argument(argument)
-    options.binary_location = _CHROMIUM
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(_DRIVER))
-    driver.set_script_timeout(HANGS_S)
-    try:
-        yield driver
-        told = [each["message"] for each in driver.get_log("browser")]
-    finally:
-        driver.quit()
-    assert [each for each in told if "Failed to load resource" not in each] == []
-
-
-def soon(read: Callable[[], _T]) -> _T:
-    """What `read` returns once it is true."""
-    ends_s = time.monotonic() + HANGS_S
-    while time.monotonic() < ends_s:
-        found = read()
-        if found:
-            return found
-    raise AssertionError("the page does not show it")
-
-
-def texts(browser: Any, selector: str) -> list[str]:
-    """The texts of the elements that a selector finds."""
-    found: list[str] = browser.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map(each => each.textContent)", selector
-    )
-    return found
