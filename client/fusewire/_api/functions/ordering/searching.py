@@ -9,7 +9,8 @@ from fusewire._api.catalogue.catalogued import isnan, logical_not
 from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.creation.creation import zeros_like
 from fusewire._api.functions.elementwise.choices import clip, where
-from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, keys_of, lexsort, sort
+from fusewire._api.functions.ordering.keys import keys_of
+from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, lexsort, sort
 from fusewire._api.ops.float_operands import promoted
 from fusewire._api.ops.operands import arrays_of
 from fusewire._api.ops.operations import astype, take_places

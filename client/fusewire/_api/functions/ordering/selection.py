@@ -12,8 +12,9 @@ from fusewire._api.catalogue.catalogued import isnan
 from fusewire._api.functions.arrangement.joining import concat
 from fusewire._api.functions.arrangement.shapes import moveaxis
 from fusewire._api.functions.creation.creation import zeros_like
+from fusewire._api.functions.ordering.keys import keys_of
 from fusewire._api.functions.ordering.searching import isin
-from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, keys_of, lexsort
+from fusewire._api.functions.ordering.sorting import argsort, cumulative_sum, lexsort
 from fusewire._api.ops.operands import array_beside, arrays_of, asarray
 from fusewire._api.ops.operations import astype, axis_of
 from fusewire._errors import ArgumentError

@@ -120,18 +120,6 @@ def lexsort(keys: Any, /, axis: int = -1) -> Array:
     return order
 
 
-def keys_of(x: Array) -> list[Array]:
-    """Returns the keys by which `lexsort` brings equal elements side by side. Complex ones have NumPy's order then.
-
-    That is by the real part, then by the other. Behind these are those whose imaginary part is NaN, then whose real one
-    is, and both.
-    """
-    if not x.dtype.is_complex:
-        return [x]
-    real, imag = x.real, x.imag
-    return [imag, real, isnan(real) * 2 + isnan(imag)]
-
-
 def _taken_along(x: Array, places: Array, axis: int) -> Array:
     taken: Array = apply(BY_NAME["take_along_axis"], (x, places), (axis,))
     return taken
