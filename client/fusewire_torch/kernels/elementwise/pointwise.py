@@ -195,12 +195,16 @@ _TESTING: dict[str, Callable[..., Any]] = {
 for _entries, _kind in ((_BINARY, _KEEPS), (_FLOATING, _FLOATS), (_TESTING, _BOOLS)):
     for _name, _function in _entries.items():
         TABLE.values[_name] = elementwise(_function, _kind)
-TABLE.values["angle"] = elementwise(_angle, Kind.COMPLEX_TO_FLOAT)
 TABLE.values["abs"] = elementwise(fw.abs, Kind.COMPLEX_TO_FLOAT)
 TABLE.values["lerp.Scalar"] = elementwise(_lerp, operands=2)
 TABLE.values["lerp.Tensor"] = elementwise(_lerp)
 TABLE.values["addcmul"] = elementwise(in_single(_addcmul))
 TABLE.values["addcdiv"] = elementwise(in_single(_addcdiv), _FLOATS)
+
+
+@TABLE.value("angle")
+def _angle_of(x: torch.Tensor) -> Array:
+    return elementwise(_angle, Kind.COMPLEX_TO_FLOAT if x.is_complex() else _FLOATS)(x)
 
 
 @TABLE.value("hardtanh")
