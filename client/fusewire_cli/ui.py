@@ -13,9 +13,14 @@ import json
 import secrets
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from html import escape
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from fusewire._transport.inspection import connection_to, inspect_text
@@ -70,13 +75,23 @@ def run(parsed: argparse.Namespace) -> int:
     with Proxy(Server(parsed.http, parsed.tls_ca), parsed.port) as proxy:
         text = f"{proxy.url}\nshows the server at {harmless(parsed.http)} until this command is interrupted"
         print(json.dumps({"url": proxy.url}) if parsed.json else text, flush=True)
-        if not parsed.no_browser:
-            threading.Thread(target=webbrowser.open, args=(proxy.url,), daemon=True).start()
-        try:
+        with suppress(KeyboardInterrupt), leading_to(proxy.url) as link:
+            if not parsed.no_browser:
+                threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
             proxy.serve_forever()
-        except KeyboardInterrupt:
-            return 0
     return 0
+
+
+@contextmanager
+def leading_to(url: str) -> Iterator[str]:
+    """Yields the address of a file that leads to a link. Only its owner can read it.
+
+    All users of a machine may see what a browser is started with, so that it must not be the key.
+    """
+    with NamedTemporaryFile("w", prefix="fusewire-ui-", suffix=".html") as file:  # which has the mode 0600
+        file.write(f'<meta http-equiv="refresh" content="0;url={escape(url)}">')
+        file.flush()
+        yield Path(file.name).as_uri()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -98,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this is the proxy of fusewire ui")
         elif not self.path.startswith(_SERVED_PATHS):
             self._refuse(HTTPStatus.NOT_FOUND, "the page is at /ui/")
-        elif not (self.command == "GET" and self.path.startswith(_OPEN_PATHS)) and not self._has_key():
+        elif not self._is_open() and not self._has_key():
             self._refuse(HTTPStatus.UNAUTHORIZED, "open the link that `fusewire ui` has printed")
         elif self._body_bytes() > _MOST_BODY_BYTES:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {_MOST_BODY_BYTES} bytes")
@@ -109,6 +124,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._forward()
             finally:
                 self.server.places.release()
+
+    def _is_open(self) -> bool:
+        """Returns whether the request is for a file of the page, which needs no key, and is sent without the token."""
+        return self.command == "GET" and self.path.startswith(_OPEN_PATHS)
 
     def _has_key(self) -> bool:
         return hmac.compare_digest(self.headers.get("authorization", "").encode(), f"Bearer {self.server.key}".encode())
@@ -122,9 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self.rfile.read(self._body_bytes()) or None
             sent = {"Content-Type": self.headers["content-type"]} if self.headers["content-type"] else {}
-            connection.request(self.command, self.path, body, {**sent, **headers})
+            connection.request(self.command, self.path, body, sent if self._is_open() else {**sent, **headers})
             answer = connection.getresponse()
-        except (OSError, HTTPException) as reason:
+        except (OSError, HTTPException, ValueError) as reason:  # ValueError: a path that is no ASCII
             connection.close()
             self._refuse(HTTPStatus.BAD_GATEWAY, f"the server at {self.server.target.http} does not answer: {reason}")
             return

@@ -17,10 +17,10 @@ _MOST_ROWS = (1 << 16) - 1
 class Run(NamedTuple):
     """A segment's part in a submission: all its iterations, or a slice of them. Times are those of the server's clock.
 
-    `base` is the handle of the segment's first result. `queued_ns` is when the segment came, or when its last slice was
-    ordered; `ordered_ns` when the device was told to run it, `ended_ns` when the server saw its end, and `device_ns`
-    how long the device took for the whole submission, which had `rows` rows. `live_bytes` is the memory of the
-    session's values at the end. `tier` is 0 if it ran op by op. Counts are cut to the width of their field.
+    `base` is the handle of the segment's first result. `queued_ns` is when the segment came, `ordered_ns` when the
+    device was told to run it, `ended_ns` when the server saw its end, and `device_ns` how long the device took for the
+    whole submission, which had `rows` rows. `live_bytes` is the memory of the session's values at the end. `tier` is 0
+    if it ran op by op. Counts are cut to the width of their field.
     """
 
     base: int

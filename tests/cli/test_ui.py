@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
 
 from fusewire._transport.token import TOKEN_VARIABLE
-from fusewire_cli.ui import Proxy, Server
+from fusewire_cli.ui import Proxy, Server, leading_to
 from fusewire_protos.address import Address
 from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.application import create_app
@@ -78,6 +81,26 @@ def test_acts_are_forwarded_with_the_commands_token_to_who_has_the_key(proxy: Pr
 def test_a_body_that_is_too_long_is_refused(proxy: Proxy, length: str) -> None:
     headers = {"Authorization": f"Bearer {proxy.key}", "Content-Length": length}
     assert ask(proxy, "/v1/log", "PUT", **headers)[0] == 413
+
+
+def test_what_needs_no_key_is_asked_for_without_the_token(proxy: Proxy) -> None:
+    assert ask(proxy, "/ui/../v1/stats")[0] in {401, 404}
+    assert ask(proxy, "/ui/%2e%2e/v1/stats")[0] in {401, 404}
+
+
+def test_a_path_that_is_no_ascii_is_answered(proxy: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", proxy.server_port), timeout=HANGS_S) as connection:
+        connection.sendall(b"GET /ui/\xe9 HTTP/1.0\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.server_port)
+        assert b" 502 " in connection.recv(1000).split(b"\r\n")[0]
+
+
+def test_the_browser_is_started_with_a_file_that_only_its_owner_reads_and_that_leads_to_the_link() -> None:
+    with leading_to("http://127.0.0.1:1/ui/#token=a") as link:
+        path = Path(urlparse(link).path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "http://127.0.0.1:1/ui/#token=a" in path.read_text(encoding="utf-8")
+        assert "token" not in link
+    assert not path.exists()
 
 
 def test_a_server_that_is_gone_is_told() -> None:

@@ -30,6 +30,7 @@ from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 MOST_EVENTS = 1 << 16  # of each kind, the first ones, so that a long profile needs a bounded memory
 _MOST_TOLD_OPS = 256  # of a program
+_MOST_PROGRAMS = 1 << 12  # that are told
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
 _MOST_CODE = 1 << 14
 _NAMED_CALLS = 1 << 12  # of another library that are named after each new program
@@ -78,7 +79,8 @@ class Collector:
         now_ns, here, index = time.monotonic_ns(), self._here(), _index(draft.first)
         place, end = self._place(recorder, draft.first), draft.first + draft.piece.ops
         self._tell_program(recorder, draft, program)
-        del self._named[: bisect_left(self._named, (end,))]
+        of_recorder = bisect_left(self._named, (recorder.first,))  # before them are those of other recorders
+        del self._named[of_recorder : bisect_left(self._named, (end,))]
         ops = draft.piece.ops * (draft.rolled.iterations if draft.is_body else 1)
         recorded_by, iterations = self._users_threads.get(index) or recorder.thread, draft.rolled.iterations
         event = (here, recorded_by, began_ns or now_ns, now_ns, draft.first, ops, iterations, program, place, trigger)
@@ -168,6 +170,8 @@ class Collector:
 
         Calls are named again for a while after each new program: a name is needed once, and takes a while to find.
         """
+        if program not in self.programs and len(self.programs) == _MOST_PROGRAMS:
+            return
         is_early = draft.first < self._named_from.get(_index(draft.first), 0)
         if program in self.programs and (is_early or program not in self._told_early):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -109,13 +110,15 @@ class Profile:
             self.save_trace(self._trace)
 
     def _stop(self) -> None:
-        with _lock:
+        with _lock, ExitStack() as each_one:  # ends the others too if an end raises
             _active.remove(self)
             for session in [*self._running]:
-                self.end(session)
+                each_one.callback(self.end, session)
 
     def begin(self, session: Profilable) -> None:
-        """Begins to profile a session."""
+        """Begins to profile a session, unless it is profiled already."""
+        if session in self._running:
+            return
         profiling = self._running[session] = session.begin_profile()
         for listen in listeners:
             listen(session, profiling.on_named)

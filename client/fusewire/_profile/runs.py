@@ -10,14 +10,20 @@ from typing import NamedTuple
 
 from fusewire._profile.clocks import Alignment, Message, aligned
 from fusewire._profile.events import SessionEvents
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.profiled import Run
 
 
 def runs_by_base(runs: Iterable[Run]) -> dict[int, list[Run]]:
-    """Returns the runs of each segment by its base, in the order in which they ended."""
+    """Returns the runs of each segment by its base, in the order in which they ended.
+
+    A later slice of a loop waits in the queue from the time on at which the one before was ordered.
+    """
     found: dict[int, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.ended_ns):
-        found[run.base].append(run)
+        before = found[run.base]
+        queued_ns = min(before[-1].ordered_ns, run.ordered_ns) if before else run.queued_ns
+        before.append(run._replace(queued_ns=queued_ns))
     return dict(found)
 
 
@@ -37,12 +43,14 @@ def alignment_of(events: SessionEvents, runs: Mapping[int, Sequence[Run]]) -> Al
 
 
 def base_of(bases: Sequence[int], handle: int) -> int:
-    """Returns the last of the ascending bases that is not above a handle; −1 if there is none.
+    """Returns the last of the ascending bases of a handle's recorder that is not above the handle.
 
-    Handles of one recorder lie together, and a handle that no segment made, such as an upload's, is far from all.
+    If there is none, or the handle is that of an upload, returns −1.
     """
     place = bisect_right(bases, handle)
-    return bases[place - 1] if place else -1
+    base = bases[place - 1] if place else -1
+    is_result = handle % HANDLES_PER_RECORDER < FIRST_UPLOAD
+    return base if is_result and handle // HANDLES_PER_RECORDER == base // HANDLES_PER_RECORDER else -1
 
 
 class Busy(NamedTuple):

@@ -82,7 +82,8 @@ def timeline_of(began_ns: int, ended_ns: int, sessions: Sequence[SessionEvents])
         made.add(events, f" of {events.name}" if len(sessions) > 1 else "")
     blocks = sorted(made.blocks, key=lambda each: (each.track, each.began_ns, each.ended_ns))
     last_ns = max([ended_ns - began_ns, *[each.ended_ns for each in blocks]])
-    counts = {"sessions": len(sessions), "threads": len(made.user_threads), **made.counts}
+    on_device = {"launches": len(made.submissions), "device_ns": sum(made.submissions.values())}
+    counts = {"sessions": len(sessions), "threads": len(made.user_threads), **on_device, **made.counts}
     errors = made.errors
     error_ns = None if None in errors else max([each for each in errors if each is not None], default=0)
     series = (*made.series,)
@@ -104,11 +105,14 @@ class _Assembly:
         self.errors: list[int | None] = []
         self.notes: list[str] = []
         self.user_threads: set[int] = set()
+        # The device's time of each submission, by its number and end: its rows may be of several sessions.
+        self.submissions: dict[tuple[int, int], int] = {}
         self._track_of_thread: dict[int, int] = {}
 
     def add(self, events: SessionEvents, of: str) -> None:
         """Adds a session. `of` is behind the names of its own tracks."""
         runs = runs_by_base([run for asked in events.asked for run in asked.answer.runs])
+        self.submissions |= {(run.submission, run.ended_ns): run.device_ns for each in runs.values() for run in each}
         alignment = alignment_of(events, runs)
         self.errors.append(alignment.error_ns)
         place_of = {each.base: len(self.segments) + place for place, each in enumerate(events.sealed)}
@@ -228,14 +232,11 @@ class _Assembly:
         return self._track_of_thread[thread]
 
     def _count(self, events: SessionEvents, runs: Mapping[int, list[Run]]) -> None:
-        launches = {run.submission: run for each in runs.values() for run in each}
         self.counts.update(
             ops=sum(each.ops for each in events.sealed),
             segments=len(events.sealed),
             frames=len(events.framed),
             frame_bytes=sum(each.size_bytes for each in events.framed),
-            launches=len(launches),
-            device_ns=sum(run.device_ns for run in launches.values()),
             reads=len(events.fetched),
             uploads=len(events.uploaded),
             upload_bytes=sum(each.size_bytes for each in events.uploaded),

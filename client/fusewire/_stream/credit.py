@@ -36,6 +36,10 @@ class Credit:
         """Whether nothing is in flight."""
         return self.sent == self._completed
 
+    def has_completed(self, sent: Amount) -> bool:
+        """Whether all work is completed up to a total of what was sent."""
+        return sent.fits(self._completed)
+
     def admits(self, cost: Amount) -> bool:
         """Whether work of this cost may be sent now. While nothing is in flight, work of any cost may be sent."""
         return self.is_free or self.in_flight.plus(cost).fits(self.limit)

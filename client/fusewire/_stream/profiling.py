@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from fusewire._errors import FusewireError
@@ -39,6 +40,8 @@ class Profiling:
         self._asked: list[Asked] = []
         self._runs = 0  # that answers have told
         self._notes: list[str] = []
+        self._goes_on = True  # what the next question says; False from the last one on
+        self._lock = threading.RLock()  # guards the questions and answers: each thread that records may ask
         self._collector = Collector(self._ask)
 
     @property
@@ -66,8 +69,14 @@ class Profiling:
         state = self._state
         try:
             self._wait_until_done(are_dropped=is_closing)
-            self._ask_and_wait(goes_on=False)
-        finally:  # also if Ctrl-C ends the wait
+            self._goes_on = False
+            self._ask_and_wait()
+        except BaseException:  # such as Ctrl-C in a wait; the server ends its part all the same
+            self._goes_on = False
+            with suppress(FusewireError):
+                self._ask()
+            raise
+        finally:
             state.profile = None
             with state.lock:
                 state.stream.on_made = None
@@ -77,13 +86,17 @@ class Profiling:
     def _wait_until_done(self, *, are_dropped: bool) -> None:
         """Waits until the device has done all that is recorded now, but an incomplete body, which waits for its rest.
 
-        If `are_dropped`, unsent ops are not waited for.
+        If `are_dropped`, unsent ops are not waited for. Nor is what other threads record meanwhile.
         """
         state, me = self._state, threading.get_ident()
         recorded = [] if are_dropped else [(each, each.next_number) for each in self._thread_recorders.all()]
+        sent_before, awaited = state.credit.sent, None  # totals: as of now, and once all that is recorded is sent
 
         def is_done() -> bool:
-            return state.ended is not None or (state.credit.is_free and all(each.sent >= end for each, end in recorded))
+            nonlocal awaited
+            if awaited is None and all(each.sent >= end for each, end in recorded):
+                awaited = state.credit.sent
+            return state.ended is not None or (awaited is not None and state.credit.has_completed(awaited))
 
         if state.transport.is_own_thread():
             return
@@ -92,24 +105,30 @@ class Profiling:
             state.transport.wake()
             with state.lock:
                 while not state.changed.wait_for(is_done, _PAUSE_S):
-                    if state.credit.is_free:
+                    if awaited is None and state.credit.has_completed(sent_before):
                         break
         finally:
             state.credit_waiters.discard(me)
 
-    def _ask(self, *, goes_on: bool = True) -> None:
-        """Asks how segments ran. The question travels with what is sent next."""
-        self._take_answers()
-        if len(self._questions) < _MOST_OPEN_QUESTIONS:
-            self._questions.append(_Question(time.monotonic_ns(), *self._fetches.ask(goes_on=goes_on)))
+    def _ask(self) -> _Question | None:
+        """Asks how segments ran. The question travels with what is sent next. None: too many are open."""
+        with self._lock:
+            self._take_answers()
+            if self._goes_on and len(self._questions) >= _MOST_OPEN_QUESTIONS:
+                return None
+            question = _Question(time.monotonic_ns(), *self._fetches.ask(goes_on=self._goes_on))
+            self._questions.append(question)
+            return question
 
-    def _ask_and_wait(self, *, goes_on: bool = True) -> bool:
-        """Asks, and waits for the answer. Returns whether it came."""
-        deadline_s = time.monotonic() + _TIMEOUT_S
+    def _ask_and_wait(self) -> bool:
+        """Asks, and waits for the answer, but not in the transport's thread. Returns whether it came."""
+        deadline_s, transport = time.monotonic() + _TIMEOUT_S, self._state.transport
         try:
-            self._ask(goes_on=goes_on)
-            self._state.transport.wake()
-            is_answered = self._state.transport.wait(self._questions[-1].reader, left_s(deadline_s))
+            question = self._ask()
+            transport.wake()
+            if question is None or transport.is_own_thread():
+                return False
+            is_answered = transport.wait(question.reader, left_s(deadline_s))
         except FusewireError as reason:
             self._notes.append(f"the server could not be asked: {reason}")
             return False
@@ -120,18 +139,20 @@ class Profiling:
 
     def _take_answers(self) -> None:
         """Takes the answers that have come."""
-        for question in [*self._questions]:
-            if not question.reader.is_settled:
-                continue
-            self._questions.remove(question)
-            try:
-                answer = decode_profiled(question.reader.outcome().tobytes())
-            except (FusewireError, ValueError) as reason:
-                self._notes.append(f"the server could not tell how segments ran: {reason}")
-                continue
-            self._runs += len(answer.runs)
-            if self._runs > MOST_EVENTS:
-                answer = answer._replace(runs=(), lost=answer.lost + len(answer.runs))
-            answered_ns = self._collector.answered.get(question.fetch)
-            if answered_ns is not None:
-                self._asked.append(Asked(question.posted_ns, answered_ns, answer))
+        with self._lock:
+            settled = [each for each in self._questions if each.reader.is_settled]
+            self._questions = [each for each in self._questions if each not in settled]
+            for question in settled:
+                self._take_answer(question)
+
+    def _take_answer(self, question: _Question) -> None:
+        try:
+            answer = decode_profiled(question.reader.outcome().tobytes())
+        except (FusewireError, ValueError) as reason:
+            self._notes.append(f"the server could not tell how segments ran: {reason}")
+            return
+        self._runs += len(answer.runs)
+        if self._runs > MOST_EVENTS:
+            answer = answer._replace(runs=(), lost=answer.lost + len(answer.runs))
+        answered_ns = self._collector.answered.get(question.fetch, time.monotonic_ns())  # the latest that it can be
+        self._asked.append(Asked(question.posted_ns, answered_ns, answer))

@@ -252,7 +252,7 @@ def _run_of(row: Row, told: OutstandingBatch, ran: Ran, now_ns: int) -> profiled
     has_failed = any(each.row is row for each in ran.failed) if ran.failed else False
     return profiled.Run(
         row.base,
-        min(row.waits_since_ns if span.start else row.queued_at_ns, told.at_ns),
+        min(row.queued_at_ns, told.at_ns),
         told.at_ns,
         now_ns,
         ran.device_ns,

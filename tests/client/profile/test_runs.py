@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._profile.runs import alignment_of, base_of, busy_of, parts_of_wait, runs_by_base
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 from fusewire_protos.profiled import Run
 from tests.client.profile.drawn import Drawn, sessions
 
@@ -50,3 +51,13 @@ def test_a_wait_behind_others_is_one_in_the_queue() -> None:
 
 def test_a_handle_belongs_to_the_last_base_before_it() -> None:
     assert [base_of([5, 9], handle) for handle in (4, 5, 8, 9, 100)] == [-1, 5, 5, 9, 9]
+
+
+def test_the_handle_of_an_upload_or_of_another_recorder_belongs_to_no_base() -> None:
+    assert base_of([5, 9], FIRST_UPLOAD + 1) == -1
+    assert base_of([5, 9], HANDLES_PER_RECORDER + 10) == -1
+
+
+def test_a_later_slice_waits_from_the_order_of_the_one_before() -> None:
+    slices = runs_by_base([_run(10, 60, 90, 10), _run(10, 20, 50, 10)])[1]
+    assert [(each.queued_ns, each.ordered_ns) for each in slices] == [(10, 20), (20, 60)]

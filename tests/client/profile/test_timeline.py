@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from fusewire._profile.events import Sealed, SessionEvents
+from fusewire._profile.events import Asked, Sealed, SessionEvents
 from fusewire._profile.runs import runs_by_base
 from fusewire._profile.timeline import NO_SEGMENT, timeline_of
+from fusewire_protos.profiled import Profiled, Run
 from tests.client.profile.drawn import BEGAN_NS, Drawn, sessions
 
 
@@ -58,6 +59,13 @@ def test_a_cut_by_the_io_thread_leaves_the_users_thread_its_code() -> None:
     assert timeline.tracks[:2] == ("main thread", "thread fusewire-io")
     assert {(each.kind, each.track) for each in timeline.blocks} == {("code", 0), ("cut", 1)}
     assert timeline.counts["threads"] == 1
+
+
+def test_a_submission_that_sessions_share_counts_once() -> None:
+    answer = Profiled(100, 0, (Run(1, 10, 20, 90, 50, 0, 7, 0, 1, 2, 1, 0),))
+    told = [SessionEvents(name, {}, asked=[Asked(5, 120, answer)]) for name in ("one", "two")]
+    counts = timeline_of(0, 200, told).counts
+    assert (counts["launches"], counts["device_ns"]) == (1, 50)
 
 
 def test_tracks_of_several_sessions_have_their_names() -> None:

@@ -424,9 +424,10 @@ def test_our_own_page_operates_by_a_token_that_allows_it(
     assert len(guarded.control.told) == (2 if status == 200 else 0)
 
 
-def test_our_own_page_operates_no_server_without_a_token() -> None:
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer x"}])
+def test_no_page_operates_a_server_without_tokens(headers: dict[str, str]) -> None:
     control = RememberingControl()
-    answer = Client(application(control=control)).post("/v1/drain", headers={"origin": "http://fusewire"})
+    answer = Client(application(control=control)).post("/v1/drain", headers={"origin": "http://fusewire", **headers})
     assert (answer.status_code, control.told) == (403, [])
 
 

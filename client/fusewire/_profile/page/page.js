@@ -21,7 +21,9 @@ const byTrack = DATA.tracks.map(() => []);
 const bySegment = new Map();
 for (const block of blocks) {
   byTrack[block.track].push(block);
-  if (block.segment >= 0) bySegment.set(block.segment, [...(bySegment.get(block.segment) || []), block]);
+  if (block.segment < 0) continue;
+  if (!bySegment.has(block.segment)) bySegment.set(block.segment, []);
+  bySegment.get(block.segment).push(block);
 }
 const spent = new Map();
 for (const block of blocks) {
@@ -83,7 +85,7 @@ function layOut() {
   });
   DATA.series.forEach(([name, unit, points]) => {
     if (!points.length) return;
-    bands.push({ name, unit, points, most: Math.max(...points.map(each => each[1]), 1), top: top + LABEL, height: HEIGHTS.series });
+    bands.push({ name, unit, points, most: points.reduce((most, each) => Math.max(most, each[1]), 1), top: top + LABEL, height: HEIGHTS.series });
     top += LABEL + HEIGHTS.series + GAP;
   });
   canvas.style.height = `${top}px`;

@@ -41,7 +41,7 @@ def token_check(authenticator: Authenticator | None) -> Check:
             scopes = (TokenScope.USE,) if path in _TENANTS_PATHS else ()
             request.state.principal = check_scope(authenticator, TokenScope.INSPECT, request, *scopes)
             return
-        _refuse_pages(request)
+        _refuse_pages(request, authenticator)
         check_scope(authenticator, TokenScope.ADMIN, request)
         peer = request.client.host if request.client else ""
         _audit.info("an operator calls %s %s", request.method, quote(request.scope["path"]), extra={"peer": peer})
@@ -108,10 +108,14 @@ def refuse_other_sites(request: Request) -> None:
         raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages of other sites may not watch or operate this server")
 
 
-def _refuse_pages(request: Request) -> None:
-    """Refuses what a web page asks for, unless it is our own page with a token, which no browser sends by itself."""
+def _refuse_pages(request: Request, authenticator: Authenticator | None) -> None:
+    """Refuses what a web page asks for, unless it is our own page with a token, which no browser sends by itself.
+
+    A server without tokens refuses all pages: one whose domain is made to point to this machine looks like our own.
+    """
     refuse_other_sites(request)
-    if "origin" in request.headers and not request.headers.get("authorization", "").startswith("Bearer "):
+    has_token = authenticator is not None and request.headers.get("authorization", "").startswith("Bearer ")
+    if "origin" in request.headers and not has_token:
         raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "a page operates this server by a token only")
 
 

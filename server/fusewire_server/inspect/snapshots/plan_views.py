@@ -12,7 +12,7 @@ from fusewire_protos.programs.program import Program
 from fusewire_protos.programs.records import OpRecord
 from fusewire_server.inspect.figures import Described
 
-MOST_DRAWN = 400  # ops of a program whose operands are told, so that a page can draw them
+MOST_DRAWN = 300  # ops of a program whose operands are told, so that a page can draw them
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CompiledView(Described):
     arena_bytes: int
     """Memory in bytes that a row needs for intermediate values."""
     reads: tuple[tuple[int, ...], ...] = ()
-    """For each op the ops whose results it takes. Empty for a program of more than 400 ops."""
+    """For each op the ops whose results it takes. Empty for a program of more than 300 ops."""
     omitted: Omitted = Omitted()
     """What is left out here."""
 

@@ -53,7 +53,7 @@ def has_room_to_tell(frame: Frame, fetch: int, size_bytes: int) -> bool:
     has_room = session.answers.may_read(size_bytes) and session.tenant_bytes.has_room(session, size_bytes)
     if has_room and untaken < MOST_UNTAKEN:
         return True
-    text = f"{untaken} answers wait to be taken; no explanation of {size_bytes} bytes may join them"
+    text = f"{untaken} answers wait to be taken; no answer of {size_bytes} bytes may join them"
     session.answer_failure(fetch, Failure(BY_NAME["quota_host_bytes"], text, 0, 0))
     return False
 

@@ -13,8 +13,8 @@ from fusewire_server.sessions.profile import MOST_BYTES, Profile
 def take_profile(frame: Frame, ask: Ask) -> None:
     """Answers with the runs since the last question, and the time at which this one came.
 
-    Runs are kept from now on if the profile goes on, and no longer if not. A refused question changes nothing. Raises
-    CaseError if the session has too many answers to take.
+    Runs are kept from now on if the profile goes on, and no longer if not. A refused question can only end the profile.
+    Raises CaseError if the session has too many answers to take.
     """
     session = frame.session
     if ask.fetch in session.answers.untaken:
@@ -22,6 +22,7 @@ def take_profile(frame: Frame, ask: Ask) -> None:
     check_takeable(frame)
     profile = session.profile
     if not has_room_to_tell(frame, ask.fetch, MOST_BYTES if profile is None else MOST_RUNS * RUN_BYTES):
+        session.profile = profile if ask.goes_on else None
         return
     profile = profile or Profile()
     session.profile = profile if ask.goes_on else None

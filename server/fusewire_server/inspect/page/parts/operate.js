@@ -40,7 +40,7 @@ async function answerTo(method, path, content) {
   if (!answer) return "The server does not answer.";
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) return `Refused: ${told.detail || answer.statusText}`;
-  return "Done: " + Object.entries(told).map(([name, value]) => `${name.replace(/^is_/, "").replace("_", " ")}: ${value}`).join(", ");
+  return "Done: " + Object.entries(told).map(([name, value]) => `${name.replace(/^is_/, "").replaceAll("_", " ")}: ${value}`).join(", ");
 }
 
 // Returns a card with the acts on the server as a whole.
