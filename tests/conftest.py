@@ -6,11 +6,13 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 from hypothesis import settings
 
 import build_server
+from fusewire._profile import profile
 from fusewire_kernels import build
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
@@ -31,6 +33,12 @@ _MOST_SHOWN = 5  # a broken pass may fail every program
 settings.register_profile("fusewire", USUAL)
 settings.register_profile("deep", DEEP)  # `pytest --hypothesis-profile deep`, for whoever has an hour
 settings.load_profile("fusewire")
+
+
+@pytest.fixture
+def no_other_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the sessions that other tests have left open, which a profile would tell too."""
+    monkeypatch.setattr(profile, "_sessions", WeakSet())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

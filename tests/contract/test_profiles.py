@@ -7,11 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import fusewire as fw
 from fusewire._profile.runs import alignment_of, runs_by_base
 from tests.client.profile.trace_rules import checked
 from tests.contract.service import Service
+
+pytestmark = pytest.mark.usefixtures("no_other_sessions")
 
 _STEPS = 200
 

@@ -72,6 +72,14 @@ def test_random_numbers_differ_from_call_to_call() -> None:
     assert len(drawn) == 6
 
 
+@pytest.mark.parametrize("function", [lambda x: x.view(-1), lambda x: x.t(), lambda x: x.clone()])
+def test_what_makes_views_alone_runs_again_and_again(function: Any) -> None:
+    torch._dynamo.reset()
+    run, x = compiled(function), torch.arange(6.0).reshape(2, 3)
+    for _ in range(4):
+        torch.testing.assert_close(run(x.to("fusewire")).cpu(), function(x))
+
+
 def test_tensors_of_the_cpu_are_computed_there() -> None:
     torch._dynamo.reset()
     run = compiled(lambda x: x * 3)

@@ -528,3 +528,19 @@ def test_a_step_takes_keeps_and_returns_complex_tensors() -> None:
         states.append((state.cpu(), weight.detach().cpu(), y.cpu()))
     torch.testing.assert_close(*states)
     torch.testing.assert_close(*results)
+
+
+def test_a_call_that_is_refused_writes_nothing() -> None:
+    count = torch.zeros(1, device="fusewire")
+    base = torch.ones(2, 3, device="fusewire")
+
+    @fusewire.torch.step
+    def add(x: torch.Tensor, y: torch.Tensor) -> None:
+        count.add_(1)
+        x.add_(y)
+
+    for _ in range(4):
+        add(base[0].clone(), base[1].clone())
+    with pytest.raises(ArgumentError, match="shares elements"):
+        add(base[0], base[1])
+    assert (count.item(), base.sum().item()) == (4, 6)

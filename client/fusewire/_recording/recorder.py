@@ -56,7 +56,7 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-_SEGMENTS_IN_FLIGHT = 4
+_PARTS_OF_CREDIT = 4  # a segment of a loop waits until it takes one, so that the next ones have credit too
 _NEVER = sys.maxsize  # the number of no op
 _PAUSE_NS = 1_000_000  # after which the unsent ops are sent, as the thread has something else to do
 # After which they are sent although the thread goes on recording. PyTorch records a step in a millisecond, and a
@@ -311,6 +311,7 @@ class Recorder(ThreadTape):
                 )
                 self._dead = self._dead[~is_given_up]
                 self.pass_over()
+                self.repeats.clear()
                 self.sent = end = self.next_number
                 self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
                 self._cutter = Cutter()
@@ -325,6 +326,10 @@ class Recorder(ThreadTape):
         collected = self._collect_unsent()
         unsent, end = collected.records, collected.end
         self._take_deaths(deaths)
+        if self.pinned and len(
+            self._dead
+        ):  # an upload may have died, and its death been taken, before its pin was made
+            self._dead = self._without_pinned(self._dead)
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
         structure = structure_of(unsent, first, ops)
@@ -530,7 +535,7 @@ class Recorder(ThreadTape):
         is_idle = not self.owner.segments_in_flight
         most = LARGEST_SEGMENT_OPS if is_idle else LARGEST_LOOP_OPS
         least = LEAST_SEGMENT_OPS if is_idle else LARGEST_SEGMENT_OPS
-        return max(min(most, self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), least)
+        return max(min(most, self.owner.credit_ops // _PARTS_OF_CREDIT), least)
 
     def _refuse_in_body(self, reach: Reach) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""

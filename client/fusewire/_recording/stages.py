@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fusewire._errors import QuotaExceeded
+from fusewire._errors import QuotaExceeded, RequestError
 from fusewire._recording.body import recording_body
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import R, repeat
@@ -71,11 +71,13 @@ class LoopStage(NamedTuple):
             bound = {number: known.get(source, source) for number, source in sources.items()}
             numbers = {self.first + op: each._handle for op, each in zip(self.body.live, results, strict=True)}
             carried = {inputs[each]: numbers[result] for each, result in self.carried.items()}
-            recorder.owner.send_body(
-                recorder,
-                lambda: recorder.draft_loop(bound, carried, self.iterations, index_steps=self.index_steps),
-            )
-            recorder.forget_parameters([*inputs.values()])
+            try:
+                recorder.owner.send_body(
+                    recorder,
+                    lambda: recorder.draft_loop(bound, carried, self.iterations, index_steps=self.index_steps),
+                )
+            finally:  # also if Ctrl-C ends the wait for credit
+                recorder.forget_parameters([*inputs.values()])
         return results
 
 
@@ -85,7 +87,8 @@ Stage = OpsStage | LoopStage
 def handing_out(stages: Sequence[Stage], results: Iterable[int]) -> list[Stage]:
     """Returns the stages that lead to these results. Each hands out those of its results that are taken later.
 
-    Raises QuotaExceeded if those of a stage are too many for a program.
+    Raises QuotaExceeded if those of a stage are too many for a program, and RequestError if a value of a loop's body is
+    taken that the loop does not carry.
     """
     wanted, found = {*results}, []
     for stage in reversed(stages):
@@ -94,7 +97,10 @@ def handing_out(stages: Sequence[Stage], results: Iterable[int]) -> list[Stage]:
         if not live:
             continue
         if isinstance(stage, LoopStage):  # all that it carries
-            live = tuple(sorted({result - stage.first for result in stage.carried.values()}))
+            carried = {result - stage.first for result in stage.carried.values()}
+            if not carried.issuperset(live):
+                raise RequestError("a function takes a value of the body of a loop that is not in the loop's carry")
+            live = tuple(sorted(carried))
         if len(live) > MOST_LIVE:
             raise QuotaExceeded(f"a body of {len(live)} results; the most is {MOST_LIVE}")
         found.append(stage._replace(body=stage.body.handing_out(live)))

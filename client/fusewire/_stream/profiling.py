@@ -15,6 +15,7 @@ from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.receivers import BlockedReader
 from fusewire._stream.session_state import SessionState, left_s
+from fusewire_protos.credit import Amount
 from fusewire_protos.profiled import decode_profiled
 
 _FIRST_QUESTIONS = 5  # each is a round trip, of which the shortest shows best how the clocks differ
@@ -90,13 +91,13 @@ class Profiling:
         """
         state, me = self._state, threading.get_ident()
         recorded = [] if are_dropped else [(each, each.next_number) for each in self._thread_recorders.all()]
-        sent_before, awaited = state.credit.sent, None  # totals: as of now, and once all that is recorded is sent
+        sent_before = state.credit.sent
+        awaited: list[Amount] = []  # what was sent once all that is recorded was sent, if it is
 
         def is_done() -> bool:
-            nonlocal awaited
-            if awaited is None and all(each.sent >= end for each, end in recorded):
-                awaited = state.credit.sent
-            return state.ended is not None or (awaited is not None and state.credit.has_completed(awaited))
+            if not awaited and all(each.sent >= end for each, end in recorded):
+                awaited.append(state.credit.sent)
+            return state.ended is not None or any(map(state.credit.has_completed, awaited))
 
         if state.transport.is_own_thread():
             return
@@ -105,7 +106,7 @@ class Profiling:
             state.transport.wake()
             with state.lock:
                 while not state.changed.wait_for(is_done, _PAUSE_S):
-                    if awaited is None and state.credit.has_completed(sent_before):
+                    if not awaited and state.credit.has_completed(sent_before):
                         break
         finally:
             state.credit_waiters.discard(me)

@@ -48,13 +48,15 @@ class Arguments:
         given, named = unflatten(self._form, list(leaves))
         return call(*given, **named)
 
-    def write(self, place: int, array: Array) -> None:
-        """Writes to the elements of a tensor. Raises ArgumentError if another argument shows them too."""
-        tensor = self.tensors[place]
-        storage = tensor.untyped_storage()
+    def check_may_write(self, place: int) -> None:
+        """Raises ArgumentError if another argument shows elements of this one too."""
+        storage = self.tensors[place].untyped_storage()
         if sum(each.untyped_storage() is storage for each in self.tensors) > 1:
             raise ArgumentError("a step writes to an argument that shares elements with another argument; pass a clone")
-        write(tensor, array)
+
+    def write(self, place: int, array: Array) -> None:
+        """Writes to the elements of a tensor."""
+        write(self.tensors[place], array)
 
 
 def _check(tensor: torch.Tensor) -> None:

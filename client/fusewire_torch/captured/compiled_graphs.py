@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from fusewire import ArgumentError, RequestError
 from fusewire_torch.captured.step import step
 from fusewire_torch.storage import is_ours
 
@@ -26,13 +27,17 @@ def compile_backend(graph: Any, examples: Sequence[Any], **options: Any) -> Call
 
 def _recorded_once(graph: Any, _examples: Sequence[Any]) -> Callable[..., Any]:
     """Returns the function that runs a graph, and takes a list that it may clear."""
-    recorded = step(graph.forward)
+    recorded, is_step = step(graph.forward), True
 
     def run(given: list[Any]) -> Any:
+        nonlocal is_step
         tensors = [each for each in given if isinstance(each, torch.Tensor)]
-        if not tensors or not all(is_ours(each) for each in tensors):
-            return graph.forward(*given)
-        return recorded(*[each.detach() if isinstance(each, torch.Tensor) else each for each in given])
+        if is_step and tensors and all(is_ours(each) for each in tensors):
+            try:
+                return recorded(*[each.detach() if isinstance(each, torch.Tensor) else each for each in given])
+            except (ArgumentError, RequestError):  # it returns views alone, for instance; nothing has been written yet
+                is_step = False
+        return graph.forward(*given)
 
     run._boxed_call = True  # type: ignore[attr-defined]  # by which PyTorch knows that it takes a list
     return run

@@ -116,6 +116,8 @@ class Recording(NamedTuple):
 
     def replay(self, arguments: Arguments) -> Any:
         """Runs the step again, and returns what it returns."""
+        for argument, _ in self.to_arguments:
+            arguments.check_may_write(argument)
         recorder, body = self.recorder, self.body
         given = [self._input(each, arguments) for each in self.inputs]
         pins: list[HandlePin] = []

@@ -42,8 +42,18 @@ def _on_cpu(op: Op, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
     result = op(*tree_map(to_cpu, arguments), **tree_map(to_cpu, options))
     if op._schema.is_mutable:
+        written = _written(op, arguments, options)
         for ours, there in moved:
-            ours.copy_(there)
+            if any(ours is each for each in written):
+                ours.copy_(there)
         owners = {id(there): ours for ours, there in moved}
         return tree_map(lambda value: owners.get(id(value), value), result)
     return tree_map(lambda value: value.to(DEVICE) if isinstance(value, torch.Tensor) else value, result)
+
+
+def _written(op: Op, arguments: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
+    """Returns the arguments to whose elements an op writes, lists of tensors flattened."""
+    described = op._schema.arguments
+    given = [*zip(described, arguments, strict=False), *((each, options.get(each.name)) for each in described)]
+    written = [value for each, value in given if each.alias_info is not None and each.alias_info.is_write]
+    return [tensor for value in written for tensor in (value if isinstance(value, list | tuple) else [value])]

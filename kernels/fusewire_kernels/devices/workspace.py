@@ -26,10 +26,6 @@ class Workspace:
             )
         return Lease(self, allocate(size_bytes), size_bytes)
 
-    def count(self, size_bytes: int) -> None:
-        """Counts memory that the call takes, or gives back if the size is negative."""
-        self.held_bytes += size_bytes
-
 
 class Lease:
     """Memory of a call, which counts as long as somebody holds this object."""
@@ -38,7 +34,7 @@ class Lease:
         self.memory = memory
         self._workspace = workspace
         self._size_bytes = size_bytes
-        workspace.count(size_bytes)
+        workspace.held_bytes += size_bytes
 
     def __del__(self) -> None:
-        self._workspace.count(-self._size_bytes)
+        self._workspace.held_bytes -= self._size_bytes

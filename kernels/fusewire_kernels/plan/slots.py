@@ -50,9 +50,8 @@ class _View(NamedTuple):
 class Taken(NamedTuple):
     """Which of a row's addresses a loop's inputs and live results have, by their indices.
 
-    `inputs` is int64[period][inputs], and `outputs` int64[period][live results]. Entry a tells of the last iteration
-    but a, of the one that is `period` iterations earlier, and so on. `firsts` tells what some inputs, by number, have
-    instead in the first iterations.
+    `inputs` is int64[turns][inputs], and `outputs` int64[turns][live results]: iterations take turns. `firsts` tells
+    what some inputs, by number, have instead in the first iterations.
     """
 
     inputs: Integers
@@ -67,7 +66,7 @@ class LoopPlaces(NamedTuple):
     addresses. `firsts` are columns and what is there.
     """
 
-    by_age: Integers
+    by_turn: Integers
     firsts: Sequence[tuple[Integers, Integers]]
 
 
@@ -141,17 +140,17 @@ class SlotLayout:
         arena_address: int,
         loop: LoopAddresses,
         numbers: Integers,
-        ages: Integers,
+        turns: Integers,
         scalars: Sequence[int | float | Sequence[int | float] | Integers],
         starts: Sequence[int | Integers],
     ) -> None:
         """Writes one row of a loop, int64[iterations][columns].
 
-        `numbers` are those of the iterations, and `ages` how many iterations of the loop follow each. A scalar or a
-        start is one for all iterations, or one for each.
+        `numbers` are those of the iterations, and `turns` the entry of the places that each takes. A scalar or a start
+        is one for all iterations, or one for each.
         """
         integers = np.array([*self._in_all_iterations(arena_address, scalars), *loop.addresses])
-        table[:] = integers[loop.places.by_age][ages % len(loop.places.by_age)]
+        table[:] = integers[loop.places.by_turn][turns]
         for number, indices in loop.stepped:
             for column in self._columns_of_input(number):
                 table[:, column] = integers[self.columns + indices]
@@ -194,12 +193,12 @@ class SlotLayout:
         return places
 
     def _loop_places(self, taken: Taken) -> LoopPlaces:
-        by_age = np.tile(np.arange(self.columns), (len(taken.inputs), 1))
+        by_turn = np.tile(np.arange(self.columns), (len(taken.inputs), 1))
         for column, number in self._inputs:
-            by_age[:, column] = self.columns + taken.inputs[:, number]
+            by_turn[:, column] = self.columns + taken.inputs[:, number]
         for column, position in self._outputs:
-            by_age[:, column] = self.columns + taken.outputs[:, position]
-        return LoopPlaces(by_age, [self._places_of(first) for first in taken.firsts])
+            by_turn[:, column] = self.columns + taken.outputs[:, position]
+        return LoopPlaces(by_turn, [self._places_of(first) for first in taken.firsts])
 
     def _places_of(self, inputs: Mapping[int, int]) -> tuple[Integers, Integers]:
         """Returns the columns of some inputs, and what is there if each input has the address of this index."""

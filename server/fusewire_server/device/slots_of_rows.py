@@ -21,7 +21,7 @@ from fusewire_server.sessions.session import Row
 Spans = Mapping[Row, range]  # the iterations of each row that run
 
 _FAR = 1 << 62  # integers up to here are added as int64
-_MOST_PERIOD = 64  # of places of loops that are kept
+_MOST_PERIOD = 64  # iterations, after which the places of a loop that are kept repeat
 _MOST_TAIL = 16  # the last iterations whose results a persistent kernel may store without slots for all iterations
 
 
@@ -104,33 +104,39 @@ def _fill(
 ) -> None:
     """Writes the slots of the iterations `numbers` of a loop that has its memory. `table`: int64[numbers][columns]."""
     addresses = [value.block.address for values in (row.inputs, *iterations.rings) for value in values]  # type: ignore[union-attr]
+    places, turns = _places(layout, iterations, len(row.inputs), iterations.count - 1 - numbers)
     stepped = _stepped(iterations, numbers) if iterations.stepped else ()
     layout.fill_iterations(
         table,
         arena_address,
-        LoopAddresses(addresses, _places(layout, iterations, len(row.inputs)), stepped),
+        LoopAddresses(addresses, places, stepped),
         numbers,
-        iterations.count - 1 - numbers,
+        turns,
         _scalars(row.scalars, iterations, numbers),
         _starts(row.starts, iterations, numbers),
     )
 
 
-def _places(layout: SlotLayout, iterations: Iterations, inputs: int) -> LoopPlaces:
-    """Returns where the slots of a loop come from. The addresses are those of all inputs, and then those of each ring.
+def _places(layout: SlotLayout, iterations: Iterations, inputs: int, ages: Integers) -> tuple[LoopPlaces, Integers]:
+    """Returns where the slots of some iterations come from, and which turn each has. `ages`: how many follow each.
 
-    Counted from the end, each ring is written in turns, so all of them together after `period` iterations again.
+    The addresses are those of all inputs, and then those of each ring. Counted from the end, each ring is written in
+    turns, so all of them together after `period` iterations again. Clients choose the lengths of rings: where their
+    period is long, only what is asked for is computed.
     """
     lengths = tuple([len(ring) for ring in iterations.rings])
     period = min(lcm(*lengths), iterations.count)
-    key = (iterations.program, inputs, lengths, period) if period <= _MOST_PERIOD else None
-    return layout.loop_places(key, lambda: _taken(iterations, inputs, lengths, period))
+    if period > _MOST_PERIOD:
+        return layout.loop_places(None, lambda: _taken(iterations, inputs, lengths, ages)), np.arange(len(ages))
+    key = (iterations.program, inputs, lengths, period)
+    places = layout.loop_places(key, lambda: _taken(iterations, inputs, lengths, np.arange(period)))
+    return places, ages % period
 
 
-def _taken(iterations: Iterations, inputs: int, lengths: Sequence[int], period: int) -> Taken:
-    begins, ages = [*accumulate(lengths, initial=inputs)], np.arange(period)
-    origins = iterations.program.origins
-    of_inputs = np.tile(np.arange(len(iterations.program.inputs)), (period, 1))
+def _taken(iterations: Iterations, inputs: int, lengths: Sequence[int], ages: Integers) -> Taken:
+    """Returns which of a row's addresses each input and each live result has in the iterations of these ages."""
+    begins, origins = [*accumulate(lengths, initial=inputs)], iterations.program.origins
+    of_inputs = np.tile(np.arange(len(iterations.program.inputs)), (len(ages), 1))
     for number, (initial, source) in origins.items():
         position = iterations.position_of(source)
         if position is None:
@@ -142,7 +148,7 @@ def _taken(iterations: Iterations, inputs: int, lengths: Sequence[int], period: 
     for number, (initial, _) in origins.items():
         for iteration, first in enumerate(initial):
             firsts[iteration][number] = first
-    return Taken(of_inputs, np.array(outputs, np.int64).reshape(len(lengths), period).T, firsts)
+    return Taken(of_inputs, np.array(outputs, np.int64).reshape(len(lengths), len(ages)).T, firsts)
 
 
 def _stepped(iterations: Iterations, numbers: Integers) -> list[tuple[int, Integers]]:

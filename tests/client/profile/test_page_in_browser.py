@@ -13,7 +13,7 @@ import fusewire as fw
 from tests.browser import NEEDS_CHROMIUM, chromium, soon, texts
 from tests.client.peer import connect
 
-pytestmark = NEEDS_CHROMIUM
+pytestmark = [NEEDS_CHROMIUM, pytest.mark.usefixtures("no_other_sessions")]
 
 _MOST_DRAW_MS = 50
 

@@ -17,6 +17,8 @@ from fusewire_protos.frames import Entry, Fetch, Profile, Segment, Upload
 from tests.client.peer import connect, entries
 from tests.client.profile.trace_rules import checked
 
+pytestmark = pytest.mark.usefixtures("no_other_sessions")
+
 
 def _here() -> int:
     return sys._getframe(1).f_lineno

@@ -205,6 +205,15 @@ def _entry(span: range, iteration: int, first: int, tail: int, entries: int) -> 
     return entries - 1 - back if back < tail else None
 
 
+def test_the_slots_of_a_long_loop_take_no_more_memory_if_its_rings_come_together_late() -> None:
+    program = program_of([0, 0, 0], is_moved=False, is_shared=False)
+    first = tuple(range(UPLOADS, UPLOADS + INPUTS))
+    row = row_of(program, loop_of(Segment(0, BASE, first, (), (), ()), 1 << 32, OPS, (401, 397, 389)))
+    span = range((1 << 32) - 4, 1 << 32)
+    table = full_table(DEVICE, PLAN, [row], {row: span})
+    assert table[:, 0].tolist() == [slots_of(0, row, number) for number in span]
+
+
 def test_a_loop_in_which_only_what_is_carried_moves_has_few_slots_however_long_it_runs() -> None:
     program = program_of([1, 2, 0], is_moved=False, is_shared=False)
     first = tuple(range(UPLOADS, UPLOADS + INPUTS))

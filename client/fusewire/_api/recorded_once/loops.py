@@ -45,12 +45,32 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
     if count <= 0:
         return unflatten(form, [array.copy() for array in arrays])
     recorder = arrays[0]._recorder.owner.recorder()
-    notes, function = recorder.notes, recorder.function
     checks = recorder.owner.index_checks
     of_function = None  # what the checks of the function have found in which the loop stands
     if checks is not None:
         of_function = checks.end_body(recorder)
         arrays.append(checks.nothing(Array, recorder))
+    try:
+        initial, carried = _record(recorder, body, arrays, form, count)
+    except BaseException:
+        if checks is not None:  # the function may catch the error, and goes on with what it had found
+            checks.begin_body(recorder, of_function)
+        raise
+    results = [carried[each] if each in carried else array.copy() for each, array in initial.items()]
+    if checks is not None:
+        checks.note_loop(of_function, results.pop())
+    return unflatten(form, results)
+
+
+def _record(
+    recorder: Recorder, body: Callable[[Array, Any], Any], arrays: Sequence[Array], form: Form, count: int
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    """Records a loop of `count` iterations, and sends it or leaves it to the function in which it stands.
+
+    Returns for each parameter the array that it is in the first iteration, and what is carried: the result that it is
+    in the next, if it changes.
+    """
+    notes, function, checks = recorder.notes, recorder.function, recorder.owner.index_checks
     with recording_loop(recorder) as recording:
         before = _place_in(notes)
         index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
@@ -70,10 +90,7 @@ def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
         index_steps = is_carried or not recording.drop_unused_first(number)
         if carried:
             _end_loop(recorder, function, initial, carried, count, index_steps=index_steps)
-    results = [carried[each] if each in carried else array.copy() for each, array in initial.items()]
-    if checks is not None:
-        checks.note_loop(of_function, results.pop())
-    return unflatten(form, results)
+    return initial, carried
 
 
 def _without_complex_scalars(carry: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from fusewire._api.complex.complex_array import ComplexArray
 from fusewire_torch.storage import dense_strides, elements_of, held, restrided, viewed
 from fusewire_torch.table import Table
 
@@ -47,7 +48,7 @@ def _set_storage(x: torch.Tensor, source: Any, offset: int, size: Any, stride: A
 
 @TABLE.kernel("set_.source_Storage")
 def _set_whole_storage(x: torch.Tensor, source: Any) -> torch.Tensor:
-    return _restride(x, source, 0, (elements_of(source),), (1,))
+    return _restride(x, source, 0, (_elements_for(x.dtype, source),), (1,))
 
 
 @TABLE.kernel("set_.source_Tensor")
@@ -62,9 +63,17 @@ def _resize(x: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.T
     if tuple(x.shape) == shape:
         return x
     grown = torch.empty(shape, dtype=x.dtype, device=x.device)
-    elements = elements_of(x.untyped_storage())
+    elements = _elements_for(x.dtype, x.untyped_storage())
     kept = min(elements, grown.numel())
     if kept and held(x.untyped_storage()).array is not None:
         flat = restrided(x, (elements,), (1,), 0)
         restrided(grown, (kept,), (1,), 0).copy_(restrided(flat, (kept,), (1,), 0))
     return _restride(x, grown.untyped_storage(), 0, shape, dense_strides(shape))
+
+
+def _elements_for(dtype: torch.dtype, storage: Any) -> int:
+    """Returns how many elements of a dtype a storage has: a complex number is two real ones."""
+    count, array = elements_of(storage), held(storage).array
+    if array is None or dtype.is_complex == isinstance(array, ComplexArray):
+        return count
+    return count // 2 if dtype.is_complex else 2 * count

@@ -26,7 +26,9 @@ def _lu_factor_ex(x: torch.Tensor, *, pivot: bool = True, check_errors: bool = F
     factors, pivots = _eliminated(array_of(x), pivot)
     count = min(x.shape[-2:])
     is_zero = fw.linalg.diagonal(factors) == 0
-    first = fw.argmax(is_zero.astype("int32"), axis=-1) + 1 if count else fw.zeros(x.shape[:-2], "int64")
+    if not count:
+        return factors, pivots, fw.zeros(x.shape[:-2], "int32", device=factors.session)
+    first = fw.argmax(is_zero.astype("int32"), axis=-1) + 1
     return factors, pivots, fw.where(fw.any(is_zero, axis=-1), first, 0).astype("int32")
 
 

@@ -127,17 +127,47 @@ def test_a_loop_within_a_loop_of_a_function_is_refused_and_the_session_goes_on()
         np.testing.assert_array_equal((x + 1).numpy(timeout=HANGS_S), START + 1)
 
 
-def test_a_function_that_catches_the_error_of_a_loop_goes_on() -> None:
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_function_that_catches_the_error_of_a_loop_goes_on(debug: bool) -> None:
     def call(x: fw.Array) -> Any:
         y = x * 2
         with pytest.raises(ZeroDivisionError):
             fw.fori_loop(2, lambda i, c: c + 1 / 0, y)
         return y + fw.fori_loop(3, lambda i, c: c + 1, x)
 
-    with connect().session as session:
+    with connect(debug=debug).session as session:
         step = fw.function(call)
         for _ in range(2):
             np.testing.assert_allclose(step(session.array(START)).numpy(timeout=HANGS_S), START * 3 + 3)
+
+
+def test_a_value_of_a_body_that_its_loop_does_not_carry_is_refused() -> None:
+    leaked: list[fw.Array] = []
+
+    def leak(_: fw.Array, c: fw.Array) -> fw.Array:
+        leaked.append(c * 2)
+        return c + 1
+
+    def call(x: fw.Array) -> Any:
+        leaked.clear()
+        return fw.fori_loop(2, leak, x) + leaked[0]
+
+    with connect().session as session, pytest.raises(fw.RequestError, match="not in the loop's carry"):
+        fw.function(call)(session.array(START))
+
+
+def test_an_upload_of_a_function_stays_though_its_death_was_taken_while_the_function_was_recorded() -> None:
+    peer = connect()
+
+    def call(x: fw.Array) -> Any:
+        y = x + peer.session.array(START)
+        peer.session._sender.send_frees()  # as the I/O thread does now and then
+        return y * 2
+
+    with peer.session as session:
+        step, x = fw.function(call), session.array(START)
+        for _ in range(3):
+            np.testing.assert_allclose(step(x).numpy(timeout=HANGS_S), START * 4)
 
 
 def test_a_function_in_a_function_and_in_a_gradient_may_hold_a_loop() -> None:

@@ -145,3 +145,9 @@ def test_what_the_cpu_refuses_is_refused(call: Function) -> None:
         call(there)
     with pytest.raises(RuntimeError):
         call(here)
+
+
+def test_a_real_view_of_complex_elements_keeps_them_when_it_is_resized() -> None:
+    z = torch.tensor([1 + 2j, 3 + 4j]).to("fusewire")
+    assert torch.view_as_real(z).resize_(4).tolist() == [1, 2, 3, 4]
+    assert torch.view_as_complex(torch.tensor([[1.0, 2], [3, 4]]).to("fusewire")).resize_(1).tolist() == [1 + 2j]
