@@ -22,6 +22,8 @@ from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
+pytestmark = pytest.mark.usefixtures("no_other_sessions")
+
 _SECRET = np.frombuffer(b"a secret that nobody should see!", np.uint8)
 
 
