@@ -7,22 +7,16 @@ from hypothesis import HealthCheck, settings
 _USUAL_EXAMPLES = 100
 _DEEP_EXAMPLES = 1000
 
-# Machines that run tests are busy: how long one example takes says nothing. Without the words of their own, continuous
-# integration would see the same examples for ever, and a failure there could not be had again.
-USUAL = settings(deadline=None, max_examples=_USUAL_EXAMPLES, derandomize=False, print_blob=True)
-DEEP = settings(USUAL, max_examples=_DEEP_EXAMPLES)
+# Machines that run tests are busy: how long one example takes says nothing. The usual run takes the same examples each
+# time, so that a change fails for what it changed; a deep run takes new ones, and prints how a failure is had again.
+USUAL = settings(deadline=None, max_examples=_USUAL_EXAMPLES, derandomize=True)
+DEEP = settings(USUAL, max_examples=_DEEP_EXAMPLES, derandomize=False, print_blob=True)
 
 
 def of_a_hundred(examples: int) -> settings:
-    """So many examples for each hundred of the profile, new ones in every run: for what takes long."""
+    """So many examples for each hundred of the profile: for what takes long."""
     count = examples * _profile_examples() // _USUAL_EXAMPLES
     return settings(max_examples=count, suppress_health_check=[HealthCheck.too_slow])
-
-
-def usually_the_same(examples: int) -> settings:
-    """As `of_a_hundred`, but the usual run takes the same examples each time: for what compares within tolerances."""
-    is_usual = _profile_examples() == _USUAL_EXAMPLES
-    return settings(of_a_hundred(examples), derandomize=is_usual)
 
 
 def seeds(usual: int) -> range:

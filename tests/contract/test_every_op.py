@@ -20,7 +20,7 @@ from fusewire_protos.programs.program import Program, ProgramOp, build
 from tests.attributes import sample_attributes
 from tests.contract.harness import Job, Runner
 from tests.contract.rows import random_row
-from tests.effort import usually_the_same
+from tests.effort import of_a_hundred
 from tests.roundings import allowance
 from tests.strategies import OF_SMALL_MATRICES, PLANNED, Work, legal_dtypes, programs_of
 from tests.tolerances import assert_close
@@ -49,7 +49,7 @@ def test_a_reduction_is_its_twin_in_every_dtype_and_length(runner: Runner, op: O
 
 
 @pytest.mark.parametrize("op", [op for op in PLANNED if op not in OF_SMALL_MATRICES], ids=_name)
-@usually_the_same(2)
+@of_a_hundred(2)
 @given(data=st.data())
 def test_an_op_in_any_form_is_its_twin(runner: Runner, op: Op, data: st.DataObject) -> None:
     works = st.lists(programs_of(op), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE)

@@ -20,7 +20,7 @@ from fusewire_protos.ops.op import Attributes, Op
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import ProgramOp, build
 from tests.contract.harness import Job, Runner, assert_one_meaning
-from tests.effort import of_a_hundred, usually_the_same
+from tests.effort import of_a_hundred
 from tests.strategies import OF_SMALL_MATRICES, Work, programs_of
 from tests.tolerances import assert_same_bytes, assert_same_numbers
 
@@ -318,7 +318,7 @@ def test_every_way_of_running_an_op_gives_the_same_bytes(runner: Runner, op: Op,
 
 
 @pytest.mark.parametrize("name", _ASSERT_RIGHT)
-@usually_the_same(5)
+@of_a_hundred(5)
 @given(data=st.data())
 def test_drawn_sides_and_scales_are_right(runner: Runner, name: str, data: st.DataObject) -> None:
     drawn = st.builds(

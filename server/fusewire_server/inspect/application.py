@@ -15,7 +15,7 @@ from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.version import installed_version
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.requests.guard import BodyLimit, HeadAsGet, refuse_foreign_names, token_check
-from fusewire_server.inspect.requests.problems import handle_problems, refuse_unknown_parameters
+from fusewire_server.inspect.requests.problems import handle_problems, refuse_wrong_parameters
 from fusewire_server.inspect.routes.device import device_routes
 from fusewire_server.inspect.routes.documentation import documentation_routes
 from fusewire_server.inspect.routes.fresh import Snapshots
@@ -47,7 +47,7 @@ def create_app(
         dependencies=[
             *([Depends(refuse_foreign_names)] if is_local else []),
             Depends(token_check(authenticator)),
-            Depends(refuse_unknown_parameters),
+            Depends(refuse_wrong_parameters),
         ],
         # Off, because FastAPI's own pages would answer without a token, and load their scripts from elsewhere.
         docs_url=None,

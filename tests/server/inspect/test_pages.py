@@ -91,6 +91,13 @@ def test_a_parameter_that_a_route_does_not_have_is_a_problem(client: Client, pat
     assert "the route has no parameter" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("path", ["/v1/sessions?limit=3&limit=4", "/v1/live?pixel_ns=true&pixel_ns=0"])
+def test_a_parameter_that_stands_twice_is_a_problem(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["title"]) == (422, "repeated parameter")
+    assert "is given more than once" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("path", ["/", "/livez", "/v1/stats", "/v1/programs/aa", "/metrics", "/v1/none"])
 def test_head_answers_as_get_without_the_body(client: Client, path: str) -> None:
     get, head = client.get(path), client.request("HEAD", path)

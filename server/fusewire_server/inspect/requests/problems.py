@@ -104,14 +104,18 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     return problem(status, status.phrase.lower().replace(" ", "_"), detail, headers)
 
 
-async def refuse_unknown_parameters(request: Request) -> None:
-    """Refuses a request with a parameter that its route does not have, because a misspelt one would do nothing."""
+async def refuse_wrong_parameters(request: Request) -> None:
+    """Refuses a parameter that the route does not have, or that stands twice: the route would pass over it."""
     known = {each.alias for each in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         has = f"has {', '.join(sorted(known))}" if known else "has none"
         text = f"the route has no parameter {unknown[0]!r}; it {has}"
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_parameter", text)
+    for name in known:
+        if len(request.query_params.getlist(name)) > 1:
+            text = f"the parameter {name!r} is given more than once; a route takes one value of each"
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "repeated_parameter", text)
 
 
 def _operations_of(request: Request) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.programs.program import Program
-from tests.effort import usually_the_same
+from tests.effort import of_a_hundred
 from tests.kernels.codegen.persistent.cuda_on_threads import COMPILER, Array, ClusterKernel
 from tests.kernels.drawn_clusters import drawn_bodies
 from tests.kernels.loops_of_note import (
@@ -104,7 +104,7 @@ def test_two_reads_of_the_row_before_may_be_of_other_rows_in_the_first_iteration
 
 
 # Not every drawn body is one that a cluster can run.
-@settings(usually_the_same(15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(of_a_hundred(15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(program=drawn_bodies())
 def test_a_kernel_of_a_drawn_body_gives_the_values_of_its_iterations(
     tmp_path_factory: pytest.TempPathFactory, program: Program
