@@ -55,7 +55,7 @@ from fusewire._errors import (
     WaitTimeout,
 )
 from fusewire._profile.profile import Profile, profile
-from fusewire._recordings.replay import Replayed
+from fusewire._replay.replay import Replayed
 from fusewire._session import Session, SessionStats
 from fusewire._stream.sender import Trigger
 from fusewire_protos.ops.dtypes import (

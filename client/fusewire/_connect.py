@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from fusewire._errors import ConfigurationError, FusewireError
 from fusewire._recording import default_session as _default_session
 from fusewire._recording.recorded_ops import forget_default_tapes
-from fusewire._recordings.recording_transport import RecordingTransport
-from fusewire._recordings.records import OWNERS_MODE, Header, Recording, RecordWriter
-from fusewire._recordings.replay import Replay, Replayed
+from fusewire._replay.recording_transport import RecordingTransport
+from fusewire._replay.records import OWNERS_MODE, Header, Recording, RecordWriter
+from fusewire._replay.replay import Replay, Replayed
 from fusewire._session import RECONNECT_S, Session, end_all
 from fusewire._stream.frames import NO_WISH, Wish
 from fusewire._transport.credentials import system_roots, tls_credentials

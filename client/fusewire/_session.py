@@ -42,10 +42,10 @@ from fusewire._errors import (
     WaitTimeout,
 )
 from fusewire._profile.profile import note_closing, note_open
-from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, Reach
+from fusewire._recording.cutting.cutter import LARGEST_SEGMENT_OPS, CutScope
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.recorded_ops import Recorded, adopt_without_handle, note_read
+from fusewire._recording.recorded_ops import Recorded, note_read, recorded_without_handle
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders
@@ -154,7 +154,7 @@ class Session:
         if spec.size_bytes > limit_bytes:
             raise QuotaExceeded(f"an array of {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}")
         host = tensor_bytes.sendable(given, spec)
-        array = adopt_without_handle(Array, self.recorder(), intern_spec(spec, limit_bytes))
+        array = recorded_without_handle(Array, self.recorder(), intern_spec(spec, limit_bytes))
         self._upload_sender.send(array, host)
         return array
 
@@ -339,10 +339,10 @@ class Session:
             self._state.transport.want_tick()
 
     def flush_settled(self, recorder: Recorder) -> bool:
-        return self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True) is None
+        return self._sender.flush(recorder, CutScope.SETTLED, Trigger.COUNT, may_wait=True) is None
 
     def flush_all(self, recorder: Recorder) -> None:
-        self._sender.flush(recorder, Reach.EVERYTHING, Trigger.BODY, may_wait=True)
+        self._sender.flush(recorder, CutScope.EVERYTHING, Trigger.BODY, may_wait=True)
 
     def pin(self, handle: int) -> HandlePin:
         recorder = self._thread_recorders.of(handle)
@@ -354,7 +354,7 @@ class Session:
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         if recorder.is_unsent(handle):
-            self._sender.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True)
+            self._sender.flush(recorder, CutScope.EVERYTHING, Trigger.DEMAND, may_wait=True)
 
     # ---- the transport's threads: see `Peer` ----
 

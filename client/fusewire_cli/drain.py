@@ -10,6 +10,6 @@ from fusewire._transport.inspection import inspect
 
 def run(parsed: argparse.Namespace) -> int:
     """Tells a server to drain. Raises FusewireError."""
-    told = inspect("/v1/drain", parsed.http, parsed.tls_ca, method="POST")
-    print(json.dumps(told) if parsed.json else f"{parsed.http} drains")
+    answer = inspect("/v1/drain", parsed.http, parsed.tls_ca, method="POST")
+    print(json.dumps(answer) if parsed.json else f"{parsed.http} drains")
     return 0

@@ -37,8 +37,8 @@ def show(parsed: argparse.Namespace) -> int:
 
 def kill(parsed: argparse.Namespace) -> int:
     """Ends a session. Raises FusewireError."""
-    told = inspect(_path(parsed.session), parsed.http, parsed.tls_ca, method="DELETE")
-    print(json.dumps(told) if parsed.json else f"{parsed.session} ends")
+    answer = inspect(_path(parsed.session), parsed.http, parsed.tls_ca, method="DELETE")
+    print(json.dumps(answer) if parsed.json else f"{parsed.session} ends")
     return 0
 
 

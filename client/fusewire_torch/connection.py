@@ -26,7 +26,7 @@ class Connection:
         self._something: Array | None = None
         self.waiting = 0  # how many threads wait for their turn
         self._opening = threading.RLock()
-        self._has_left = threading.Condition()
+        self._was_released = threading.Condition()
         self.on_use: Callable[[Session], object] = lambda session: None
 
     def use(self, session: Session) -> None:
@@ -51,21 +51,21 @@ class Connection:
 
     def wait_for(self, recorder: Any) -> None:
         """Returns when the calling thread has the recorder for itself. Another kernel has it for as long as it runs."""
-        with self._has_left:
+        with self._was_released:
             self.waiting += 1
             try:
-                self._has_left.wait_for(recorder.take)
+                self._was_released.wait_for(recorder.take)
             except BaseException:
                 if recorder.thread == threading.get_ident():
-                    recorder.leave()
+                    recorder.release()
                 raise
             finally:
                 self.waiting -= 1
 
     def wake(self) -> None:
         """Wakes a thread that waits for a recorder that has become free."""
-        with self._has_left:
-            self._has_left.notify()
+        with self._was_released:
+            self._was_released.notify()
 
 
 CONNECTION = Connection()

@@ -467,7 +467,7 @@ cdef class Kernel:
         finally:
             if first and note_named is not None and self.name:
                 note_named(first, recorder.next_number, self.name)
-            recorder.leave()
+            recorder.release()
             if CONNECTION.waiting:
                 CONNECTION.wake()
 

@@ -100,10 +100,10 @@ def build_plan(program: Program, dialect: str, most_rows: int = ROWS_THAT_CHOOSE
 
     It is for launches of one to `most_rows` rows. With `ROWS_THAT_CHOOSE` it is for launches of any number of rows.
     """
-    return written_in(dialect, design(program, for_gpu=dialect_of(dialect).for_gpu), most_rows)
+    return plan_from(dialect, design(program, for_gpu=dialect_of(dialect).for_gpu), most_rows)
 
 
-def written_in(dialect: str, plan: Design, most_rows: int) -> Plan:
+def plan_from(dialect: str, plan: Design, most_rows: int) -> Plan:
     """Returns the plan of a design, as `build_plan` does."""
     known = dialect_of(dialect)
     sources = {key: generate(kernel, dialect) for key, kernel in plan.kernels.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fusewire._recordings.records import Answer, Recording
+from fusewire._replay.records import Answer, Recording
 from loadtests.load import worker
 from loadtests.load.checks.verification import Verification
 from loadtests.load.load_test import Load, LoadResult

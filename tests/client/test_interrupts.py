@@ -21,7 +21,7 @@ import pytest
 import fusewire as fw
 from fusewire._recording.cutting import drafts
 from fusewire._recording.cutting.segments import structure_of
-from fusewire._recording.recorded_ops import adopt_without_handle
+from fusewire._recording.recorded_ops import recorded_without_handle
 from fusewire._stream.receivers import BlockedReader
 from fusewire._transport.large_values import LargeValues
 from fusewire._transport.local_stream import LocalStream
@@ -145,7 +145,7 @@ def test_an_array_that_has_no_handle_yet_dies_silently(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "unraisablehook", heard.append)
     session = connect().session
     x = session.array(H)
-    adopt_without_handle(fw.Array, session.recorder(), x._spec)
+    recorded_without_handle(fw.Array, session.recorder(), x._spec)
     assert heard == []
     assert session.recorder().deaths == 0
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._recording.cutting.cutter import Reach
+from fusewire._recording.cutting.cutter import CutScope
 from fusewire_protos.credit import Amount
 from tests.client.peer import Peer, connect
 from tests.patience import HANGS_S
@@ -75,8 +75,8 @@ def _interrupt(peer: Peer, both: Both, kind: str, name: int) -> None:
             both.check(name)
         case "age" | "pause":
             with recorder.lock:
-                reach = Reach.EVERYTHING if kind == "age" else Reach.PAUSED
-                peer.session._sender._send_pieces(recorder, reach, fw.Trigger.AGE)
+                scope = CutScope.EVERYTHING if kind == "age" else CutScope.PAUSED
+                peer.session._sender._send_pieces(recorder, scope, fw.Trigger.AGE)
         case "frees":
             peer.session._sender.send_frees()
         case "step":

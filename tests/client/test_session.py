@@ -21,7 +21,7 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._recording.cutting.cutter import Reach
+from fusewire._recording.cutting.cutter import CutScope
 from fusewire._recording.cutting.drafts import Draft
 from fusewire._recording.places import NOT_KNOWN
 from fusewire._recording.recorder import Recorder
@@ -275,9 +275,9 @@ def test_closing_as_the_io_thread_sends_what_is_recorded_ends_nothing_else(monke
     _unsent = [x + 1 for _ in range(1000)]
     draft = Recorder.draft
 
-    def draft_and_close(self: Recorder, reach: Reach) -> Draft | None:
+    def draft_and_close(self: Recorder, scope: CutScope) -> Draft | None:
         peer.session.close()
-        return draft(self, reach)
+        return draft(self, scope)
 
     monkeypatch.setattr(Recorder, "draft", draft_and_close)
     peer.transport.run_once()

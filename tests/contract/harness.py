@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.build import build_plan, written_in
+from fusewire_kernels.build import build_plan, plan_from
 from fusewire_kernels.codegen.dialect import dialect_of
 from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
@@ -73,7 +73,7 @@ class Job(NamedTuple):
 def _plan_of(job: Job, dialect: str) -> Plan:
     if job.is_fused:
         return build_plan(job.program, dialect)
-    return written_in(dialect, design_separately(job.program, for_gpu=dialect_of(dialect).for_gpu), ROWS_THAT_CHOOSE)
+    return plan_from(dialect, design_separately(job.program, for_gpu=dialect_of(dialect).for_gpu), ROWS_THAT_CHOOSE)
 
 
 class Runner:

@@ -1,7 +1,7 @@
 """A quiet client beside clients that send what costs most: it goes on and waits little longer, and its server ends.
 
-The clients send the kinds of frames that cost the loop thread most where the tests run. What the quiet client waits is
-compared with what it waits beside honest clients that send as many bytes. So it is where the quiet client and the
+The clients send the kinds of frames that cost the engine thread most where the tests run. What the quiet client waits
+is compared with what it waits beside honest clients that send as many bytes. So it is where the quiet client and the
 others are on different front ends.
 """
 

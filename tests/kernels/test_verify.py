@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fusewire_kernels import build
-from fusewire_kernels.build import Design, design, written_in
+from fusewire_kernels.build import Design, design, plan_from
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.graph.graph import Form, Graph, Operand
@@ -262,7 +262,7 @@ def test_a_pass_that_breaks_a_rule_is_named_before_the_next_begins(
     made_by = getattr(build, function)
     monkeypatch.setattr(build, function, lambda *operands, **options: spoil(made_by(*operands, **options)))
     with pytest.raises(ServerFault, match=rf"\(pass: {name}\)"):
-        written_in("c", design(_of_products(), for_gpu=False), ROWS_THAT_CHOOSE)
+        plan_from("c", design(_of_products(), for_gpu=False), ROWS_THAT_CHOOSE)
 
 
 def _of_products() -> Program:

@@ -17,7 +17,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import ProgramOp, build
 from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory.device_memory import Temporaries
-from fusewire_server.device.orders import Lasts, Order, Ran, Report, Run, Submission, Write
+from fusewire_server.device.orders import Order, Ran, Report, Run, RunIsLong, Submission, Write
 from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.programs.program_table import ProgramEntry
@@ -111,7 +111,7 @@ class World:
 
     def next_report(self) -> Report:
         """But for those that say that a run lasts, as any may on a busy machine."""
-        while isinstance(report := self.reports.get(timeout=DEADLINE_S), Lasts):
+        while isinstance(report := self.reports.get(timeout=DEADLINE_S), RunIsLong):
             pass
         return report
 

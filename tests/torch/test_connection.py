@@ -28,7 +28,7 @@ def test_a_kernel_waits_while_another_thread_records() -> None:
             with pytest.raises(TimeoutError):
                 total.result(SHORT_S)
         finally:
-            recorder.leave()
+            recorder.release()
             CONNECTION.wake()
         assert total.result(WAIT_S).tolist() == [2, 2, 2]
 

@@ -43,8 +43,8 @@ from fusewire._recording.recorded_ops import (
     exchange,
     exchanging,
     known_call,
-    light,
     prefix_operator,
+    untracked,
 )
 from fusewire._stream.receivers import Value
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -157,7 +157,7 @@ def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
     return other // self, other % self
 
 
-@light
+@untracked
 class Array(Recorded):
     """A value on the server. Sessions and ops make arrays; the class cannot be called."""
 

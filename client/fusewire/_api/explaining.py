@@ -80,16 +80,16 @@ class Explaining:
                 notes.append(f"a program was rejected: {answer}")
             else:
                 programs.append(self._program(_decoded(answer), use, handles))
-        hints = hints_of(counted, [program.told for program in programs])
+        hints = hints_of(counted, [program.explained for program in programs])
         return Explanation(tuple(programs), *unsent, tuple(dict.fromkeys(notes)), tuple(hints))
 
-    def _program(self, told: ExplainedProgram, use: Use, handles: Sequence[int]) -> ProgramExplanation:
+    def _program(self, explained: ExplainedProgram, use: Use, handles: Sequence[int]) -> ProgramExplanation:
         """Explains a program by the iteration that made one of `handles`, or by the last one."""
         made = next((handle for handle in handles if _is_of(use, handle)), None)
-        iteration = (use.ops - 1 if made is None else made - use.first) // told.op_count
-        first = use.first + iteration * told.op_count
-        lines = [self._line(first + index) for index in range(len(told.names))]
-        return program_explanation(told, lines, None if made is None else made - first)
+        iteration = (use.ops - 1 if made is None else made - use.first) // explained.op_count
+        first = use.first + iteration * explained.op_count
+        lines = [self._line(first + index) for index in range(len(explained.names))]
+        return program_explanation(explained, lines, None if made is None else made - first)
 
     def _unsent(self, recorders: Sequence[Recorder]) -> tuple[int, tuple[ExplainedOp, ...]]:
         """Returns how many ops are unsent, and the last of them."""

@@ -50,7 +50,7 @@ class ProgramExplanation:
     device time of a row; None if it is not known. Of a program of more than 1,024 ops, the first are told.
     """
 
-    told: ExplainedProgram
+    explained: ExplainedProgram
     ops: tuple[ExplainedOp, ...]
     groups: tuple[tuple[int, ...], ...]
     launches: tuple[tuple[int, ...], ...]
@@ -59,51 +59,51 @@ class ProgramExplanation:
 
     @property
     def digest(self) -> str:
-        return self.told.digest
+        return self.explained.digest
 
     @property
     def op_count(self) -> int:
-        return self.told.op_count
+        return self.explained.op_count
 
     @property
     def state(self) -> str:
-        return self.told.state
+        return self.explained.state
 
     @property
     def form(self) -> str:
-        return self.told.form
+        return self.explained.form
 
     @property
     def refusal(self) -> str:
-        return self.told.refusal
+        return self.explained.refusal
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return tuple([each.kernel for each in self.told.launches])
+        return tuple([each.kernel for each in self.explained.launches])
 
     @property
     def row_s(self) -> float | None:
-        return self.told.row_ns / 1e9 if self.told.row_ns else None
+        return self.explained.row_ns / 1e9 if self.explained.row_ns else None
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        told = self.told
-        kind = "fragment" if told.is_fragment else "program"
-        yield f"{kind} {told.digest[:_SHOWN_DIGITS]}: {told.op_count} ops, {self._how()}"
+        explained = self.explained
+        kind = "fragment" if explained.is_fragment else "program"
+        yield f"{kind} {explained.digest[:_SHOWN_DIGITS]}: {explained.op_count} ops, {self._how()}"
         if self.made is not None:
             yield f"  op #{self.made} made the array"
         reasons = {
-            "no plan": told.refusal,
-            "no captured graph": told.why_no_graph,
-            "not by the persistent kernel": told.why_not_persistent,
+            "no plan": explained.refusal,
+            "no captured graph": explained.why_no_graph,
+            "not by the persistent kernel": explained.why_not_persistent,
         }
         yield from [f"  {lacking}: {why}" for lacking, why in reasons.items() if why]
         yield from self._op_lines()
-        if told.launches:
-            instances = [each.instances for each in told.launches]
-            for line in record_lines(told.names, instances, told.records, dict(told.reasons)):
+        if explained.launches:
+            instances = [each.instances for each in explained.launches]
+            for line in record_lines(explained.names, instances, explained.records, dict(explained.reasons)):
                 yield f"  {line}"
 
     def _op_lines(self) -> Iterator[str]:
@@ -114,27 +114,27 @@ class ProgramExplanation:
             yield f"  … and {self.op_count - _MOST_OPS_SHOWN} ops more"
 
     def _how(self) -> str:
-        told = self.told
-        how = f"plan {told.state}, runs op by op" if told.form == "ops" else f"runs by {told.form}"
-        row = f", about {told.row_ns / 1e3:.1f} µs a row" if told.row_ns else ""
+        explained = self.explained
+        how = f"plan {explained.state}, runs op by op" if explained.form == "ops" else f"runs by {explained.form}"
+        row = f", about {explained.row_ns / 1e3:.1f} µs a row" if explained.row_ns else ""
         return how + row
 
 
-def program_explanation(told: ExplainedProgram, lines: Sequence[str], made: int | None) -> ProgramExplanation:
+def program_explanation(explained: ExplainedProgram, lines: Sequence[str], made: int | None) -> ProgramExplanation:
     """Returns the explanation of a program, whose ops were recorded at these lines."""
-    ends = [*accumulate([launch.instances for launch in told.launches], initial=0)]
+    ends = [*accumulate([launch.instances for launch in explained.launches], initial=0)]
     launch_of = [launch for launch, (first, end) in enumerate(pairwise(ends)) for _ in range(first, end)]
     ops = []
-    for name, record, line in zip(told.names, told.records.ops, lines, strict=True):
+    for name, record, line in zip(explained.names, explained.records.ops, lines, strict=True):
         launches = dict.fromkeys([launch_of[group] for group in record.groups if group < len(launch_of)])
         ops.append(ExplainedOp(name, str(record.form), record.groups, tuple(launches), line))
-    sentences = dict(told.reasons)
+    sentences = dict(explained.reasons)
     return ProgramExplanation(
-        told,
+        explained,
         tuple(ops),
-        tuple([tuple(of_group) for of_group in ops_of_groups(told.records.ops, ends[-1])]),
+        tuple([tuple(of_group) for of_group in ops_of_groups(explained.records.ops, ends[-1])]),
         tuple([tuple(range(first, end)) for first, end in pairwise(ends)]),
-        tuple([Unfused(each.consumer, each.producer, sentences[each.reason]) for each in told.records.unfused]),
+        tuple([Unfused(each.consumer, each.producer, sentences[each.reason]) for each in explained.records.unfused]),
         made,
     )
 

@@ -81,8 +81,8 @@ class Collector:
         self._tell_program(recorder, draft, program)
         of_recorder = bisect_left(self._named, (recorder.first,))  # before them are those of other recorders
         del self._named[of_recorder : bisect_left(self._named, (end,))]
-        ops = draft.piece.ops * (draft.rolled.iterations if draft.is_body else 1)
-        recorded_by, iterations = self._users_threads.get(index) or recorder.thread, draft.rolled.iterations
+        ops = draft.piece.ops * (draft.loop_form.iterations if draft.is_body else 1)
+        recorded_by, iterations = self._users_threads.get(index) or recorder.thread, draft.loop_form.iterations
         event = (here, recorded_by, began_ns or now_ns, now_ns, draft.first, ops, iterations, program, place, trigger)
         self._add(self._sealed, event)
         self._ask_sometimes(now_ns)

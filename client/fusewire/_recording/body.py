@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fusewire._errors import RequestError
-from fusewire._recording.record_op import R, Recorded, adopt
+from fusewire._recording.record_op import R, Recorded, recorded_of_handle
 from fusewire._recording.recorded_ops import records_no_body
 from fusewire._recording.recorder import Counter, Recorder
 from fusewire._recording.signature import ArraySpec
@@ -25,7 +25,7 @@ class BodyRecording:
 
     def parameter(self, kind: type[R], spec: ArraySpec) -> R:
         """Returns an array that stands for a value of this spec."""
-        return adopt(kind, self._recorder, self._recorder.mint_parameter(), spec)
+        return recorded_of_handle(kind, self._recorder, self._recorder.mint_parameter(), spec)
 
     def computes(self, array: Recorded) -> bool:
         """Returns whether an op of the body has computed the array."""

@@ -16,7 +16,7 @@ from fusewire._errors import ArgumentError, FusewireError
 from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorded_body import RecordedBody
-from fusewire._recording.recorded_ops import Recorded, adopt, record, record_body, record_known
+from fusewire._recording.recorded_ops import Recorded, record, record_body, record_known, recorded_of_handle
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature
 from fusewire_protos.frames import Scalar
@@ -24,7 +24,17 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 from fusewire_protos.ops.op import Attributes, Op
 
-__all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create", "repeat"]
+__all__ = [
+    "PYTHON_SCALARS",
+    "R",
+    "Recorded",
+    "apply",
+    "apply_of_one",
+    "apply_to_one",
+    "create",
+    "recorded_of_handle",
+    "repeat",
+]
 
 R = TypeVar("R", bound=Recorded)
 Operand = Recorded | Scalar | np.generic
@@ -51,7 +61,7 @@ def _apply_any(op: Op, operands: Sequence[Any], attributes: Attributes, starts: 
     signature = intern_signature(op, specs, attributes)
     canonicals = tuple([canonical_of(spec) for spec in specs if isinstance(spec, DType)])
     pins: list[HandlePin] = []
-    handles = [admit(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
+    handles = [operand_handle(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
     scalars = [_as_python(operand) for operand in operands if not isinstance(operand, Recorded)]
     values = [canonical(scalar) for canonical, scalar in zip(canonicals, scalars, strict=True)]
     kinds = tuple([operand._spec if isinstance(operand, Recorded) else type(operand) for operand in operands])
@@ -93,7 +103,7 @@ def repeat(
 ) -> list[R]:
     """Records the ops of a body again. Returns its live results.
 
-    `inputs` are handles that `admit` has returned, with these `pins`.
+    `inputs` are handles that `operand_handle` has returned, with these `pins`.
     """
     try:
         return record_body(kind, recorder, body, inputs, values)
@@ -147,7 +157,7 @@ def _of_different_sessions(*owners: Owner) -> ArgumentError:
     )
 
 
-def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
+def operand_handle(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
     """Returns an operand's handle. If another thread made the operand, pins the handle and sends the operand's op."""
     while True:
         producer, handle = array._recorder, array._handle

@@ -267,7 +267,7 @@ cdef class ThreadTape:
         self.thread = thread
         return True
 
-    def leave(self):
+    def release(self):
         """Leaves the tape to any thread."""
         self.thread = 0
 
@@ -352,7 +352,7 @@ cdef class ThreadTape:
         del self.values[:least_value - self.first_value]
         self.first_value = least_value
 
-    def pass_over(self):
+    def drop_all(self):
         """Drops all records and values. Called in the owning thread."""
         self.first += self.starts.count
         self.integers.count = self.starts.count = 0
@@ -425,7 +425,7 @@ cdef tuple NO_ARGUMENTS = ()
 cdef class Recorded:
     """A value of a session, named by its handle. When the object is deleted, its recorder is told that the handle died.
 
-    The class is not called: `adopt` and the functions that record make objects.
+    The class is not called: `recorded_of_handle` and the functions that record make objects.
     """
 
     cdef public ThreadTape _recorder
@@ -467,30 +467,30 @@ cdef class Recorded:
 cdef enum:
     MOST_FREE = 256
 
-cdef PyObject* FREE[MOST_FREE]  # dead objects of class LIGHT
+cdef PyObject* FREE[MOST_FREE]  # dead objects of class UNTRACKED
 cdef Py_ssize_t free_count = 0
-cdef PyTypeObject* LIGHT = NULL
+cdef PyTypeObject* UNTRACKED = NULL
 
 
-def light(type kind):
+def untracked(type kind):
     """Makes `kind`, the Python class of arrays, as cheap to allocate as a class of C. Returns `kind`.
 
     Python tracks each object of a class that was made in Python with its garbage collector, gives its memory back when
     it dies, and looks up its operators by name. `kind` has no fields of its own, so its objects need no tracking, and
     their memory is used again. Subclasses of `kind` are treated by Python as usual.
     """
-    global LIGHT
+    global UNTRACKED
     cdef PyTypeObject* made = <PyTypeObject*>kind
     if made.tp_basicsize != (<PyTypeObject*>Recorded).tp_basicsize:
         raise TypeError(f"{kind} has fields of its own")
-    if LIGHT != NULL:  # the module of the class was imported anew
+    if UNTRACKED != NULL:  # the module of the class was imported anew
         return kind
     take_operators(made.tp_as_number, (<PyTypeObject*>Recorded).tp_as_number)
     made.tp_flags &= ~Py_TPFLAGS_HAVE_GC
     made.tp_traverse, made.tp_clear = NULL, NULL
-    made.tp_alloc, made.tp_free, made.tp_dealloc = allocate_light, PyObject_Free, deallocate
+    made.tp_alloc, made.tp_free, made.tp_dealloc = allocate_untracked, PyObject_Free, deallocate
     PyType_Modified(kind)
-    LIGHT = made
+    UNTRACKED = made
     return kind
 
 
@@ -510,7 +510,7 @@ cdef void take_operators(PyNumberMethods* own, PyNumberMethods* base) noexcept:
     own.nb_rshift = base.nb_rshift
 
 
-cdef PyObject* allocate_light(PyTypeObject* kind, Py_ssize_t _items) noexcept:
+cdef PyObject* allocate_untracked(PyTypeObject* kind, Py_ssize_t _items) noexcept:
     cdef PyObject* made = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
     if made == NULL:
         return PyErr_NoMemory()
@@ -519,10 +519,10 @@ cdef PyObject* allocate_light(PyTypeObject* kind, Py_ssize_t _items) noexcept:
 
 
 cdef void deallocate(PyObject* dead) noexcept:
-    """Is the destructor of LIGHT. A subclass made in Python calls it too, and expects it to release the subclass."""
+    """Is the destructor of UNTRACKED. A subclass made in Python calls it too, and expects it to release the subclass."""
     global free_count
     cdef PyTypeObject* kind = Py_TYPE_of(dead)
-    if kind != LIGHT or free_count == MOST_FREE:
+    if kind != UNTRACKED or free_count == MOST_FREE:
         (<PyTypeObject*>Recorded).tp_dealloc(dead)
         Py_DECREF_pointer(kind)
         return
@@ -551,7 +551,7 @@ cdef inline Recorded new_array(PyTypeObject* kind):
     global free_count
     cdef PyObject* made
     cdef Recorded result
-    if kind == LIGHT and free_count:
+    if kind == UNTRACKED and free_count:
         free_count -= 1
         made = FREE[free_count]
         _Py_NewReference(made)
@@ -562,14 +562,14 @@ cdef inline Recorded new_array(PyTypeObject* kind):
     return <Recorded>(<PyTypeObject*>Recorded).tp_new(<type>kind, <PyObject*>NO_ARGUMENTS, NULL)
 
 
-def adopt(type kind, ThreadTape recorder not None, int64_t handle, spec):
+def recorded_of_handle(type kind, ThreadTape recorder not None, int64_t handle, spec):
     """Makes a new object of class `kind` for a handle."""
-    result = adopt_without_handle(kind, recorder, spec)
+    result = recorded_without_handle(kind, recorder, spec)
     (<Recorded>result)._handle = handle
     return result
 
 
-def adopt_without_handle(type kind, ThreadTape recorder not None, spec):
+def recorded_without_handle(type kind, ThreadTape recorder not None, spec):
     """Makes a new object for a value that gets its handle later. If the object dies before, no death is reported."""
     if not issubclass(kind, Recorded):
         raise TypeError(f"{kind} is no class of recorded values")
@@ -619,7 +619,7 @@ def record(type kind, ThreadTape recorder not None, signature, handles, values, 
 
     `operands` are the arrays of the handles.
     """
-    cdef Recorded result = adopt_without_handle(kind, recorder, signature.result)
+    cdef Recorded result = recorded_without_handle(kind, recorder, signature.result)
     cdef int64_t number = signature.number, operand
     cdef Py_ssize_t place, count = 1 + len(handles) + len(values)
     cdef tuple listed = tuple(handles)
@@ -642,7 +642,7 @@ def record_body(type kind, ThreadTape recorder not None, body, inputs, values):
     ValueError if there are fewer inputs than the body has, or another number of values.
     """
     cdef list handles = list(inputs), scalars = list(values)
-    cdef list results = [adopt_without_handle(kind, recorder, spec) for spec in body.specs]
+    cdef list results = [recorded_without_handle(kind, recorder, spec) for spec in body.specs]
     cdef tuple live = body.live
     cdef int64_t first = write_body(recorder, body.cells, handles, scalars), number
     cdef Py_ssize_t place
@@ -872,7 +872,7 @@ cdef Known place_known(Known* table, PyObject* left, PyObject* right, object fou
 
 cdef inline object record_operator(BinaryOp op, BinaryOp reflected, object left, object right):
     """Python calls an operator's method with the operands in their order; either of them may be the array."""
-    if Py_TYPE(left) == LIGHT or isinstance(left, Recorded):
+    if Py_TYPE(left) == UNTRACKED or isinstance(left, Recorded):
         return record_binary(op, <Recorded>left, right)
     return record_binary(reflected, <Recorded>right, left)
 
@@ -1172,7 +1172,7 @@ cdef PyObject* call_known(PyObject* function, PyObject** given, size_t flags, Py
         return Py_NewRef(<PyObject*>recorded)
     cdef uint64_t reads_before = reads
     cdef PyObject* result = PyObject_Vectorcall(slow, given, flags, names)
-    if result != NULL and known is None and Py_TYPE_of(result) == LIGHT and reads == reads_before and \
+    if result != NULL and known is None and Py_TYPE_of(result) == UNTRACKED and reads == reads_before and \
             comes_again(tape, &call, mixed):
         recorded = <Recorded>result
         Py_DECREF_object(result)  # of the two references, `recorded` is one
@@ -1214,7 +1214,7 @@ cdef inline bint has_word(Call* call, uint64_t word) noexcept:
 cdef bint is_plain(PyObject* value, Call* call) noexcept:
     """Adds the words of an argument. Returns False if it is not plain, or if there is no room for them."""
     cdef PyTypeObject* kind = Py_TYPE_of(value)
-    if kind == LIGHT:
+    if kind == UNTRACKED:
         return is_array_of_tape(<Recorded>value, value, call)
     if value == Py_None:
         return has_word(call, IS_NONE)
@@ -1336,7 +1336,7 @@ cdef inline bint has_words(KnownRecord known, Call* call) noexcept:
 
 cdef Recorded record_again(KnownRecord known, ThreadTape tape, Call* call):
     cdef Py_ssize_t place, count = 1 + known.operand_count + len(known.values)
-    cdef Recorded result = new_array(LIGHT)
+    cdef Recorded result = new_array(UNTRACKED)
     cdef int64_t* items
     tape.make_room_for_record(count)
     items = tape.integers.items + tape.integers.count
@@ -1449,7 +1449,7 @@ cdef PyObject* noting_tape(PyObject* function, PyObject** given, size_t flags, P
     cdef dict tapes = default_tapes  # another session may become the default session meanwhile
     cdef PyObject* result = PyObject_Vectorcall(function, given, flags, names)
     cdef ThreadTape tape
-    if result != NULL and Py_TYPE_of(result) == LIGHT:
+    if result != NULL and Py_TYPE_of(result) == UNTRACKED:
         tape = (<Recorded>result)._recorder
         if tape is not None and tape.thread == PyThread_get_thread_ident():
             tapes[tape.thread] = tape
@@ -1507,7 +1507,7 @@ def exchanging(slow, make):
 cdef PyObject* call_exchanging(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
     cdef DirectCall called = <DirectCall>function
     cdef PyObject* made
-    if PyVectorcall_NARGS(flags) == 0 or names != NULL or Py_TYPE_of(given[0]) != LIGHT or \
+    if PyVectorcall_NARGS(flags) == 0 or names != NULL or Py_TYPE_of(given[0]) != UNTRACKED or \
             not is_of_free_tape(<Recorded>given[0]):
         return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
     made = PyObject_Vectorcall(<PyObject*>called.rest, given, PyVectorcall_NARGS(flags), NULL)
@@ -1522,13 +1522,13 @@ cdef PyObject* call_exchanging(PyObject* function, PyObject** given, size_t flag
 cdef PyObject* call_in_place(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
     cdef DirectCall called = <DirectCall>function
     cdef Recorded x
-    if PyVectorcall_NARGS(flags) != 2 or names != NULL or Py_TYPE_of(given[0]) != LIGHT:
+    if PyVectorcall_NARGS(flags) != 2 or names != NULL or Py_TYPE_of(given[0]) != UNTRACKED:
         return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
     x = <Recorded>given[0]
     if not is_of_free_tape(x) or not x._spec.shape:
         return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)
     result = record_binary(called.op, x, <object>given[1])
-    if Py_TYPE(result) == LIGHT and (<Recorded>result)._spec is x._spec:
+    if Py_TYPE(result) == UNTRACKED and (<Recorded>result)._spec is x._spec:
         exchange(x, <Recorded>result)
         return Py_NewRef(<PyObject*>x)
     result = called.rest(x, result)

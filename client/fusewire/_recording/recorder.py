@@ -32,12 +32,12 @@ from fusewire._recording.cutting.cutter import (
     LARGEST_LOOP_OPS,
     LARGEST_SEGMENT_OPS,
     LEAST_SEGMENT_OPS,
+    CutScope,
     Cutter,
-    Past,
     Piece,
-    Reach,
+    RecentRecords,
 )
-from fusewire._recording.cutting.drafts import Draft, Drafter, Rolled, Unsent
+from fusewire._recording.cutting.drafts import Draft, Drafter, LoopForm, Unsent
 from fusewire._recording.cutting.known_bodies import Found
 from fusewire._recording.cutting.known_step import KnownStep
 from fusewire._recording.cutting.segments import liveness_of, structure_of
@@ -310,7 +310,7 @@ class Recorder(ThreadTape):
                     {*range(self.sent, self.next_number)}.difference(self._dead[is_given_up].tolist())
                 )
                 self._dead = self._dead[~is_given_up]
-                self.pass_over()
+                self.drop_all()
                 self.repeats.clear()
                 self.sent = end = self.next_number
                 self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
@@ -357,8 +357,8 @@ class Recorder(ThreadTape):
         kept = (1,) * len(draft.liveness.live)
         of_index = ((0, 1),) if index_steps else ()
         of_starts = [(place, each.step) for place, each in enumerate(draft.values) if isinstance(each, SteppedInteger)]
-        rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=(*of_index, *of_starts))
-        return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
+        loop_form = LoopForm(iterations, tuple(sorted(pairs)), 0, kept, values=(*of_index, *of_starts))
+        return draft._replace(structure=draft.structure.bound(bound), loop_form=loop_form)
 
     def _check_fits(self, ops: int, operands: int) -> None:
         limits = self.owner.limits
@@ -422,39 +422,39 @@ class Recorder(ThreadTape):
         records = self.between(first, end)
         return tuple([signature_of(number).op.name for number in records[places_of_signatures(records)].tolist()])
 
-    def draft(self, reach: Reach) -> Draft | None:
+    def draft(self, scope: CutScope) -> Draft | None:
         """Drafts the next segment. Returns None if the unsent ops should wait."""
         if self.is_in_body:
-            self._refuse_in_body(reach)
+            self._refuse_in_body(scope)
             return None
         if not self.has_unsent:
-            self._cutter.note_end(reach)
+            self._cutter.note_end(scope)
             return None
-        if not self._cutter.may_cut(self.next_number - self.sent, reach):
+        if not self._cutter.may_cut(self.next_number - self.sent, scope):
             return None
         deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
         unsent = self._collect_unsent()
-        if reach is Reach.EVERYTHING and (step := self._known_step) is not None:
+        if scope is CutScope.EVERYTHING and (step := self._known_step) is not None:
             self._take_deaths(deaths)
             deaths = 0
             if (draft := self._draft_known_step(step, unsent.records)) is not None:
                 return draft
-        return self._draft_anew(unsent, reach, deaths)
+        return self._draft_anew(unsent, scope, deaths)
 
-    def _draft_anew(self, collected: _UnsentRecords, reach: Reach, deaths: int) -> Draft | None:
+    def _draft_anew(self, collected: _UnsentRecords, scope: CutScope, deaths: int) -> Draft | None:
         unsent, end = collected.records, collected.end
         places = places_of_signatures(unsent)
 
-        def look_back(ops: int) -> Past:
-            return Past(self.between(end - ops, end), end - ops)
+        def look_back(ops: int) -> RecentRecords:
+            return RecentRecords(self.between(end - ops, end), end - ops)
 
-        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back, self._next_repeat())
+        piece = self._cutter.next_piece(unsent[places], scope, self._least_ops, look_back, self._next_repeat())
         if piece is None:
             return None
         self._take_deaths(deaths)
         drafted = Unsent(unsent, places, self.sent, self._dead, self.values_of)
         draft = self._drafter.draft(piece, drafted, self._cutter.rotate, self._handed_out(piece))
-        if reach is Reach.EVERYTHING:
+        if scope is CutScope.EVERYTHING:
             self._known_step = KnownStep.of(draft, self._cutter.body)
         return draft
 
@@ -537,9 +537,9 @@ class Recorder(ThreadTape):
         least = LEAST_SEGMENT_OPS if is_idle else LARGEST_SEGMENT_OPS
         return max(min(most, self.owner.credit_ops // _PARTS_OF_CREDIT), least)
 
-    def _refuse_in_body(self, reach: Reach) -> None:
+    def _refuse_in_body(self, scope: CutScope) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""
-        if reach is Reach.EVERYTHING:
+        if scope is CutScope.EVERYTHING:
             line = user_source_line()
             raise RequestError(
                 f"{line.file}:{line.line} asks for a value within the body of a loop or function. The body is recorded "

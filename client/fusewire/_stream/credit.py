@@ -9,9 +9,9 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 
-def amount_of(told: wire.Credit | wire.Completed) -> Amount:
+def amount_of(message: wire.Credit | wire.Completed) -> Amount:
     """Returns the amount that a message of the server tells."""
-    return Amount(told.ops, told.bytes, told.segments)
+    return Amount(message.ops, message.bytes, message.segments)
 
 
 class Credit:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._errors import DtypeError, FusewireError, RequestError, WaitTimeout
-from fusewire._recording.cutting.cutter import Reach
+from fusewire._recording.cutting.cutter import CutScope
 from fusewire._recording.recorded_ops import Recorded
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
@@ -143,8 +143,8 @@ class Fetches:
         If the op came in an earlier frame than the fetch, the server would order the op without the read. Work of other
         sessions might then run before the read.
         """
-        reach, trigger = Reach.EVERYTHING, Trigger.DEMAND
-        self._sender.flush(producer, reach, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
+        scope, trigger = CutScope.EVERYTHING, Trigger.DEMAND
+        self._sender.flush(producer, scope, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
 
     def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
         """Posts the fetch. Returns None if `x[i] = v` has given `array` a new handle since `handle` was read.

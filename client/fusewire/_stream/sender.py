@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from fusewire._errors import FusewireError
-from fusewire._recording.cutting.cutter import Reach
-from fusewire._recording.cutting.drafts import Draft, Rolled
+from fusewire._recording.cutting.cutter import CutScope
+from fusewire._recording.cutting.drafts import Draft, LoopForm
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program
@@ -63,14 +63,14 @@ class Sender:
     def flush(
         self,
         recorder: Recorder,
-        reach: Reach,
+        scope: CutScope,
         trigger: Trigger,
         *,
         may_wait: bool,
         wakes: bool = True,
         deadline_s: float | None = None,
     ) -> Amount | None:
-        """Sends the ops that `reach` covers, piece by piece, until a piece has no credit.
+        """Sends the ops that `scope` covers, piece by piece, until a piece has no credit.
 
         Returns the cost of that piece, or None if there is no such piece. If `may_wait`, a recording thread waits for
         the credit and then goes on sending. `wakes` is False if the caller will post more entries for the same frame
@@ -83,7 +83,7 @@ class Sender:
         is_urgent = trigger is not Trigger.COUNT or self._state.credit.is_free
         while True:
             with recorder.lock:
-                refused = self._send_pieces(recorder, reach, trigger)
+                refused = self._send_pieces(recorder, scope, trigger)
             if refused is None or not may_wait:
                 break
             if self._state.transport.is_own_thread():
@@ -122,7 +122,7 @@ class Sender:
                 (recorder, cost)
                 for recorder, end in recorded
                 if recorder.sent < end
-                and (cost := self.flush(recorder, Reach.CANCELLED, Trigger.DEMAND, may_wait=False)) is not None
+                and (cost := self.flush(recorder, CutScope.CANCELLED, Trigger.DEMAND, may_wait=False)) is not None
             ]
             self._state.post(Outgoing(Cancel()))
             self._state.transport.wake()
@@ -140,13 +140,13 @@ class Sender:
     def flush_idle(self) -> None:
         """Sends settled pieces, even small ones. The caller has found that no work of the session is in flight."""
         for recorder in self._thread_recorders.all():
-            self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
+            self._flush_if_free(recorder, CutScope.SETTLED, Trigger.IDLE)
 
     def flush_aged(self, now_ns: int) -> None:
         """Sends the ops that have waited long enough, unless the device is busy."""
         for recorder in self._thread_recorders.all():
             if recorder.is_due(now_ns) and self._state.credit.is_free:
-                self._flush_if_free(recorder, Reach.PAUSED, Trigger.AGE)
+                self._flush_if_free(recorder, CutScope.PAUSED, Trigger.AGE)
 
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""
@@ -159,14 +159,14 @@ class Sender:
 
     # ---- any thread ----
 
-    def _send_pieces(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> Amount | None:
+    def _send_pieces(self, recorder: Recorder, scope: CutScope, trigger: Trigger) -> Amount | None:
         """Sends piece after piece until a piece has no credit. Returns the cost of that piece, or None.
 
         The caller holds the recorder's lock.
         """
         profile = self._state.profile
         began_ns = 0 if profile is None else time.monotonic_ns()
-        while (draft := recorder.draft(reach)) is not None:
+        while (draft := recorder.draft(scope)) is not None:
             refused = self._send_draft(recorder, draft, trigger, began_ns)
             if refused is not None:
                 return refused
@@ -175,7 +175,7 @@ class Sender:
 
     def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger, began_ns: int) -> Amount | None:
         """Sends a draft, which was begun at `began_ns`. Returns its cost if there is no credit for it, else None."""
-        key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, draft.rolled.carried)
+        key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, draft.loop_form.carried)
         encoded = self._encoded(key, draft)
         segment = _segment(draft, encoded)
         once = Amount(draft.piece.ops // max(draft.piece.bodies, 1), sum(encoded.live_sizes), 1)
@@ -210,11 +210,11 @@ class Sender:
                 self.programs.keep(key, encoded)
         return encoded
 
-    def _flush_if_free(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> None:
+    def _flush_if_free(self, recorder: Recorder, scope: CutScope, trigger: Trigger) -> None:
         """Sends pieces as credit allows. Does nothing if another thread holds the recorder's lock and so sends them."""
         if recorder.has_unsent and recorder.lock.acquire(blocking=False):
             try:
-                self._send_pieces(recorder, reach, trigger)
+                self._send_pieces(recorder, scope, trigger)
             except FusewireError:
                 if self._state.ended is None:
                     raise  # if a user's thread has ended the session, the I/O thread must still send the goodbye
@@ -259,7 +259,7 @@ def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
     """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
     scalars, starts = bind(encoded, draft.values)
     inputs = draft.structure.inputs
-    handles = [*inputs, *[handle for _, handles in draft.rolled.inputs for handle in handles[1:]]]
+    handles = [*inputs, *[handle for _, handles in draft.loop_form.inputs for handle in handles[1:]]]
     place = {handle: position for position, handle in enumerate(handles)}
     return Segment(
         program=0,
@@ -268,12 +268,12 @@ def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
         scalars=shortest_period(scalars),
         starts=tuple(int(start) for start in shortest_period(starts)),
         dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
-        repetition=_repetition(draft.rolled, encoded),
+        repetition=_repetition(draft.loop_form, encoded),
     )
 
 
-def _repetition(rolled: Rolled, encoded: EncodedProgram) -> Repetition:
-    if rolled.is_once:
+def _repetition(loop_form: LoopForm, encoded: EncodedProgram) -> Repetition:
+    if loop_form.is_once:
         return NO_REPETITION
-    steps = bind_stepped(encoded, rolled.values)
-    return Repetition(rolled.iterations, rolled.handle_stride, rolled.kept, rolled.inputs, *steps)
+    steps = bind_stepped(encoded, loop_form.values)
+    return Repetition(loop_form.iterations, loop_form.handle_stride, loop_form.kept, loop_form.inputs, *steps)

@@ -115,9 +115,9 @@ def _begin(process: Process) -> None:
 def _follow(process: Process, index: int, advance: Advance) -> ClientRun:
     """Calls `advance` for each epoch until the client has finished, then returns the client's results."""
     while True:
-        told = _next_line(process)
-        if told["event"] == "done":
-            return _client_run(told)
+        event = _next_line(process)
+        if event["event"] == "done":
+            return _client_run(event)
         advance(index)
 
 
@@ -126,17 +126,17 @@ def _next_line(process: Process) -> dict[str, Any]:
     line = process.stdout.readline()
     if not line:
         raise ClientFailed(f"a client ended early, with status {process.wait()}; see its message above")
-    told: dict[str, Any] = json.loads(line)
-    return told
+    event: dict[str, Any] = json.loads(line)
+    return event
 
 
-def _client_run(told: dict[str, Any]) -> ClientRun:
-    run = told["run"]
+def _client_run(event: dict[str, Any]) -> ClientRun:
+    run = event["run"]
     return ClientRun(
         run=TrainingRun(run["learning_rate"], run["accuracy"], tuple(run["losses"]), run["duration_s"]),
-        ops=told["ops"],
-        segments=told["segments"],
-        fragments=told["fragments"],
-        sent_bytes=told["sent_bytes"],
-        programs=tuple(told["programs"]),
+        ops=event["ops"],
+        segments=event["segments"],
+        fragments=event["fragments"],
+        sent_bytes=event["sent_bytes"],
+        programs=tuple(event["programs"]),
     )

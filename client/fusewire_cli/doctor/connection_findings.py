@@ -21,7 +21,7 @@ _MOST_CLOCK_DIFFERENCE_S = 5.0
 # OpenSSL's numbers of reasons not to trust a certificate.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _OTHER_NAME, _OTHER_IP_ADDRESS = 62, 64
-# Refusals of Fusewire: the Host header is not one of a server on loopback, or the loop thread did not answer in time.
+# Refusals of Fusewire: the Host header is not one of a server on loopback, or the engine thread did not answer in time.
 _OTHER_HOST, _BUSY = 421, 503
 
 _MINT = "set FUSEWIRE_TOKEN to a token of scope use; `fusewire token mint` makes one on the server"

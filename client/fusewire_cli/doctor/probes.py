@@ -75,13 +75,13 @@ def handshake(address: Address, trusted: str) -> Handshake:
     context = trusting(trusted) if trusted else _trusting_any()
     try:
         with _secured(address, context) as secured:
-            told = secured.getpeercert()
+            answer = secured.getpeercert()
             speaks_http2 = secured.selected_alpn_protocol() == "h2"
     except ssl.SSLCertVerificationError as refusal:
         return Handshake(True, False, _presented(address), refusal.verify_message, refusal.verify_code)
     except (ssl.SSLError, ConnectionError):  # what is no TLS is answered by other bytes or by the end
         return Handshake(speaks_tls=False, speaks_http2=False)
-    return Handshake(True, speaks_http2, _certificate(told) if told else _presented(address))
+    return Handshake(True, speaks_http2, _certificate(answer) if answer else _presented(address))
 
 
 def trusting(trusted: str) -> ssl.SSLContext:
@@ -159,13 +159,13 @@ def _trusting_any() -> ssl.SSLContext:
     return context
 
 
-def _certificate(told: dict[str, Any]) -> Certificate:
+def _certificate(answer: dict[str, Any]) -> Certificate:
     """Reads what `getpeercert` returns."""
-    issuer = {name: value for pair in told["issuer"] for name, value in pair}
+    issuer = {name: value for pair in answer["issuer"] for name, value in pair}
     return Certificate(
-        names=tuple(value for _, value in told.get("subjectAltName", ())),
-        valid_from=datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notBefore"]), UTC),
-        valid_until=datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notAfter"]), UTC),
+        names=tuple(value for _, value in answer.get("subjectAltName", ())),
+        valid_from=datetime.fromtimestamp(ssl.cert_time_to_seconds(answer["notBefore"]), UTC),
+        valid_until=datetime.fromtimestamp(ssl.cert_time_to_seconds(answer["notAfter"]), UTC),
         issuer=issuer.get("commonName") or issuer.get("organizationName") or "nobody by name",
     )
 

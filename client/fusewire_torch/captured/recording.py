@@ -14,7 +14,7 @@ from fusewire._api.recorded_once.nested import Form, unflatten
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.places import source_line
-from fusewire._recording.record_op import admit, repeat
+from fusewire._recording.record_op import operand_handle, repeat
 from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, signature_of
@@ -122,7 +122,7 @@ class Recording(NamedTuple):
         given = [self._input(each, arguments) for each in self.inputs]
         pins: list[HandlePin] = []
         bound = [
-            handle if place is None else admit(given[place], recorder, pins)
+            handle if place is None else operand_handle(given[place], recorder, pins)
             for handle, place in zip(body.structure.inputs, self.places, strict=True)
         ]
         computed = repeat(Array, recorder, body, bound, self.draws.values(body.values), pins)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
+from fusewire_kernels.compile.forked_calls import call_in_forks
 from fusewire_kernels.compile.machine_faults import MachineFault, to_blame
-from fusewire_kernels.compile.process_copies import call_in_copies
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
@@ -66,7 +66,7 @@ class CudaCompiler:
     def _compile_at_once(self, entries: Sequence[Path], missing: Mapping[Path, KernelSource]) -> None:
         units = deal_out(entries, most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
         try:
-            statuses = call_in_copies([partial(self._compile_unit, unit, missing) for unit in units])
+            statuses = call_in_forks([partial(self._compile_unit, unit, missing) for unit in units])
         except OSError as error:
             raise MachineFault(f"a process that compiles cannot be started: {error}") from error
         for unit, status in zip(units[1:], statuses, strict=True):

@@ -82,7 +82,8 @@ class NullDevice:
         self.live_bytes = 0
         self.clock_ns = 0
         self._memory_bytes = memory_bytes
-        self._told: deque[NullFence | None] = deque()  # work that has not ended, oldest first; None stands for a launch
+        # Work that has not ended, oldest first. None stands for a launch.
+        self._submitted: deque[NullFence | None] = deque()
 
     @property
     def info(self) -> DeviceInfo:
@@ -142,7 +143,7 @@ class NullDevice:
         """Notes a launch of one iteration. `slots` is int64[rows][columns]."""
         self.launched.append((loaded.plan, len(slots)))
         if not self.completes_by_itself:
-            self._told.append(None)
+            self._submitted.append(None)
 
     def fence(self) -> NullFence:
         return self._fence(is_timed=False)
@@ -152,27 +153,27 @@ class NullDevice:
 
     def _fence(self, *, is_timed: bool) -> NullFence:
         fence = NullFence(lambda: self.clock_ns, is_timed=is_timed)
-        if self.completes_by_itself or (is_timed and not self._told):
+        if self.completes_by_itself or (is_timed and not self._submitted):
             fence.reach()
         else:
-            self._told.append(fence)
+            self._submitted.append(fence)
         return fence
 
     def complete_next(self) -> bool:
         """Completes the oldest launch or fence. Returns False if nothing is left to complete. Any thread may call."""
-        if not self._told:
+        if not self._submitted:
             return False
-        told = self._told.popleft()
-        if told is not None:
-            told.reach()
+        fence = self._submitted.popleft()
+        if fence is not None:
+            fence.reach()
         self._reach_timed()
         return True
 
     def _reach_timed(self) -> None:
         """Reaches each timed fence that is not behind a launch or another fence."""
-        while self._told and (told := self._told[0]) is not None and told.is_timed:
-            told.reach()
-            self._told.popleft()
+        while self._submitted and (fence := self._submitted[0]) is not None and fence.is_timed:
+            fence.reach()
+            self._submitted.popleft()
 
     def pool_bytes(self) -> int:
         return 0

@@ -52,6 +52,6 @@ def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placem
     value = values[operand.value]
     if not group.inlined or value.form not in INLINED_FORMS:
         return None
-    place = places.behind_view(operand.layout, value.shape, placement)
+    place = places.placement_of_source(operand.layout, value.shape, placement)
     member = None if place is None else Member(operand.value, place)
     return member if member in group.inlined else None

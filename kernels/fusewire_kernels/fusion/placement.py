@@ -40,7 +40,7 @@ class Walk(NamedTuple):
 
 
 @lru_cache(_CACHED)
-def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial | None:
+def placement_of_view(layout: Layout, shape: Shape, placement: Placement) -> Partial | None:
     """Returns the placement of a view, given the `shape` and the `placement` of the viewed value.
 
     Returns None if the view does not show every element of the value, because the view then has other points than the
@@ -62,8 +62,8 @@ def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial 
 
 
 @lru_cache(_CACHED)
-def behind_view(layout: Layout, shape: Shape, placement: Placement) -> Placement | None:
-    """Returns the placement of a value of `shape`, given the `placement` of its view: the inverse of `through_view`.
+def placement_of_source(layout: Layout, shape: Shape, placement: Placement) -> Placement | None:
+    """Returns the placement of a value of `shape`, given that of its view: the inverse of `placement_of_view`.
 
     Returns None if the view hides elements or splits an axis of the value.
     """

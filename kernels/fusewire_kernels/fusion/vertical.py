@@ -149,7 +149,7 @@ class _Fuser:
         The operands of the inlined operand are among these members, even those that have got a buffer since.
         """
         value = self._values[operand.value]
-        place = places.behind_view(operand.layout, value.shape, placement)
+        place = places.placement_of_source(operand.layout, value.shape, placement)
         assert place is not None, "a value is inlined only if it has a placement behind its views"
         for inner in value.operands:
             if self._values[inner.value].form not in SLOTS:
@@ -341,7 +341,7 @@ class _Fuser:
         if group.is_whole:
             return Reason.BESIDE_BUFFERS
         shape = self._values[operand.value].shape
-        partial = places.through_view(operand.layout, shape, self._placement[operand.value])
+        partial = places.placement_of_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
             return Reason.READS_A_PART
         known = joinable.get(group.number)
@@ -473,7 +473,7 @@ def _repeats(layout: Layout) -> bool:
 @lru_cache(1 << 14)
 def _is_invertible(layout: Layout, shape: Shape) -> bool:
     """Whether a value can be computed at the points of this view of it."""
-    return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
+    return places.placement_of_source(layout, shape, (0,) * len(layout.shape)) is not None
 
 
 def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fusewire._connect import transport_to
-from fusewire._recordings.records import Recording
-from fusewire._recordings.replay import OnAnswer, Replay, Replayed
+from fusewire._replay.records import Recording
+from fusewire._replay.replay import OnAnswer, Replay, Replayed
 from loadtests.load.runners.clock import MONOTONIC_CLOCK
 from loadtests.load.runners.pace import Pace
 from loadtests.load.runners.runner import Runner, RunnerReport

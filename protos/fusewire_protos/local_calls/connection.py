@@ -92,9 +92,9 @@ class LocalConnection:
         finally:
             self._socket.deliver_no_more()
 
-    def admit(self) -> None:
+    def read_on(self) -> None:
         """Reads on after the first part."""
-        self._socket.admit()
+        self._socket.read_on()
 
     def place_by(self, place: Place) -> None:
         """Has long messages received where they belong, from now on until `place_no_more`."""

@@ -30,7 +30,7 @@ Take = Callable[[bytes], bool]
 class PartSocket:
     """A connected socket, which this object owns. A part that comes may have at most `most_bytes`.
 
-    With `is_admitted=False` it takes one part, and reads on only after `admit`: a stranger fills no more memory.
+    With `is_admitted=False` it takes one part, and reads on only after `read_on`: a stranger fills no more memory.
     It is over once the other side has closed it or fallen silent. `reason` tells why.
     """
 
@@ -63,7 +63,7 @@ class PartSocket:
         self._look_later()
         self._loop.add_reader(self._socket, self._on_readable)
 
-    def admit(self) -> None:
+    def read_on(self) -> None:
         """Reads on after the first part."""
         self._is_admitted = True
         self._read_on_soon()

@@ -1,6 +1,6 @@
 """Reports work when the device has reached its fence: at once if it has, else from a thread that waits for it.
 
-What is said here of the device thread holds for the loop thread while it uses the device.
+What is said here of the device thread holds for the engine thread while it uses the device.
 
 So the device thread waits for no fence, and reports come in the order in which they were asked for. If a client waits
 for the value and the device thread has no other order, the device thread polls the fence for up to `LOOK_NS` before it

@@ -1,6 +1,6 @@
 """Takes orders in turn and has each acted on, by one thread at a time. Decides nothing.
 
-This is the device thread. On a GPU, which computes by itself, short orders are acted on by the loop thread as it gives
+This is the device thread. On a GPU, which computes by itself, the engine thread acts on short orders as it gives
 them, if the device thread has none: then no thread has to be woken, and none waits for the interpreter's lock.
 
 The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
@@ -66,12 +66,12 @@ class DeviceThread:
         *,
         shares_device: bool | None = None,
     ) -> None:
-        """`shares_device`: whether the loop thread acts on short orders; if None, it does for a GPU."""
+        """`shares_device`: whether the engine thread acts on short orders; if None, it does for a GPU."""
         self._device = device
         self._shares_device = device.info.is_gpu if shares_device is None else shares_device
         self._reports = JoinedReports(report)
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
-        self._given = 0  # how often orders were put in the queue; written by the loop thread
+        self._given = 0  # how often orders were put in the queue; written by the engine thread
         self._done = 0  # for how many of these the device thread has done all that it can do now; written by it
         # Whoever holds it uses the device, and owns the fields that follow. The device thread holds it while it works.
         self._using_device = threading.Lock()
@@ -113,7 +113,7 @@ class DeviceThread:
         return self._completion.waited_ns(now_ns)
 
     def order(self, *orders: Order) -> None:
-        """Acts on orders, or queues them behind all earlier ones. Loop thread.
+        """Acts on orders, or queues them behind all earlier ones. Engine thread.
 
         Orders that are given together wake the device thread once.
         """
@@ -122,7 +122,7 @@ class DeviceThread:
             self._orders.put(orders)
 
     def _acts_here(self, orders: Sequence[Order]) -> bool:
-        """Acts on orders if they are short and nothing is under way. Returns whether it has. Loop thread.
+        """Acts on orders if they are short and nothing is under way. Returns whether it has. Engine thread.
 
         If the device were busy, a call might wait for room in its queue.
         """
@@ -133,7 +133,7 @@ class DeviceThread:
         try:
             for order in orders:
                 self._consider(order)
-            self._reports.pass_on()
+            self._reports.flush()
         except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
             self._reports.add(Broken(error))
         finally:
@@ -174,13 +174,13 @@ class DeviceThread:
             if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
         if self._is_idle():
-            self._reports.pass_on()
+            self._reports.flush()
         if not self._taken:
             self._take(self._wait())
         return self._taken.popleft()
 
     def _wait(self) -> Sequence[Order] | None:
-        """Waits for orders. Lets the loop thread use the device meanwhile."""
+        """Waits for orders. Lets the engine thread use the device meanwhile."""
         self._done = self._got
         self._using_device.release()
         try:
@@ -194,7 +194,7 @@ class DeviceThread:
             try:
                 self._take(self._orders.get_nowait())  # up to CPython 3.12, `get` with a timeout may never return
             except queue.Empty:
-                self._reports.pass_on()
+                self._reports.flush()
                 return Waiting.NOTHING
         order = self._taken[0]
         return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
@@ -207,7 +207,7 @@ class DeviceThread:
         """Acts on an order, now or when the unfinished orders that it must wait for have ended."""
         in_slices = goes_in_slices(order)
         is_alone = self._unfinished.is_empty and not in_slices
-        if is_alone or self._unfinished.admit(order, sessions_of(order), goes_in_slices=in_slices):
+        if is_alone or self._unfinished.try_begin(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
 
     def _act(self, order: Order) -> None:

@@ -36,7 +36,7 @@ from fusewire_server.device.orders import (
 from fusewire_server.device.slots_of_rows import Spans, full_table, loop_table
 from fusewire_server.device.unfused.one_ops import OneOps
 from fusewire_server.sessions.device_share import DeviceShare
-from fusewire_server.sessions.session import Fetching, Row
+from fusewire_server.sessions.session import PendingFetch, Row
 
 
 class Executor:
@@ -66,7 +66,7 @@ class Executor:
             case Write():
                 self._write(order)
             case Read():
-                self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
+                self._completion.when_reached(self._begin_read(order.pending), is_awaited=True)
             case Release():
                 self._memory.release(order.values)
             case Load():
@@ -92,7 +92,7 @@ class Executor:
         device_time: DeviceTime,
     ) -> None:
         """Starts the copies of results that clients wait for, and releases memory. The completion reports the run."""
-        reads = [self._begin_read(fetching) for fetching in submission.reads]
+        reads = [self._begin_read(pending) for pending in submission.reads]
         for block in spare:
             self._memory.give_back(block)
         self._memory.release(submission.released)
@@ -162,17 +162,17 @@ class Executor:
             self._one_ops.add(load.key, loaded)
         self._reports.add(Loaded(load.key, loaded))
 
-    def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
+    def _begin_read(self, pending: PendingFetch) -> Callable[[], Brought | Missing]:
         """Starts the copy of a value to the host.
 
         Returns a function that returns the outcome; that function is called after the device has made the copy.
         """
-        value = fetching.value
+        value = pending.value
         if value.block is None:
-            return lambda: Missing(fetching)  # the report of the order that should have written the value says why
+            return lambda: Missing(pending)  # the report of the order that should have written the value says why
         try:
             readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:
             refusal = no_room_on_host(value.size_bytes)
-            return lambda: Missing(fetching, refusal=refusal)
-        return lambda: Brought(fetching, readback.data())
+            return lambda: Missing(pending, refusal=refusal)
+        return lambda: Brought(pending, readback.data())

@@ -1,7 +1,7 @@
-"""Joins reports, so that one wake-up of the loop thread brings several of them.
+"""Joins reports, so that one wake-up of the engine thread brings several of them.
 
 That a few bytes have been written can be told with the run that they were written for. A wake-up for each write would
-have the loop thread compute while the device thread needs the interpreter's lock to launch this run.
+have the engine thread compute while the device thread needs the interpreter's lock to launch this run.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class JoinedReports:
 
     def add(self, report: Report) -> None:
         """Passes on a report behind those that wait."""
-        self.pass_on()
+        self.flush()
         self.report(report)
 
     def add_deferred(self, report: Report) -> None:
         """Keeps a report until the next one, or until the device thread has no order to act on."""
         self._waiting.append(report)
 
-    def pass_on(self) -> None:
+    def flush(self) -> None:
         """Passes on the reports that wait."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []

@@ -11,7 +11,7 @@ from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_protos.credit import Amount
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.session import Fetching, Row, Session, Value
+from fusewire_server.sessions.session import PendingFetch, Row, Session, Value
 
 # The most launches, values and bytes of a short order.
 SHORT_LAUNCHES = 16
@@ -34,7 +34,7 @@ class Submission(NamedTuple):
     spans: Mapping[Row, range]
     donated: tuple[tuple[tuple[int, int], ...], ...]
     released: tuple[Value, ...]
-    reads: tuple[Fetching, ...] = ()
+    reads: tuple[PendingFetch, ...] = ()
 
 
 class Run(NamedTuple):
@@ -56,7 +56,7 @@ class Write(NamedTuple):
 class Read(NamedTuple):
     """Bring a value to the host."""
 
-    fetching: Fetching
+    pending: PendingFetch
 
 
 class Release(NamedTuple):
@@ -108,7 +108,7 @@ class Ran(NamedTuple):
     reads: tuple[Brought | Missing, ...] = ()
 
 
-class Lasts(NamedTuple):
+class RunIsLong(NamedTuple):
     """A submission in slices takes long or waits for something, so later submissions do not wait for its end."""
 
     number: int
@@ -134,7 +134,7 @@ class Missing(NamedTuple):
     Either the row that computes the value found no memory, or no client wants the value now, or `refusal` says why.
     """
 
-    fetching: Fetching
+    pending: PendingFetch
     device_ns: int = 0
     refusal: str | None = None  # says why the host has no memory for the value
 
@@ -142,7 +142,7 @@ class Missing(NamedTuple):
 class Brought(NamedTuple):
     """A fetched value is on the host. `device_ns` is the device time of a large value's copy, and otherwise 0."""
 
-    fetching: Fetching
+    pending: PendingFetch
     data: memoryview
     device_ns: int = 0
 
@@ -165,7 +165,7 @@ class Broken(NamedTuple):
     error: BaseException
 
 
-Report = Ran | Lasts | Lacks | Wrote | Missing | Brought | Loaded | Unloadable | Broken
+Report = Ran | RunIsLong | Lacks | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 def no_room_on_host(size_bytes: int) -> str:
@@ -180,8 +180,8 @@ def sessions_of(order: Order) -> frozenset[Session]:
             return frozenset([row.session for row in submission.spans])
         case Write(session):
             return frozenset([session])
-        case Read(fetching):
-            return frozenset([fetching.session])
+        case Read(pending):
+            return frozenset([pending.session])
         case Release(sessions):
             return sessions
         case Load() | NoKernel():
@@ -195,20 +195,20 @@ def values_needed(order: Order) -> Iterator[Value]:
             for row in submission.spans:
                 yield from row.inputs
                 yield from row.outputs
-        case Read(fetching):
-            yield fetching.value
+        case Read(pending):
+            yield pending.value
 
 
 def goes_in_slices(order: Order) -> bool:
     """Returns whether an order is done in slices, so that other orders may overtake it. Runs on any thread."""
     if isinstance(order, Run):
         return order.submission.loaded is None
-    return isinstance(order, Read) and is_large(order.fetching)
+    return isinstance(order, Read) and is_large(order.pending)
 
 
-def is_large(fetching: Fetching) -> bool:
+def is_large(pending: PendingFetch) -> bool:
     """Returns whether the value is copied to the host in pieces."""
-    return fetching.value.size_bytes > LARGE_BYTES
+    return pending.value.size_bytes > LARGE_BYTES
 
 
 def is_short(order: Order) -> bool:
@@ -220,8 +220,8 @@ def is_short(order: Order) -> bool:
                 return False
             count = len(submission.spans) * (len(program.live) + len(program.inputs))
             return count <= SHORT_VALUES and max(map(len, submission.spans.values())) == 1
-        case Read(fetching):
-            return fetching.value.size_bytes <= SHORT_BYTES
+        case Read(pending):
+            return pending.value.size_bytes <= SHORT_BYTES
         case Write(data=data):
             return isinstance(data, bytes) and len(data) <= SHORT_BYTES
         case Release(values=values):

@@ -24,7 +24,7 @@ class SlicedRead:
         self.used_ns = 0
         self._copy: LargeRead | None = None
         self._refusal: str | None = None
-        value = order.fetching.value
+        value = order.pending.value
         if value.block is None:
             return
         try:
@@ -35,11 +35,11 @@ class SlicedRead:
     @property
     def tenant(self) -> str:
         """Returns the tenant of the session that reads. The slices take that tenant's turns."""
-        return self.order.fetching.session.tenant
+        return self.order.pending.session.tenant
 
     def go_on(self, until_ns: int) -> Progress:
         copy = self._copy
-        if copy is not None and self.order.fetching.is_unwanted:
+        if copy is not None and self.order.pending.is_unwanted:
             copy.cut_short()
         while copy is not None and not copy.is_over:
             try:
@@ -56,11 +56,11 @@ class SlicedRead:
 
     def outcome(self) -> Brought | Missing:
         """Returns the outcome of the read after the read has ended. May be called on any thread."""
-        fetching = self.order.fetching
-        if self._copy is None or self._refusal is not None or fetching.is_unwanted:
-            return Missing(fetching, self.device_time.total_ns(), self._refusal)
-        return Brought(fetching, self._copy.data(), self.device_time.total_ns())
+        pending = self.order.pending
+        if self._copy is None or self._refusal is not None or pending.is_unwanted:
+            return Missing(pending, self.device_time.total_ns(), self._refusal)
+        return Brought(pending, self._copy.data(), self.device_time.total_ns())
 
     def _refuse(self) -> None:
-        self._refusal = no_room_on_host(self.order.fetching.value.size_bytes)
+        self._refusal = no_room_on_host(self.order.pending.value.size_bytes)
         log.warning("a fetch fails: %s", self._refusal)

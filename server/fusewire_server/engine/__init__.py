@@ -1,1 +1,1 @@
-"""On the loop thread: frames become orders, reports answers."""
+"""On the engine thread: frames become orders, reports answers."""

@@ -1,15 +1,15 @@
-"""Shares the loop thread's time: applies frames in slices, those of the tenant first that has used the least time.
+"""Shares the engine thread's time: applies frames in slices, those of the tenant first that has used the least time.
 
 A frame is applied as it comes, for one slice at most. What is left of it waits here, and so do long frames that come
 while others wait, and all frames once costly ones have taken long enough in this turn of the event loop. So the short
 frames of many clients share a turn, and then a submission. In each turn, frames that wait are applied until one is not
 finished in its slice, or the time of a turn is over: first for the tenant, and of this tenant for the session, that has
-used the least time of the loop thread. So a client's costly frames make its own frames wait, and others wait for a
+used the least time of the engine thread. So a client's costly frames make its own frames wait, and others wait for a
 turn.
 
 A frame counts as applied as soon as it is here, and then its client does not send the frame again. So the rest of the
 frame is applied even if the frame's stream breaks. The server reads the session's next frame only after the rest
-has been applied. The rest waits while the device still has to write too many uploads of the session. The loop thread
+has been applied. The rest waits while the device still has to write too many uploads of the session. The engine thread
 owns this state.
 """
 
@@ -93,11 +93,11 @@ class Backlog:
         self._loop = asyncio.get_running_loop()
         self._accounts: TenantAccounts[Session] = TenantAccounts()  # of loop time
         self._rests: dict[Session, _Rest] = {}
-        self._ready: set[Session] = set()  # those of them that wait for nothing but the loop thread
+        self._ready: set[Session] = set()  # those of them that wait for nothing but the engine thread
         self._alone_ns: dict[Session, int] = {}  # what sessions have used since anybody has waited, not yet charged
         self._is_turn_due = False  # whether `_turn` is going to be called
         self._costly_ns = 0  # what frames have used in this turn of the event loop beyond a slice each
-        self._looked_ns = clock.thread_time_ns()  # the loop thread's processor time when it was looked at last
+        self._looked_ns = clock.thread_time_ns()  # the engine thread's processor time when it was looked at last
 
     @property
     def has_time(self) -> bool:
@@ -109,7 +109,7 @@ class Backlog:
         self._accounts.open(session)
 
     def charge(self, session: Session, time_ns: int) -> None:
-        """Notes that a session has used time of the loop thread."""
+        """Notes that a session has used time of the engine thread."""
         session.loop_ns += time_ns
         if time_ns > self.slice_ns:
             self._costly_ns += time_ns - self.slice_ns
@@ -119,7 +119,7 @@ class Backlog:
             self._alone_ns[session] = self._alone_ns.get(session, 0) + time_ns
 
     def used_ns(self, began_ns: int) -> int:
-        """Returns the time since `began_ns`, or less if the loop thread did not run all the time.
+        """Returns the time since `began_ns`, or less if the engine thread did not run all the time.
 
         Other threads and processes may have kept it from running, and no session is the cause of that. So the result is
         at most the processor time that the thread has used since this method was called last.
@@ -184,7 +184,7 @@ class Backlog:
         if session.may_go_on and session not in self._ready:
             self._charge_alone()
             self._ready.add(session)
-            self._accounts.enter(session)
+            self._accounts.note_work(session)
             self._turn_soon()
 
     def _turn_soon(self) -> None:
@@ -231,7 +231,7 @@ class Backlog:
     def _leave(self, session: Session) -> None:
         if session in self._ready:
             self._ready.remove(session)
-            self._accounts.leave(session)
+            self._accounts.note_idle(session)
 
     def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
         session.heard_at_ns = began_ns  # a client whose frame is being applied is not quiet

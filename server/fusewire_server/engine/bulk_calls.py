@@ -1,4 +1,4 @@
-"""Ends a session's upload and download calls when the session ends, or gets a new stream. The loop thread owns this."""
+"""Ends the upload and download calls of a session that ends or gets a new stream. The engine thread owns this."""
 
 from __future__ import annotations
 

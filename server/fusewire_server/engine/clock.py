@@ -1,4 +1,4 @@
-"""The clock by which the engine shares the loop thread's time: the module `time`, or another one in tests."""
+"""The clock by which the engine shares the engine thread's time: the module `time`, or another one in tests."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fusewire_server.sessions.session import Session, Value
 
 
 class DeviceOrders:
-    """The orders of one turn of the event loop. The loop thread owns this state.
+    """The orders of one turn of the event loop. The engine thread owns this state.
 
     The argument `hand_over` gives orders to the device thread, in their order. `end_turn_soon` has the method
     `hand_over` called at the end of this turn.

@@ -14,7 +14,7 @@ from fusewire_server.sessions.values import forget_ended, unpacked
 
 
 class EndedSessions:
-    """Values that ended sessions still hold. Every method except `releases` runs on the loop thread."""
+    """Values that ended sessions still hold. Every method except `releases` runs on the engine thread."""
 
     def __init__(self, orders: DeviceOrders) -> None:
         self._orders = orders
@@ -35,7 +35,7 @@ class EndedSessions:
     def releases(self) -> list[Release]:
         """Returns releases of all values still held but packed ones, whose memory goes with the process.
 
-        Runs on any thread, after the loop thread has stopped releasing values.
+        Runs on any thread, after the engine thread has stopped releasing values.
         """
         return [Release(frozenset((session,)), tuple(values.values())) for session, values in self._values.items()]
 

@@ -1,7 +1,7 @@
-"""Joins the parts of the server on the loop thread: receive, submit, finish. Nothing here blocks the loop thread.
+"""Joins the parts of the server on the engine thread: receive, submit, finish. Nothing here blocks the engine thread.
 
 The engine passes the frames of clients to the intake. It gives the resulting orders to the device thread, and handles
-the device thread's reports. The loop thread and the device thread exchange data only here.
+the device thread's reports. The engine thread and the device thread exchange data only here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ FEW_ENTRIES = 4
 class Engine:
     """The sessions, programs and device of one process.
 
-    Every method runs on the loop thread unless it says otherwise.
+    Every method runs on the engine thread unless it says otherwise.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Engine:
         """`find_kernels` looks for compiled kernels of single ops. Without it, the planner has all of them made.
 
         `device_number` tells the device from those of the server's other engines. None: there is no other. `clock`
-        measures the loop thread's time.
+        measures the engine thread's time.
         """
         limits = config.limits
         self.config = config
@@ -97,7 +97,7 @@ class Engine:
         self._most_listed = frames.most_listed(limits.program_limits())
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
-        # Held while a thread appends a report and decides whether to wake the loop thread.
+        # Held while a thread appends a report and decides whether to wake the engine thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(
@@ -284,8 +284,8 @@ class Engine:
         self._registry.take_out(session)
         self.counters.sessions_ended[reason] += 1
         self.counters.recently_ended.append(_ended(session, reason))
-        self._submissions.leave(session)
-        self._plans.leave(session)
+        self._submissions.remove_session(session)
+        self._plans.remove_session(session)
         self._uploads.drop(session)
         self._bulk_calls.end(session)
         self._orders.add_release([session], session.large.values())
@@ -340,7 +340,7 @@ class Engine:
         return left
 
     def charge(self, began_ns: int, *sessions: Session) -> None:
-        """Notes that the loop thread has worked for these sessions since `began_ns`, as much for each."""
+        """Notes that the engine thread has worked for these sessions since `began_ns`, as much for each."""
         time_ns = self._backlog.used_ns(began_ns) // len(sessions)
         for session in sessions:
             self._backlog.charge(session, time_ns)
@@ -458,7 +458,7 @@ class Engine:
     # ---- finish ----
 
     def _take_report(self, report: orders.Report) -> None:
-        """Passes a report to the loop thread, which handles it in a later turn. Runs on any thread."""
+        """Passes a report to the engine thread, which handles it in a later turn. Runs on any thread."""
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
@@ -490,8 +490,8 @@ class Engine:
         match report:
             case orders.Ran():
                 self._submissions.finish(report)
-            case orders.Lasts():
-                self._submissions.pass_by(report.number)
+            case orders.RunIsLong():
+                self._submissions.mark_lasting(report.number)
             case orders.Brought() | orders.Missing():
                 self._submissions.finish_read(report)
             case orders.Wrote():

@@ -1,4 +1,4 @@
-"""Keeps a record of 64 bytes of each submission in a ring, while somebody watches. The loop thread owns it.
+"""Keeps a record of 64 bytes of each submission in a ring, while somebody watches. The engine thread owns it.
 
 Nobody watches a server most of the time. Then there is no ring, and a submission costs one comparison of numbers.
 """
@@ -74,9 +74,9 @@ class LaunchRecords:
         self._watch = 0
         self._begin()
 
-    def add(self, told: OutstandingBatch, ran: Ran, now_ns: int) -> None:
+    def add(self, outstanding: OutstandingBatch, ran: Ran, now_ns: int) -> None:
         """Writes the record of a submission that has been completed."""
-        batch, at_ns = told.batch, told.at_ns
+        batch, at_ns = outstanding.batch, outstanding.at_ns
         mask, since_ns, iterations, masks = 0, at_ns, 0, self._masks
         for row, span in batch.spans.items():
             mask |= masks.get(row.session.session_id) or self._mask(row.session)
@@ -100,7 +100,7 @@ class LaunchRecords:
             self._number(batch.entry),
             min(rows, _MOST_ROWS),
             _REASON_NUMBERS[batch.ended_by],
-            0 if told.loaded is None else 1,
+            0 if outstanding.loaded is None else 1,
             self._device & 0xFF,
             min(len(ran.failed), 0xFF),
         )

@@ -18,7 +18,7 @@ MOST_PACKED_AT_ONCE = 256
 
 
 class Packing:
-    """The rows whose values may be packed. The loop thread owns this state. `charge` is as in `Submissions`."""
+    """The rows whose values may be packed. The engine thread owns this state. `charge` is as in `Submissions`."""
 
     def __init__(self, clock: Clock, charge: Callable[..., None]) -> None:
         self._clock = clock

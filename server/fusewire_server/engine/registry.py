@@ -20,7 +20,7 @@ _ID_BYTES = 16  # of a session
 
 
 class Registry:
-    """The sessions that have not ended. The loop thread owns this state.
+    """The sessions that have not ended. The engine thread owns this state.
 
     `end` is called for a session when its grace period has passed, or when a new session of its tenant takes its place.
     Its second argument is the reason. `limits` may be replaced; sessions keep the credit with which they were opened.

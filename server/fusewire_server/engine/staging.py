@@ -26,7 +26,7 @@ class _Waiting(NamedTuple):
 
 
 class Staging:
-    """The uploads that hold host memory, and those that wait for it, in order. The loop thread owns this state.
+    """The uploads that hold host memory, and those that wait for it, in order. The engine thread owns this state.
 
     `memory_bytes` is the memory of the device, and `values_bytes` returns how much of it values hold.
     """

@@ -29,15 +29,15 @@ from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import drop_row, fail_dependent, fail_from_inputs, fail_row
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
 
-COSTLY_ROW_NS = 200_000  # a row that takes the loop thread longer at its submission or at its end is charged
+COSTLY_ROW_NS = 200_000  # a row that takes the engine thread longer at its submission or at its end is charged
 
 
 class Submissions:
-    """The submissions of all sessions. The loop thread owns this state.
+    """The submissions of all sessions. The engine thread owns this state.
 
     `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
     that found no memory on the device. `plan` asks for the plan of a program. `charge` notes that the
-    loop thread has worked for some sessions, as `Engine.charge` does. `records` are those of submissions.
+    engine thread has worked for some sessions, as `Engine.charge` does. `records` are those of submissions.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of the engine that it needs
@@ -86,19 +86,19 @@ class Submissions:
         """Notes that a session's queue has changed."""
         self._coalescer.update(session)
 
-    def leave(self, session: Session) -> None:
+    def remove_session(self, session: Session) -> None:
         """Stops submitting rows of a session that has ended."""
         self._coalescer.remove(session)
 
-    def pass_by(self, number: int) -> None:
+    def mark_lasting(self, number: int) -> None:
         """Notes that a submission takes long, so that other submissions need not wait for it."""
-        self.lanes.pass_by(number)
+        self.lanes.mark_lasting(number)
 
     def finish(self, ran: Ran) -> None:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
         began_ns = self._clock.monotonic_ns()
-        told = self.lanes.complete(ran.number)
-        batch, loaded = told.batch, told.loaded
+        outstanding = self.lanes.complete(ran.number)
+        batch, loaded = outstanding.batch, outstanding.loaded
         iterations, longest = batch.iterations
         row_ns = ran.device_ns // iterations
         # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
@@ -109,19 +109,19 @@ class Submissions:
         self._fail_rows(ran.failed)
         now_ns = self._clock.monotonic_ns()
         if now_ns < self._records.watched_until_ns:
-            self._records.add(told, ran, now_ns)
+            self._records.add(outstanding, ran, now_ns)
         for row, span in batch.spans.items():
             row.session.device_ns += row_ns * len(span)
             if row.session.profile is not None:
-                row.session.profile.add(_run_of(row, told, ran, now_ns))
+                row.session.profile.add(_run_of(row, outstanding, ran, now_ns))
             if span.stop < row.count:
                 continue
             row.session.end_row(row)
-            _note_durations(row, told.at_ns, ran.device_ns, now_ns)
+            _note_durations(row, outstanding.at_ns, ran.device_ns, now_ns)
             self._packing.add(row)
             self._wake(row.session)
             if now_ns - row.queued_at_ns >= SLOW_NS:
-                self._note_slow(row, told, ran.device_ns, now_ns)
+                self._note_slow(row, outstanding, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
         self._charge_if_costly(batch.spans, began_ns)
@@ -134,7 +134,7 @@ class Submissions:
         if self._clock.monotonic_ns() - began_ns > COSTLY_ROW_NS * len(rows):
             self._charge(began_ns, *[row.session for row in rows])
 
-    def _note_slow(self, row: Row, told: OutstandingBatch, device_ns: int, now_ns: int) -> None:
+    def _note_slow(self, row: Row, outstanding: OutstandingBatch, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(
             SlowSegment(
                 at_s=time.time(),
@@ -143,10 +143,10 @@ class Submissions:
                 base=row.base,
                 ops=row.entry.program.op_count,
                 iterations=row.count,
-                tier=0 if told.loaded is None else 1,
-                rows=len(told.batch.spans),
+                tier=0 if outstanding.loaded is None else 1,
+                rows=len(outstanding.batch.spans),
                 total_ns=now_ns - row.queued_at_ns,
-                queue_ns=told.at_ns - row.queued_at_ns,
+                queue_ns=outstanding.at_ns - row.queued_at_ns,
                 device_ns=device_ns,
                 planning_ns=row.entry.planning_ns,
                 compiling_ns=row.entry.compiling_ns,
@@ -155,10 +155,10 @@ class Submissions:
 
     def finish_read(self, report: Brought | Missing) -> None:
         """Charges and answers a read that no submission carried."""
-        session = report.fetching.session
+        session = report.pending.session
         session.device_ns += report.device_ns
         self._coalescer.charge(session, report.device_ns)
-        if is_large(report.fetching):
+        if is_large(report.pending):
             self.lanes.end_large_read(session)
         self.reads.end(report)
 
@@ -246,32 +246,32 @@ class Submissions:
             fail_row(row, failure)
 
 
-def _run_of(row: Row, told: OutstandingBatch, ran: Ran, now_ns: int) -> profiled.Run:
+def _run_of(row: Row, outstanding: OutstandingBatch, ran: Ran, now_ns: int) -> profiled.Run:
     """Returns what the row's client is told of its part in a submission."""
-    span = told.batch.spans[row]
+    span = outstanding.batch.spans[row]
     has_failed = any(each.row is row for each in ran.failed) if ran.failed else False
     return profiled.Run(
         row.base,
-        min(row.queued_at_ns, told.at_ns),
-        told.at_ns,
+        min(row.queued_at_ns, outstanding.at_ns),
+        outstanding.at_ns,
         now_ns,
         ran.device_ns,
         row.session.live_bytes,
         ran.number,
         span.start,
         len(span),
-        len(told.batch.spans),
-        0 if told.loaded is None else 1,
+        len(outstanding.batch.spans),
+        0 if outstanding.loaded is None else 1,
         int(has_failed),
     )
 
 
-def _note_durations(row: Row, told_at_ns: int, device_ns: int, now_ns: int) -> None:
+def _note_durations(row: Row, submitted_at_ns: int, device_ns: int, now_ns: int) -> None:
     """Counts how long a row waited, ran and took besides."""
     usage = row.session.usage
-    usage.queue.add(max(told_at_ns - row.queued_at_ns, 0))
+    usage.queue.add(max(submitted_at_ns - row.queued_at_ns, 0))
     usage.device.add(device_ns)
-    usage.launch.add(max(now_ns - told_at_ns - device_ns, 0))
+    usage.launch.add(max(now_ns - submitted_at_ns - device_ns, 0))
 
 
 def _measure(entry: ProgramEntry, iterations: int, most: int, device_ns: int) -> None:

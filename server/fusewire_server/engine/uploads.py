@@ -3,7 +3,7 @@
 A declared upload fails if its call was refused, or if no call comes in time. A call may break off, because its
 connection broke: then the next call brings the bytes. That call may come first, because the client may notice first
 that the connection broke; so calls wait in line. While the session has no stream, no upload fails for want of a call.
-The loop thread owns this state.
+The engine thread owns this state.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from fusewire_server.engines.commands import (
 from fusewire_server.engines.joined_snapshots import DeviceSnapshot, left_of
 from fusewire_server.engines.told_snapshots import Heard, Told
 from fusewire_server.front_ends.placement import EngineAt
-from fusewire_server.inspect.loop_thread import LoopBusy
+from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.processes import children, messages
 from fusewire_server.processes.children import Child, Kind, log
@@ -75,7 +75,7 @@ class EngineProcess:
         self.child.tell(messages.encode(command))
 
     async def ask(self, name: str, **arguments: Any) -> Any:
-        """Returns the engine's answer. Raises LoopBusy if it has none now, and EngineGone if it ends."""
+        """Returns the engine's answer. Raises EngineBusy if it has none now, and EngineGone if it ends."""
         self._asked += 1
         number, answer = self._asked, asyncio.get_running_loop().create_future()
         self._questions[number] = answer
@@ -86,7 +86,7 @@ class EngineProcess:
             self._questions.pop(number, None)
 
     async def snapshot(self) -> DeviceSnapshot:
-        """Returns a fresh snapshot, or why there is none. Raises LoopBusy."""
+        """Returns a fresh snapshot, or why there is none. Raises EngineBusy."""
         try:
             snapshot: Snapshot | None = await self.ask("snapshot") if self.at is not None else None
         except EngineGone:
@@ -104,7 +104,7 @@ class EngineProcess:
             case Answered():
                 self._answer(report.number, pickle.loads(report.pickled))  # noqa: S301 - from our own child's pipe
             case Unanswered():
-                self._settle(report.number, LoopBusy(report.text))
+                self._settle(report.number, EngineBusy(report.text))
             case Drained():
                 self.is_drained.set()
 
@@ -176,7 +176,7 @@ class Engines:
             engine.child.keep()
 
     async def ask(self, name: str, **arguments: Any) -> list[Any]:
-        """Returns the answers of those that run. Raises LoopBusy."""
+        """Returns the answers of those that run. Raises EngineBusy."""
         running = [each for each in self.all if each.at is not None]
         answers = await asyncio.gather(*[each.ask(name, **arguments) for each in running], return_exceptions=True)
         for answer in answers:
@@ -184,7 +184,7 @@ class Engines:
                 raise answer
         found = [answer for answer in answers if not isinstance(answer, EngineGone)]
         if not found:
-            raise LoopBusy("no engine answers")
+            raise EngineBusy("no engine answers")
         return found
 
     def reload(self, config: Config) -> None:

@@ -14,7 +14,7 @@ from fusewire_server.engines.engines import Engines
 from fusewire_server.engines.joined_snapshots import joined_snapshots
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.loop_thread import wait_for
+from fusewire_server.inspect.engine_thread import wait_for
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
@@ -67,7 +67,7 @@ class InFront:
 
 
 class EnginesSnapshots:
-    """Takes snapshots of all engines. Runs on the loop thread."""
+    """Takes snapshots of all engines. Runs on the engine thread."""
 
     def __init__(self, engines: Engines, front: InFront) -> None:
         self._engines = engines
@@ -75,7 +75,7 @@ class EnginesSnapshots:
         self.newest: Snapshot
 
     async def take(self) -> Snapshot:
-        """Takes a snapshot. Raises LoopBusy."""
+        """Takes a snapshot. Raises EngineBusy."""
         engines = self._engines.all
         devices = await asyncio.gather(*[each.snapshot() for each in engines])
         left = [each.left for each in engines if each.left is not None]

@@ -19,8 +19,8 @@ from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.engine_thread import EngineThread
 from fusewire_server.inspect.live_views import ANSWERS
-from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.planning.idle_packing import command_for, pack_when_idle
@@ -94,14 +94,14 @@ class OneEngine:
 def inspection_of_one(one: OneEngine, end: Callable[[], None]) -> tuple[SnapshotReader, Control]:
     """Returns what the inspection thread asks of the engine of this process. `end` ends the process in order."""
     loop = asyncio.get_running_loop()
-    loop_thread = LoopThread(loop.call_soon_threadsafe)
+    engine_thread = EngineThread(loop.call_soon_threadsafe)
 
     async def ask(name: str, **arguments: Any) -> list[Any]:
-        return [await loop_thread.ask(lambda: ANSWERS[name](one.engine, **arguments))]
+        return [await engine_thread.ask(lambda: ANSWERS[name](one.engine, **arguments))]
 
     publisher = one.publisher
     reader = SnapshotReader(
-        lambda: loop_thread.begin(publisher.publish), lambda: publisher.snapshot, _SNAPSHOT_WITHIN_S
+        lambda: engine_thread.begin(publisher.publish), lambda: publisher.snapshot, _SNAPSHOT_WITHIN_S
     )
     return reader, Control(ask, lambda: loop.call_soon_threadsafe(end))
 

@@ -30,7 +30,7 @@ class Backend(NamedTuple):
 
 
 class Serving(Protocol):
-    """The part of a server process that clients reach. Everything runs on the loop thread."""
+    """The part of a server process that clients reach. Everything runs on the engine thread."""
 
     snapshots: SnapshotReader
     control: Control

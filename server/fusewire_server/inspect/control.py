@@ -22,13 +22,13 @@ from fusewire_server.inspect.views import (
 
 
 class AskEngines(Protocol):
-    """Asks each engine one of the `ANSWERS`, and returns their answers. Raises LoopBusy if one is too busy."""
+    """Asks each engine one of the `ANSWERS`, and returns their answers. Raises EngineBusy if one is too busy."""
 
     def __call__(self, name: str, **arguments: Any) -> Awaitable[list[Any]]: ...
 
 
 class Control:
-    """Questions to the server and operations on it. All raise LoopBusy if the server is too busy to answer.
+    """Questions to the server and operations on it. All raise EngineBusy if the server is too busy to answer.
 
     `drain` lets sessions finish their work, and ends the server. The second call ends it at once.
     """

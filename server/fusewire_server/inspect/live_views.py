@@ -1,7 +1,7 @@
-"""Answers what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
+"""Answers what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the engine thread.
 
 Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
-the loop thread only copies their handles; the inspection thread finds those of a page.
+the engine thread only copies their handles; the inspection thread finds those of a page.
 """
 
 from __future__ import annotations

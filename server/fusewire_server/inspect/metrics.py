@@ -44,7 +44,7 @@ _TYPES = {Kind.COUNTER: CounterMetricFamily, Kind.GAUGE: GaugeMetricFamily, Kind
 
 
 def exposition(snapshot: Snapshot, loop_lag_s: float) -> bytes:
-    """Returns all metrics. `loop_lag_s` is the time that the loop thread needed to take the snapshot."""
+    """Returns all metrics. `loop_lag_s` is the time that the engine thread needed to take the snapshot."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(snapshot, loop_lag_s))
     return generate_latest(registry)

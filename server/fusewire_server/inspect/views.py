@@ -104,7 +104,7 @@ class TenantView(Described):
     device_ns: int
     """Device time used, in nanoseconds."""
     loop_ns: int
-    """Time of the loop thread that frames have used, in nanoseconds."""
+    """Time of the engine thread that frames have used, in nanoseconds."""
     account: TenantAccount
     """What all sessions of the tenant have used, ended ones included."""
 

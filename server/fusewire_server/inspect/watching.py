@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.launches.history import History
 from fusewire_server.inspect.launches.steps import Steps, steps_of
-from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.requests.problems import Refused
 from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.snapshots.snapshot import Snapshot, shown_id
@@ -81,7 +81,7 @@ class Watching:
     async def _keep_looking(self) -> None:
         number = 0 if self._look is None else self._look.number
         while True:
-            with suppress(LoopBusy):
+            with suppress(EngineBusy):
                 await self._read()
                 number += 1
                 self._look = Look(number, await self._snapshots.fresh(), self._steps())
@@ -92,7 +92,7 @@ class Watching:
     async def _read(self) -> None:
         try:
             self.history.add(await self._control.launch_records(self.history.positions(), _MOST_READ))
-        except LoopBusy:
+        except EngineBusy:
             self.history.forget()  # the answer may come later, to nobody, with names that are told once
             raise
 

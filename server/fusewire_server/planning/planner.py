@@ -100,7 +100,7 @@ class PlanRequest:
 
 
 class Planner:
-    """Sends requests to the workers and takes their answers. The loop thread owns this state."""
+    """Sends requests to the workers and takes their answers. The engine thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _WorkerPool(settings, settings.urgent_workers, most_rows=1, niceness=0)
@@ -141,10 +141,10 @@ class Planner:
         """Returns the number of an owner's requests that have not had their turn."""
         return self._pool(is_urgent=is_urgent).turns.waiting(owner)
 
-    def leave(self, owner: Owner) -> None:
+    def remove_owner(self, owner: Owner) -> None:
         """Withdraws an owner from all its requests. A waiting request without another owner is cancelled."""
-        self._urgent.leave(owner)
-        self._usual.leave(owner)
+        self._urgent.remove_owner(owner)
+        self._usual.remove_owner(owner)
 
     def _pool(self, *, is_urgent: bool) -> _WorkerPool:
         return self._urgent if is_urgent else self._usual
@@ -178,10 +178,10 @@ class _WorkerPool:
         self.turns.add(owner, request, may_wait=may_wait)
         self._wanted.set()
 
-    def leave(self, owner: Owner) -> None:
+    def remove_owner(self, owner: Owner) -> None:
         for request in self._served:
             request.owners.discard(owner)
-        for request in self.turns.leave(owner):
+        for request in self.turns.remove_owner(owner):
             request.owners.discard(owner)
             if not request.owners and request not in self._served:
                 request.answer.cancel()

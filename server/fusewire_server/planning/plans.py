@@ -61,7 +61,7 @@ class _Awaited:
 
 
 class Plans:
-    """The plans that are being made and loaded. The loop thread owns this state.
+    """The plans that are being made and loaded. The engine thread owns this state.
 
     Without a planner no plan is ever asked for. `order` takes the orders for the device. `arena_bytes` is a setting:
     the arena of a plan may not be larger.
@@ -205,7 +205,7 @@ class Plans:
 
     # ---- both ----
 
-    def leave(self, session: Session) -> None:
+    def remove_session(self, session: Session) -> None:
         """Withdraws the requests of a session that has ended. Its rows that wait for kernels are given up."""
         if self._planner is None:
             return
@@ -215,7 +215,7 @@ class Plans:
                 if not awaited.sessions:
                     del self._awaited[call]
                 self._order(NoKernel(call, ""))
-        self._planner.leave(session)
+        self._planner.remove_owner(session)
 
     def take(self, report: Loaded | Unloadable | Lacks) -> None:
         """Handles a report of the device thread. It cannot load a plan for want of memory, or from a damaged file."""

@@ -32,8 +32,8 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.binary_cache import default_cache_folder, most_cached_bytes
 from fusewire_kernels.compile.cache_eviction import WORKER_PREFIX, hold, tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
+from fusewire_kernels.compile.forked_calls import end_with_parent
 from fusewire_kernels.compile.machine_faults import MachineFault
-from fusewire_kernels.compile.process_copies import end_with_parent
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import ConfigurationError

@@ -1,4 +1,4 @@
-"""Keeps the counters of the server: totals, the time of each phase, and histograms. The loop thread owns them."""
+"""Keeps the counters of the server: totals, the time of each phase, and histograms. The engine thread owns them."""
 
 from __future__ import annotations
 

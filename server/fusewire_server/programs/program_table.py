@@ -64,7 +64,7 @@ class Needs(NamedTuple):
 
 @dataclass(eq=False)
 class ProgramEntry:
-    """One program, its plans, and its counts. Owned by the loop thread unless said otherwise."""
+    """One program, its plans, and its counts. Owned by the engine thread unless said otherwise."""
 
     digest: bytes
     raw: bytes

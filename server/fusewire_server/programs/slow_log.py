@@ -41,7 +41,7 @@ class SlowSegment(NamedTuple):
 
 
 class SlowLog:
-    """The newest slow segments. The loop thread owns it."""
+    """The newest slow segments. The engine thread owns it."""
 
     def __init__(self) -> None:
         self._kept: deque[SlowSegment] = deque(maxlen=MOST_KEPT)

@@ -1,6 +1,6 @@
 """Keeps the time that tenants, and the sessions of each tenant, have used, and orders them by it. Pure.
 
-There are two kinds of time, each with accounts of its own: that of the device and that of the loop thread. When a
+There are two kinds of time, each with accounts of its own: that of the device and that of the engine thread. When a
 tenant or session has work again, its account (the time that it has used) is raised to at least the account of the
 tenant or session served last, so that nobody saves up time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing,
 1996.)
@@ -38,24 +38,24 @@ class TenantAccounts(Generic[OwnerT]):
 
     def open(self, owner: OwnerT) -> None:
         """Opens the account of an owner that has no work."""
-        self.enter(owner)
-        self.leave(owner)
+        self.note_work(owner)
+        self.note_idle(owner)
 
-    def enter(self, owner: OwnerT) -> None:
+    def note_work(self, owner: OwnerT) -> None:
         """Notes that an owner that had no work has work."""
         tenant = owner.tenant
         self._with_work[tenant] += 1
         if self._with_work[tenant] == 1:
-            self._tenants.enter(tenant)
-        self._owners[tenant].enter(owner)
+            self._tenants.note_work(tenant)
+        self._owners[tenant].note_work(owner)
 
-    def leave(self, owner: OwnerT) -> None:
+    def note_idle(self, owner: OwnerT) -> None:
         """Notes that an owner that had work has none."""
         tenant = owner.tenant
-        self._owners[tenant].leave(owner)
+        self._owners[tenant].note_idle(owner)
         self._with_work[tenant] -= 1
         if not self._with_work[tenant]:
-            self._tenants.leave(tenant)
+            self._tenants.note_idle(tenant)
 
     def drop(self, owner: OwnerT) -> None:
         """Forgets an owner that has no work and will have none."""
@@ -115,13 +115,13 @@ class Accounts:
         self._heap: list[tuple[int, int, Hashable]] = []  # time, number of the item, key
         self._items = count()
 
-    def enter(self, key: Hashable) -> None:
+    def note_work(self, key: Hashable) -> None:
         """Notes that a key has work, and brings its account up to the shared clock."""
         self.used_ns[key] = max(self.used_ns.get(key, 0), self.served_at_ns)
         self._waiting.add(key)
         self._changed[key] = None
 
-    def leave(self, key: Hashable) -> None:
+    def note_idle(self, key: Hashable) -> None:
         """Notes that a key has no work. Its account stays."""
         self._waiting.discard(key)
 
@@ -146,7 +146,7 @@ class Accounts:
             self.charge(key, -min(lead_ns - _MOST_LEAD_NS, time_ns))
 
     def drop(self, key: Hashable) -> None:
-        self.leave(key)
+        self.note_idle(key)
         self._changed.pop(key, None)
         self.used_ns.pop(key, None)
 

@@ -71,7 +71,7 @@ class Batch:
 
 
 class Coalescer:
-    """Chooses batches. The loop thread owns this object."""
+    """Chooses batches. The engine thread owns this object."""
 
     def __init__(self, *, most_rows: int, submission_ns: int) -> None:
         self._most_rows = most_rows
@@ -90,7 +90,7 @@ class Coalescer:
             return
         if key not in self._busy:
             self._busy[key] = session
-            self._accounts.enter(session)
+            self._accounts.note_work(session)
         head = session.queue[0].entry
         known = self._heads.get(key)
         if known is not head:
@@ -108,7 +108,7 @@ class Coalescer:
         if self._busy.pop(key, None) is None:
             return
         self._forget_head(key)
-        self._accounts.leave(session)
+        self._accounts.note_idle(session)
 
     def _forget_head(self, key: bytes) -> None:
         head = self._heads.pop(key, None)

@@ -43,12 +43,12 @@ class OutstandingBatch(NamedTuple):
 
 
 class Lanes:
-    """The submissions of each lane. The loop thread owns this object."""
+    """The submissions of each lane. The engine thread owns this object."""
 
     def __init__(self) -> None:
         self._submissions = 0
         self._outstanding: dict[int, OutstandingBatch] = {}
-        self._told: Counter[Lane] = Counter()  # lane -> how many outstanding submissions it has
+        self._submitted: Counter[Lane] = Counter()  # lane -> how many outstanding submissions it has
         self._slow: Counter[Session] = Counter()  # session -> how many outstanding rows it has outside the fast lane
         self._last_slow: dict[Session, int] = {}  # session -> number of the last slow submission that has its row
         # Session -> how many rows in the lasting lane and reads of large values it has. No further rows of such a
@@ -58,7 +58,7 @@ class Lanes:
     @property
     def has_room(self) -> bool:
         """Whether the fast lane takes one more submission."""
-        return self._told[Lane.FAST] < MOST_OUTSTANDING
+        return self._submitted[Lane.FAST] < MOST_OUTSTANDING
 
     def open_to(self, row: Row) -> Hashable | None:
         """Returns a key if a row can be sent now, else None. Only rows with equal keys may share a submission.
@@ -69,7 +69,7 @@ class Lanes:
         if row.session in self._lasting:
             return None
         lane = self._lane(row)
-        return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
+        return self._last_slow.get(row.session, lane) if self._submitted[lane] < MOST_OUTSTANDING else None
 
     @property
     def outstanding(self) -> int:
@@ -79,32 +79,32 @@ class Lanes:
     def tell(self, batch: Batch, loaded: LoadedPlan | None, now_ns: int = 0) -> int:
         """Records that the device is told to run a batch. Returns the number of the submission."""
         self._submissions += 1
-        told = OutstandingBatch(batch, loaded, self._lane(next(iter(batch.spans))), now_ns)
-        self._outstanding[self._submissions] = told
-        self._count(told, 1)
-        if told.lane is Lane.SLOW:
+        outstanding = OutstandingBatch(batch, loaded, self._lane(next(iter(batch.spans))), now_ns)
+        self._outstanding[self._submissions] = outstanding
+        self._count(outstanding, 1)
+        if outstanding.lane is Lane.SLOW:
             self._last_slow.update({row.session: self._submissions for row in batch.spans})
         return self._submissions
 
-    def pass_by(self, number: int) -> None:
+    def mark_lasting(self, number: int) -> None:
         """Records that a submission takes very long. Its place in the slow lane becomes free for other submissions."""
-        told = self._outstanding[number]
-        self._told[told.lane] -= 1
-        self._outstanding[number] = told._replace(lane=Lane.LASTING)
-        self._told[Lane.LASTING] += 1
-        self._lasting.update([row.session for row in told.batch.spans])
+        outstanding = self._outstanding[number]
+        self._submitted[outstanding.lane] -= 1
+        self._outstanding[number] = outstanding._replace(lane=Lane.LASTING)
+        self._submitted[Lane.LASTING] += 1
+        self._lasting.update([row.session for row in outstanding.batch.spans])
 
     def complete(self, number: int) -> OutstandingBatch:
         """Records that the device has completed a submission, and returns that submission."""
-        told = self._outstanding.pop(number)
-        self._count(told, -1)
-        sessions = [row.session for row in told.batch.spans]
-        if told.lane is not Lane.FAST:
+        outstanding = self._outstanding.pop(number)
+        self._count(outstanding, -1)
+        sessions = [row.session for row in outstanding.batch.spans]
+        if outstanding.lane is not Lane.FAST:
             for session in [one for one in sessions if self._last_slow.get(one) == number]:
                 del self._last_slow[session]
-        if told.lane is Lane.LASTING:
+        if outstanding.lane is Lane.LASTING:
             self._lasting -= Counter(sessions)
-        return told
+        return outstanding
 
     def begin_large_read(self, session: Session) -> None:
         """Records that the device is told to bring a large value to the host."""
@@ -116,12 +116,12 @@ class Lanes:
     def _lane(self, row: Row) -> Lane:
         return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
 
-    def _count(self, told: OutstandingBatch, change: int) -> None:
+    def _count(self, outstanding: OutstandingBatch, change: int) -> None:
         """Counts a submission. `change` is 1 if the device is told to run it, and −1 if the device has completed it."""
-        self._told[told.lane] += change
-        if told.lane is Lane.FAST:
+        self._submitted[outstanding.lane] += change
+        if outstanding.lane is Lane.FAST:
             return
-        for row in told.batch.spans:
+        for row in outstanding.batch.spans:
             self._slow[row.session] += change
             if not self._slow[row.session]:
                 del self._slow[row.session]

@@ -54,7 +54,7 @@ class Turns(Generic[T]):
     def is_empty(self) -> bool:
         return not self._queues
 
-    def leave(self, owner: Hashable) -> Sequence[T]:
+    def remove_owner(self, owner: Hashable) -> Sequence[T]:
         """Removes an owner. Returns the items of its queue."""
         return self._queues.pop(owner, deque())
 
@@ -94,10 +94,10 @@ class TenantTurns(Generic[T]):
                 return item
         return None
 
-    def leave(self, owner: Owner) -> Sequence[T]:
+    def remove_owner(self, owner: Owner) -> Sequence[T]:
         """Removes an owner. Returns the items of its queues."""
         both = self._tenants.get(owner.tenant, ())
-        items = [item for turns in both for item in turns.leave(owner)]
+        items = [item for turns in both for item in turns.remove_owner(owner)]
         if both and all(turns.is_empty for turns in both):
             del self._tenants[owner.tenant]
         return items

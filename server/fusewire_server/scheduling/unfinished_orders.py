@@ -9,7 +9,7 @@ each other.
 
 No client can see that an order was overtaken. A value belongs to one session, and an order reads, writes, frees or
 overwrites only values of the sessions that it concerns. So two orders that concern different sessions have no value in
-common. Either order may come first, or their slices may alternate: the result is the same as if the loop thread had
+common. Either order may come first, or their slices may alternate: the result is the same as if the engine thread had
 sent the overtaking order first. In particular
 
 - no overtaking order frees or donates a value that an unfinished order reads or will write, because an order that frees
@@ -56,7 +56,7 @@ class UnfinishedOrders(Generic[Order]):
         self.is_empty = True  # whether there is no unfinished order
         self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # party -> its queue, which is never empty
 
-    def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
+    def try_begin(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
         """Returns whether an order may be acted on now. If not, the order is held up.
 
         A held-up order keeps all later orders of its parties waiting. An order that goes in slices does the same until

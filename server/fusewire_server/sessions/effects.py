@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.sessions.session import Fetching, Value
+from fusewire_server.sessions.session import PendingFetch, Value
 
 
 class Effects:
@@ -16,7 +16,7 @@ class Effects:
         self.writes: list[tuple[Value, bytes]] = []  # uploads whose bytes came in the frame
         self.declared: list[Value] = []  # uploads whose bytes come in an Upload call
         self.refused_uploads: list[int] = []  # handles of uploads whose bytes were to come in an Upload call
-        self.reads: list[Fetching] = []  # fetches of values that are ready
+        self.reads: list[PendingFetch] = []  # fetches of values that are ready
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.
         self.to_plan: list[ProgramEntry] = []

@@ -35,7 +35,7 @@ FREE_BYTES = 1 << 20
 
 
 class TenantBytes:
-    """The memory that the sessions of one tenant hold. The loop thread owns this object, but not `device_share`.
+    """The memory that the sessions of one tenant hold. The engine thread owns this object, but not `device_share`.
 
     `free_values` says how many more values there is room for. It is exact when a session has just been counted.
     """

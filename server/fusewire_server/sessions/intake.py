@@ -42,7 +42,7 @@ class Applied(NamedTuple):
 
 
 class Intake:
-    """Applies frames to sessions. The loop thread owns this object."""
+    """Applies frames to sessions. The engine thread owns this object."""
 
     def __init__(self, limits: Limits, programs: ProgramTable) -> None:
         self._limits = limits

@@ -24,7 +24,7 @@ ONCE = range(1)  # the iterations of a row that is no loop
 
 
 class Iterations:
-    """The iterations of one row. The loop thread owns `begun`.
+    """The iterations of one row. The engine thread owns `begun`.
 
     `kept` says for each live result of how many of the last iterations the client holds it.
     """

@@ -10,7 +10,7 @@ MOST_BYTES = MOST_RUNS * (RUN_BYTES + 56)  # that a profile takes, with the obje
 
 
 class Profile:
-    """The last runs of a session that its client has not been told. The loop thread owns it."""
+    """The last runs of a session that its client has not been told. The engine thread owns it."""
 
     def __init__(self) -> None:
         self._runs: deque[bytes] = deque(maxlen=MOST_RUNS)

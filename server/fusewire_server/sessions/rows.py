@@ -20,7 +20,7 @@ from fusewire_server.programs.dependent_results import dependent_ops
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.iterations import failure_causes, first_uses
-from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
+from fusewire_server.sessions.session import PendingFetch, Row, Session, Value, ValueState, failure_of
 from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead
 
 MOST_CANCELLED = 512  # results of a cancelled row that fail in one step
@@ -40,7 +40,7 @@ def queue_row(row: Row) -> None:
         value.waiting[row] = None
 
 
-def bring_upload(session: Session, value: Value, reads: list[Fetching], released: list[Value]) -> None:
+def bring_upload(session: Session, value: Value, reads: list[PendingFetch], released: list[Value]) -> None:
     """Makes an uploaded value ready, because its bytes have arrived, and queues the rows that waited for the value.
 
     Fetches of the value join `reads`.
@@ -58,9 +58,9 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
     value.state = ValueState.FAILED
     value.failure = failure
     if value.fetches:
-        for fetching in value.fetches.values():
+        for pending in value.fetches.values():
             value.readers -= 1
-            session.answer_failure(fetching.fetch, failure)
+            session.answer_failure(pending.fetch, failure)
         value.fetches = None
     forget_if_dead(session, value)
     if value.waiting:

@@ -18,8 +18,8 @@ work. Whether the client has more to send then, only the client knows.
 
 Fetches need no credit, because the module `answers` bounds them.
 
-`Value`, `Row` and `Fetching` are in the same file as `Session`, because they refer to each other. The loop thread owns
-all of this state, except `Value.block` and `Row.failed_ops`, which the device thread owns until the row is completed.
+`Value`, `Row` and `PendingFetch` are in the same file as `Session`, because they refer to each other. The engine thread
+owns all of this state, except `Value.block` and `Row.failed_ops`, which the device thread owns until the row has ended.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Value:
         # The next two hold rows until this value is issued, in order, and fetches, by their number, until it is ready.
         # Most values never hold any, and have no tables.
         self.waiting: dict[Row, None] | None = None
-        self.fetches: SaltedTable[Fetching] | None = None
+        self.fetches: SaltedTable[PendingFetch] | None = None
         self.block: Block | None = None  # the device thread owns it
         self.share = NOBODYS  # in which its block counts
 
@@ -198,10 +198,10 @@ class Row:
         return Row(self.session, self.entry, self.base, inputs, outputs, scalars, starts, self.queued_at_ns)
 
 
-class Fetching:
+class PendingFetch:
     """A fetch that has not been answered."""
 
-    __slots__ = ("asked_at_ns", "fetch", "is_abandoned", "session", "told_at_ns", "value")
+    __slots__ = ("asked_at_ns", "fetch", "is_abandoned", "ordered_at_ns", "session", "value")
 
     def __init__(self, session: Session, fetch: int, value: Value, asked_at_ns: int = 0) -> None:
         self.session = session
@@ -209,7 +209,7 @@ class Fetching:
         self.value = value
         self.is_abandoned = False
         self.asked_at_ns = asked_at_ns  # when its entry came
-        self.told_at_ns = 0  # when the device was told to bring the value to the host
+        self.ordered_at_ns = 0  # when the device was told to bring the value to the host
 
     @property
     def is_unwanted(self) -> bool:
@@ -241,7 +241,7 @@ TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
 
 @dataclass(eq=False)
 class Session:
-    """All state of one session. The loop thread owns it."""
+    """All state of one session. The engine thread owns it."""
 
     session_id: bytes
     tenant: str
@@ -259,7 +259,7 @@ class Session:
     packed: PackedValues = field(default_factory=PackedValues)  # values that nobody has touched lately
     failed: FailedHandles = field(default_factory=FailedHandles)  # results that will never exist
     large: SaltedTable[Value] = field(default_factory=SaltedTable)  # values of more than INLINE_BYTES
-    fetches: SaltedTable[Fetching] = field(default_factory=SaltedTable)
+    fetches: SaltedTable[PendingFetch] = field(default_factory=SaltedTable)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     rejected_bytes: int = 0  # host memory of these
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued or failed, in order
@@ -276,9 +276,9 @@ class Session:
     host_bytes: int = 0  # that it held when it was counted last, and how many values
     counted_values: int = 0
     device_ns: int = 0  # device time that its rows have used
-    loop_ns: int = 0  # time of the loop thread that its frames have used
+    loop_ns: int = 0  # time of the engine thread that its frames have used
     # Fetches of ready values that the device has not been told to read.
-    reads: SaltedTable[Fetching] = field(default_factory=SaltedTable)
+    reads: SaltedTable[PendingFetch] = field(default_factory=SaltedTable)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
     hidden_values: int = 0  # how many values without a handle of the client it has had
     uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written
@@ -374,7 +374,7 @@ class Session:
         self.reads.clear()
         self.answers.forget_all()
 
-    def admit(self, amount: Amount) -> None:
+    def take_credit(self, amount: Amount) -> None:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
         admitted, in_flight = self.admitted.plus(amount), amount
         if self.admitted != self.completed:
@@ -387,8 +387,8 @@ class Session:
             self.credit_used_up += 1
 
     def begin_row(self, row: Row) -> None:
-        """Takes the credit for a row, and counts its memory. Raises as `admit` does."""
-        self.admit(row.amount)
+        """Takes the credit for a row, and counts its memory. Raises as `take_credit` does."""
+        self.take_credit(row.amount)
         row.host_bytes = row_bytes(row)
         self.rows_bytes += row.host_bytes
 
@@ -402,18 +402,20 @@ class Session:
         self.completed = self.completed.plus(amount)
         self.has_used_up_credit = False
 
-    def owes_credit(self, told: Amount) -> bool:
+    def owes_credit(self, reported: Amount) -> bool:
         """Returns whether the client, which knows that `told` is completed, is to be told of more now.
 
         It is once a quarter of some kind of credit has come back, or nothing is in flight: each message takes as long
         as many a segment. An answer tells of all that is completed anyway.
         """
         completed = self.completed
-        if completed == told:
+        if completed == reported:
             return False
         if completed == self.admitted:
             return True
-        return any(4 * (now - before) >= most for now, before, most in zip(completed, told, self.credit, strict=True))
+        return any(
+            4 * (now - before) >= most for now, before, most in zip(completed, reported, self.credit, strict=True)
+        )
 
 
 def _fits_another(in_flight: Amount, last: Amount, credit: Amount) -> bool:

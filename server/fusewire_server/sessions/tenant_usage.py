@@ -29,7 +29,7 @@ class Durations:
 
 
 class TenantUsage:
-    """What the sessions of one tenant have used. The loop thread owns it.
+    """What the sessions of one tenant have used. The engine thread owns it.
 
     Of sessions that have not ended only the time of the planner and the durations count here. The durations are those
     of segments: from their coming to their order (`queue`), on the device (`device`), and from the order to the end
@@ -74,10 +74,10 @@ class TenantUsage:
 
 def usage_with(usages: Mapping[str, TenantUsage], sessions: Iterable[Session]) -> dict[str, TenantUsage]:
     """Returns what each tenant has used, with what more sessions have. Does not change `usages`."""
-    told = {tenant: usage.copy() for tenant, usage in usages.items()}
+    by_tenant = {tenant: usage.copy() for tenant, usage in usages.items()}
     for session in sessions:
-        told[session.tenant if session.tenant in told else OTHERS].add(session)
-    return told
+        by_tenant[session.tenant if session.tenant in by_tenant else OTHERS].add(session)
+    return by_tenant
 
 
 def usage_of(usages: dict[str, TenantUsage], tenant: str) -> TenantUsage:

@@ -10,7 +10,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.host_bytes import VALUE_BYTES, check_host_room
-from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
+from fusewire_server.sessions.session import NO_OP, PendingFetch, Session, Value, ValueState
 from fusewire_server.sessions.tables.packed_values import PackedValue
 from fusewire_server.sessions.tables.salted_table import SaltedTable
 
@@ -87,7 +87,7 @@ def pack(session: Session, value: Value) -> None:
         session.packed.add(PackedValue(value.handle, value.spec, value.made_at_ns, value.op_index, value.block))
 
 
-def make_ready(value: Value, reads: list[Fetching]) -> None:
+def make_ready(value: Value, reads: list[PendingFetch]) -> None:
     """Makes a value ready, because the device has been told to compute or write the value. Its fetches join `reads`."""
     value.state = ValueState.READY
     if value.fetches:
@@ -129,13 +129,13 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
         forget(session, value)
 
 
-def end_reading(fetching: Fetching, released: list[Value]) -> None:
+def end_reading(pending: PendingFetch, released: list[Value]) -> None:
     """Stops counting a fetch as a reader of its value.
 
     The caller has told the device to read the value, or has given up the fetch.
     """
-    fetching.value.readers -= 1
-    release_if_dead(fetching.session, fetching.value, released)
+    pending.value.readers -= 1
+    release_if_dead(pending.session, pending.value, released)
 
 
 def forget_if_dead(session: Session, value: Value) -> None:

@@ -140,7 +140,7 @@ class LocalCalls:
                 status = Status(grpc.StatusCode.UNIMPLEMENTED.value[0], f"there is no method {opening.method}")
             else:
                 closing_s = _CLOSING_S
-                connection.admit()
+                connection.read_on()
                 status = await _answer(method, LocalCall(connection, self._with_peer(opening)))
         except CaseError as error:
             status = Status(grpc.StatusCode.INVALID_ARGUMENT.value[0], str(error))

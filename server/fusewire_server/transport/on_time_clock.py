@@ -14,7 +14,7 @@ BEAT_S = 0.1
 
 
 class OnTimeClock:
-    """A clock that goes while somebody uses it: `with clock.going(): …`. The loop thread owns this object."""
+    """A clock that goes while somebody uses it: `with clock.going(): …`. The engine thread owns this object."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -18,7 +18,7 @@ MOST_UNACKNOWLEDGED = 16
 
 
 class SessionFrames:
-    """The frames of one stream of a session, both ways. The loop thread owns this object."""
+    """The frames of one stream of a session, both ways. The engine thread owns this object."""
 
     def __init__(self, engine: Engine, session: Session) -> None:
         self._engine = engine

@@ -14,7 +14,7 @@ import pytest
 import fusewire as fw
 from fusewire._api.ops import operations
 from fusewire._recording.places import places
-from fusewire._recording.recorded_ops import adopt, known_call
+from fusewire._recording.recorded_ops import known_call, recorded_of_handle
 from fusewire._recording.recorder import Recorder
 from fusewire.testing import session_in_memory
 from tests.client.peer import connect
@@ -274,7 +274,7 @@ def test_a_call_that_raises_raises_each_time(x: fw.Array) -> None:
 
 
 def test_arrays_of_another_thread_and_of_a_users_class_run_the_function(x: fw.Array) -> None:
-    own = adopt(Own, x._recorder, x._recorder.mint_upload(), x._spec)
+    own = recorded_of_handle(Own, x._recorder, x._recorder.mint_upload(), x._spec)
     counted = Counted(lambda x: -x)
     assert counted.runs_of(x) == 1
     assert counted.runs_of(own) == 3

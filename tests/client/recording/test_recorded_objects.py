@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recording.recorded_ops import adopt
+from fusewire._recording.recorded_ops import recorded_of_handle
 from fusewire._recording.recorder import Recorder
 from tests.client.loops import H
 from tests.client.peer import connect
@@ -34,7 +34,7 @@ def recorder_of(x: fw.Array) -> Recorder:
 
 def of_own_class(x: fw.Array) -> Own:
     recorder = recorder_of(x)
-    return adopt(Own, recorder, recorder.mint_upload(), x._spec)
+    return recorded_of_handle(Own, recorder, recorder.mint_upload(), x._spec)
 
 
 def test_each_death_is_noted_once(x: fw.Array) -> None:

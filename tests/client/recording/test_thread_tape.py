@@ -73,7 +73,7 @@ def test_nothing_is_trimmed_twice(tape: ThreadTape) -> None:
 
 def test_ops_are_passed_over(tape: ThreadTape) -> None:
     end = tape.next_number
-    tape.pass_over()
+    tape.drop_all()
     assert (tape.records_kept, tape.next_number) == (0, end)
 
 
@@ -103,7 +103,7 @@ def test_an_op_keeps_its_place_when_its_record_is_dropped(tape: ThreadTape) -> N
     first, end = first_of(tape), tape.next_number
     before = lines_of(tape, first, end)
     tape.trim(end, end)
-    tape.pass_over()
+    tape.drop_all()
     assert lines_of(tape, first, end) == before
 
 
@@ -133,6 +133,6 @@ def test_a_tape_that_threads_share_is_of_one_thread_at_a_time() -> None:
     assert tape.take() is None
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(tape.take).result(WAIT_S) is False
-        tape.leave()
+        tape.release()
         assert pool.submit(tape.take).result(WAIT_S) is True
     assert tape.take() is False

@@ -13,49 +13,49 @@ def _turned(*shape: int) -> Layout:
 
 
 def test_a_transpose_of_a_dense_value_has_its_strides_as_places() -> None:
-    assert places.through_view(_turned(2, 3), (2, 3), (3, 1)) == (1, 3)
+    assert places.placement_of_view(_turned(2, 3), (2, 3), (3, 1)) == (1, 3)
 
 
 def test_a_transpose_of_a_transpose_is_back_in_order() -> None:
-    assert places.through_view(_turned(3, 2), (3, 2), (1, 3)) == (3, 1)
+    assert places.placement_of_view(_turned(3, 2), (3, 2), (1, 3)) == (3, 1)
 
 
 def test_a_reshape_splits_and_joins_places() -> None:
-    assert places.through_view(views.dense((2, 2, 3)), (4, 3), (3, 1)) == (6, 3, 1)
-    assert places.through_view(views.dense((12,)), (4, 3), (3, 1)) == (1,)
+    assert places.placement_of_view(views.dense((2, 2, 3)), (4, 3), (3, 1)) == (6, 3, 1)
+    assert places.placement_of_view(views.dense((12,)), (4, 3), (3, 1)) == (1,)
 
 
 def test_a_reshape_across_axes_that_lie_apart_has_no_places() -> None:
-    assert places.through_view(views.dense((6,)), (2, 3), (1, 2)) is None
+    assert places.placement_of_view(views.dense((6,)), (2, 3), (1, 2)) is None
 
 
 def test_axes_that_repeat_are_not_known() -> None:
-    assert places.through_view(views.broadcast_to(views.dense((3, 1)), (3, 5)), (3, 1), (5, 0)) == (5, None)
+    assert places.placement_of_view(views.broadcast_to(views.dense((3, 1)), (3, 5)), (3, 1), (5, 0)) == (5, None)
 
 
 def test_a_part_of_a_value_cannot_be_met_at_the_same_point() -> None:
     part = Layout((2,), (1,), 0, ())
-    assert places.through_view(part, (3,), (1,)) is None
-    assert places.behind_view(part, (3,), (1,)) is None
+    assert places.placement_of_view(part, (3,), (1,)) is None
+    assert places.placement_of_source(part, (3,), (1,)) is None
 
 
 def test_a_view_that_shows_as_many_elements_but_some_twice_has_no_places() -> None:
     windows = Layout((2, 2), (1, 1), 0, ())
-    assert places.through_view(windows, (4,), (1,)) is None
-    assert places.behind_view(windows, (4,), (2, 1)) is None
+    assert places.placement_of_view(windows, (4,), (1,)) is None
+    assert places.placement_of_source(windows, (4,), (2, 1)) is None
 
 
 def test_behind_a_view_lies_what_gives_it() -> None:
     layout = views.broadcast_to(views.transpose(views.dense((2, 3)), (1, 0)), (4, 3, 2))
-    assert places.behind_view(layout, (2, 3), (6, 2, 1)) == (1, 2)
+    assert places.placement_of_source(layout, (2, 3), (6, 2, 1)) == (1, 2)
 
 
 def test_behind_a_view_that_joins_axes_they_lie_apart_again() -> None:
-    assert places.behind_view(views.dense((6,)), (2, 3), (5,)) == (15, 5)
+    assert places.placement_of_source(views.dense((6,)), (2, 3), (5,)) == (15, 5)
 
 
 def test_behind_a_view_that_splits_an_axis_there_is_none() -> None:
-    assert places.behind_view(views.dense((2, 3)), (6,), (3, 1)) is None
+    assert places.placement_of_source(views.dense((2, 3)), (6,), (3, 1)) is None
 
 
 def test_partial_places_agree_if_nothing_contradicts() -> None:

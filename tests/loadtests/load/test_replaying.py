@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._recordings.records import Answer, Header, Recording, RecordWriter
+from fusewire._replay.records import Answer, Header, Recording, RecordWriter
 from fusewire.testing import ServerProcess, serve_subprocess
 from loadtests.command_line import main
 

@@ -1,4 +1,4 @@
-"""Chooses the kinds of frames that cost the loop thread most: for each byte, and in one step."""
+"""Chooses the kinds of frames that cost the engine thread most: for each byte, and in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's streams without a socket: the loop thread in a thread of its own, and clients that hand it frames."""
+"""A server's streams without a socket: the engine thread in a thread of its own, and clients that hand it frames."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Line:
             yield raw
 
 
-class LoopThread:
-    """The server's loop thread. Other threads call the methods."""
+class EngineThread:
+    """The server's engine thread. Other threads call the methods."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -82,7 +82,7 @@ class LoopThread:
         self._thread.join(HANGS_S)
 
     def soon(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Has the loop thread call a function, between two of its callbacks."""
+        """Has the engine thread call a function, between two of its callbacks."""
         self._loop.call_soon_threadsafe(call, *arguments)
 
     def stream(self) -> Line:
@@ -116,7 +116,7 @@ class LoopThread:
 class Client:
     """A session that is driven frame by frame."""
 
-    def __init__(self, server: LoopThread) -> None:
+    def __init__(self, server: EngineThread) -> None:
         self._server = server
         self._line = server.stream()
         self._number, self._acknowledged = 1, 0
@@ -191,8 +191,8 @@ class Client:
 
 
 @contextmanager
-def loop_thread(clock: Clock = time) -> Iterator[LoopThread]:
-    server = LoopThread(clock)
+def engine_thread(clock: Clock = time) -> Iterator[EngineThread]:
+    server = EngineThread(clock)
     server.start()
     try:
         yield server

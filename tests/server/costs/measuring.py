@@ -1,4 +1,4 @@
-"""What a kind of frames costs the loop thread: time and memory for each byte, and the longest step."""
+"""What a kind of frames costs the engine thread: time and memory for each byte, and the longest step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fusewire_server.engine.clock import Clock
 from tests.server.costs.kinds import Kind
-from tests.server.costs.loopback import Client, LoopThread, loop_thread
+from tests.server.costs.loopback import Client, EngineThread, engine_thread
 from tests.server.costs.steps import Step, noted
 
 _PREFIX_BYTES = 5  # before each message, by gRPC
@@ -69,7 +69,7 @@ def memory_of(kind: Kind, size: int) -> Memory:
 
 
 def functions_of(kind: Kind, size: int, most: int = 3) -> list[str]:
-    """The functions in which the loop thread spends most of its time, with their part of it."""
+    """The functions in which the engine thread spends most of its time, with their part of it."""
     profile = cProfile.Profile()
     with _begun(kind, size) as (server, client, raws):
         server.soon(profile.enable)
@@ -84,9 +84,9 @@ def functions_of(kind: Kind, size: int, most: int = 3) -> list[str]:
 
 
 @contextmanager
-def _begun(kind: Kind, size: int, clock: Clock = time) -> Iterator[tuple[LoopThread, Client, list[bytes]]]:
+def _begun(kind: Kind, size: int, clock: Clock = time) -> Iterator[tuple[EngineThread, Client, list[bytes]]]:
     """A new server, a client that is ready for a round, and the bytes of the frames of that round."""
-    with loop_thread(clock) as server:
+    with engine_thread(clock) as server:
         client = Client(server)
         if before := kind.before(size):
             client.send(client.bytes_of(before))

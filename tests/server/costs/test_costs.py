@@ -67,7 +67,7 @@ def test_kinds_that_are_excepted_are_in_the_catalogue() -> None:
 
 @of_a_hundred(25)
 @given(st.sampled_from(KINDS), _SIZES)
-def test_no_step_of_the_loop_thread_is_long(kind: Kind, part: float) -> None:
+def test_no_step_of_the_engine_thread_is_long(kind: Kind, part: float) -> None:
     most_units = _LONGER_UNITS.get(kind.name, _MOST_UNITS)
     units = _least(kind, kind.size(part), lambda cost, unit_ns: cost.longest.time_ns / unit_ns, most_units)
     target(units / most_units, label="the longest step")
@@ -76,7 +76,7 @@ def test_no_step_of_the_loop_thread_is_long(kind: Kind, part: float) -> None:
 
 @of_a_hundred(25)
 @given(st.sampled_from([kind for kind in KINDS if kind.name not in _UNCHARGED]), _SIZES)
-def test_half_of_the_time_of_the_loop_thread_is_charged_to_its_session(kind: Kind, part: float) -> None:
+def test_half_of_the_time_of_the_engine_thread_is_charged_to_its_session(kind: Kind, part: float) -> None:
     units = _least(kind, kind.size(part), _uncharged_units, _MOST_UNCHARGED_UNITS)
     target(units, label="what is not charged")
     assert units <= _MOST_UNCHARGED_UNITS

@@ -14,7 +14,7 @@ from fusewire_server.sessions.session import SessionState
 from tests.effort import of_a_hundred
 from tests.server.costs.draft import Draft, drafted
 from tests.server.costs.kinds import KINDS, Kind
-from tests.server.costs.loopback import Client, loop_thread
+from tests.server.costs.loopback import Client, engine_thread
 
 _FEW = 5
 
@@ -38,7 +38,7 @@ def test_kinds_have_names_of_their_own() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_rounds_go_on_unless_they_end_their_session_and_others_see_nothing_of_it(kind: Kind) -> None:
     size = min(_FEW, kind.most)
-    with loop_thread() as server:
+    with engine_thread() as server:
         bystander, client = Client(server), Client(server)
         client.send(client.bytes_of(kind.before(size)))
         for turn in range(2):

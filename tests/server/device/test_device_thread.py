@@ -26,7 +26,6 @@ from fusewire_server.device.orders import (
     Broken,
     Brought,
     FailedRow,
-    Lasts,
     Load,
     Missing,
     Ran,
@@ -34,6 +33,7 @@ from fusewire_server.device.orders import (
     Release,
     Report,
     Run,
+    RunIsLong,
     Submission,
     Unloadable,
     Write,
@@ -42,7 +42,7 @@ from fusewire_server.device.orders import (
 from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.device.unfused.one_ops import OneOp, OneOps
 from fusewire_server.device.unfused.program import UnfusedProgram
-from fusewire_server.sessions.session import Fetching, Row, SessionState, Value, ValueState
+from fusewire_server.sessions.session import PendingFetch, Row, SessionState, Value, ValueState
 from tests.patience import Patience
 from tests.server.device_world import (
     DEADLINE_S,
@@ -187,7 +187,7 @@ def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: p
     monkeypatch.setattr("fusewire_server.device.unfused.run.LASTING_NS", 0)
     world.run(SLOW, session("a"))
     world.run(FAST, session("b"))
-    assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {Lasts, Ran}
+    assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {RunIsLong, Ran}
     world.gate.set()
     assert world.completed(1) == [SLOW]
     assert world.reports.empty()
@@ -224,7 +224,7 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     other, value = session("b"), Value(1, VECTOR, ValueState.READY)
     world.run(SLOW, session("a"))
     world.thread.order(Write(other, value, VECTOR_BYTES, NO_WORK))
-    world.thread.order(Read(Fetching(other, 1, value)))
+    world.thread.order(Read(PendingFetch(other, 1, value)))
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
 
 
@@ -246,7 +246,7 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(monkeyp
     monkeypatch.setattr("fusewire_server.device.unfused.run.Iteration", fail)
     here = World(NullDevice(completes_by_itself=False))
     (row,) = here.run(SLOW, session("a"))
-    here.thread.order(Read(Fetching(row.session, 1, row.outputs[0])))
+    here.thread.order(Read(PendingFetch(row.session, 1, row.outputs[0])))
     here.thread.order(write(0, row.session))
     here.thread.start()
     assert [type(here.next_report()) for _ in range(2)] == [Ran, Wrote]  # the device was told nothing
@@ -292,7 +292,7 @@ def test_a_fetch_fails_if_the_host_has_no_room_for_what_the_device_copies(
     monkeypatch.setattr(world.device, "read", read)
     value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
     value.block = world.device.allocate(size_bytes)
-    world.thread.order(Read(Fetching(session("a"), 1, value)))
+    world.thread.order(Read(PendingFetch(session("a"), 1, value)))
     report = world.next_report()
     assert isinstance(report, Missing)
     assert report.refusal == f"the host has no memory for a value of {size_bytes} bytes"
@@ -321,14 +321,14 @@ def test_a_run_is_charged_what_it_took_of_the_device_and_not_the_queue_ahead() -
 def test_a_run_brings_the_results_that_somebody_waits_for_before_their_memory_goes(world: World) -> None:
     one = session("a")
     row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
-    fetching = Fetching(one, 7, row.outputs[0])
-    submission = Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (row.outputs[0],), (fetching,))
+    pending = PendingFetch(one, 7, row.outputs[0])
+    submission = Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (row.outputs[0],), (pending,))
     world.thread.order(Run(FAST, submission))
     report = world.next_report()
     assert isinstance(report, Ran)
     (read,) = report.reads
     assert isinstance(read, Brought)
-    assert (read.fetching, len(read.data), row.outputs[0].block) == (fetching, VECTOR.size_bytes, None)
+    assert (read.pending, len(read.data), row.outputs[0].block) == (pending, VECTOR.size_bytes, None)
 
 
 def test_a_run_that_finds_no_room_says_that_what_it_was_to_bring_is_missing(
@@ -339,13 +339,13 @@ def test_a_run_that_finds_no_room_says_that_what_it_was_to_bring_is_missing(
 
     one = session("a")
     row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
-    fetching = Fetching(one, 7, row.outputs[0])
+    pending = PendingFetch(one, 7, row.outputs[0])
     monkeypatch.setattr(world.device, "allocate", allocate)
-    world.thread.order(Run(FAST, Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (), (fetching,))))
+    world.thread.order(Run(FAST, Submission(world.tier1, world.tier1.loaded, whole(row), ((),), (), (pending,))))
     report = world.next_report()
     assert isinstance(report, Ran)
     assert [failed.row for failed in report.failed] == [row]
-    assert report.reads == (Missing(fetching),)
+    assert report.reads == (Missing(pending),)
 
 
 def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -> None:
@@ -368,7 +368,7 @@ def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -
     assert device.complete_next()
     assert is_about_to.wait(DEADLINE_S)
     device.completes_by_itself = True
-    here.thread.order(Read(Fetching(session("b"), 1, here.value())))
+    here.thread.order(Read(PendingFetch(session("b"), 1, here.value())))
     here.thread.order(write(0, session("b")))
     assert isinstance(here.next_report(), Wrote)
     may_go_on.set()

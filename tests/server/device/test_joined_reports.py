@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_server.device.joined_reports import JoinedReports
-from fusewire_server.device.orders import Lasts, Report
+from fusewire_server.device.orders import Report, RunIsLong
 
 
 def opened() -> tuple[JoinedReports, list[Report]]:
@@ -13,17 +13,17 @@ def opened() -> tuple[JoinedReports, list[Report]]:
 
 def test_a_patient_report_goes_before_the_next_one() -> None:
     reports, passed_on = opened()
-    reports.add_deferred(Lasts(1))
-    reports.add_deferred(Lasts(2))
+    reports.add_deferred(RunIsLong(1))
+    reports.add_deferred(RunIsLong(2))
     assert passed_on == []
-    reports.add(Lasts(3))
-    assert passed_on == [Lasts(1), Lasts(2), Lasts(3)]
+    reports.add(RunIsLong(3))
+    assert passed_on == [RunIsLong(1), RunIsLong(2), RunIsLong(3)]
 
 
 def test_each_report_is_passed_on_once() -> None:
     reports, passed_on = opened()
-    reports.add_deferred(Lasts(1))
-    reports.pass_on()
-    reports.pass_on()
-    reports.add(Lasts(2))
-    assert passed_on == [Lasts(1), Lasts(2)]
+    reports.add_deferred(RunIsLong(1))
+    reports.flush()
+    reports.flush()
+    reports.add(RunIsLong(2))
+    assert passed_on == [RunIsLong(1), RunIsLong(2)]

@@ -28,7 +28,7 @@ from fusewire_server.device.orders import (
     is_brief,
     is_short,
 )
-from fusewire_server.sessions.session import Fetching, Row, Value, ValueState
+from fusewire_server.sessions.session import PendingFetch, Row, Value, ValueState
 from tests.server.parts import VECTOR, VECTOR_BYTES, chain, entry_of, session
 
 ONE = session("a")
@@ -42,8 +42,8 @@ RUN = Run(1, Submission(ENTRY, None, {}, (), ()))
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        (Read(Fetching(ONE, 1, VALUE)), True),
-        (Read(Fetching(ONE, 1, LARGE)), False),
+        (Read(PendingFetch(ONE, 1, VALUE)), True),
+        (Read(PendingFetch(ONE, 1, LARGE)), False),
         (Write(ONE, VALUE, VECTOR_BYTES, NO_WORK), True),
         (Write(ONE, VALUE, STAGED, NO_WORK), False),
         (Release(frozenset([ONE]), (VALUE,)), True),
@@ -56,7 +56,7 @@ def test_what_is_bounded_by_a_frame_is_brief(order: Order, expected: bool) -> No
 
 @pytest.mark.parametrize(
     ("order", "expected"),
-    [(Read(Fetching(ONE, 1, VALUE)), False), (Read(Fetching(ONE, 1, LARGE)), True), (RUN, True)],
+    [(Read(PendingFetch(ONE, 1, VALUE)), False), (Read(PendingFetch(ONE, 1, LARGE)), True), (RUN, True)],
 )
 def test_op_by_op_and_large_reads_go_in_slices(order: Order, expected: bool) -> None:
     assert goes_in_slices(order) is expected
@@ -78,8 +78,8 @@ def run_of(rows: int, *, iterations: int = 1, is_planned: bool = True, launches:
         (run_of(1, is_planned=False), False),
         (run_of(1, launches=SHORT_LAUNCHES), True),
         (run_of(1, launches=SHORT_LAUNCHES + 1), False),
-        (Read(Fetching(ONE, 1, VALUE)), True),
-        (Read(Fetching(ONE, 1, LARGE)), False),
+        (Read(PendingFetch(ONE, 1, VALUE)), True),
+        (Read(PendingFetch(ONE, 1, LARGE)), False),
         (Write(ONE, VALUE, bytes(SHORT_BYTES), NO_WORK), True),
         (Write(ONE, VALUE, bytes(SHORT_BYTES + 1), NO_WORK), False),
         (Write(ONE, VALUE, STAGED, NO_WORK), False),

@@ -12,7 +12,7 @@ import pytest
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_server.device.orders import Brought, Missing, Ran, Read, Release, Wrote
-from fusewire_server.sessions.session import Fetching, Session, SessionState, Value, ValueState
+from fusewire_server.sessions.session import PendingFetch, Session, SessionState, Value, ValueState
 from tests.server.device_world import DEADLINE_S, FAST, World, end_slices_at_once, write
 from tests.server.parts import SIZE_BYTES, VECTOR, session
 
@@ -63,39 +63,39 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     here.thread.stop(DEADLINE_S)
 
 
-def fetching_of(world: World, one: Session) -> Fetching:
+def fetching_of(world: World, one: Session) -> PendingFetch:
     """Orders a read of a value of 16 bytes, 0 to 15."""
     value = world.value()
     assert value.block is not None
     value.block.owner[:] = range(SIZE_BYTES)
-    fetching = Fetching(one, 1, value)
-    world.thread.order(Read(fetching))
-    return fetching
+    pending = PendingFetch(one, 1, value)
+    world.thread.order(Read(pending))
+    return pending
 
 
 def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: PiecesWorld) -> None:
-    fetching = fetching_of(pieces, session("a"))
+    pending = fetching_of(pieces, session("a"))
     pieces.run(FAST, session("b"))
     pieces.thread.start()
     report = pieces.brought_beside(FAST)
     assert pieces.device.pieces_before_launch[0] < 3
-    assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
+    assert (report.pending, bytes(report.data)) == (pending, bytes(range(SIZE_BYTES)))
     assert report.device_ns == 3
     assert pieces.device.first_bytes == [0, 7, 14]
 
 
 def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) -> None:
     one = session("a")
-    fetching = fetching_of(pieces, one)
-    pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
+    pending = fetching_of(pieces, one)
+    pieces.thread.order(Release(frozenset([one]), (pending.value,)))
     pieces.run(FAST, session("b"))
     was_there: list[bool] = []
-    pieces.device.before_piece = lambda: was_there.append(fetching.value.block is not None)
+    pieces.device.before_piece = lambda: was_there.append(pending.value.block is not None)
     pieces.thread.start()
     pieces.brought_beside(FAST)
     pieces.thread.stop(DEADLINE_S)
     assert was_there == [True] * 3
-    assert fetching.value.block is None
+    assert pending.value.block is None
 
 
 def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: PiecesWorld) -> None:
@@ -113,11 +113,11 @@ def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: P
 
 @pytest.mark.parametrize("why", ["abandoned", "ended"])
 def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: PiecesWorld, why: str) -> None:
-    fetching = fetching_of(pieces, session("a"))
+    pending = fetching_of(pieces, session("a"))
 
     def leave() -> None:
-        fetching.is_abandoned = why == "abandoned"
-        fetching.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
+        pending.is_abandoned = why == "abandoned"
+        pending.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
 
     pieces.device.before_piece = leave
     pieces.thread.start()
@@ -128,7 +128,7 @@ def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces:
 
 
 def test_a_large_value_that_is_not_there_is_missing(pieces: PiecesWorld) -> None:
-    fetching = Fetching(session("a"), 1, Value(1, VECTOR, ValueState.READY))
-    pieces.thread.order(Read(fetching))
+    pending = PendingFetch(session("a"), 1, Value(1, VECTOR, ValueState.READY))
+    pieces.thread.order(Read(pending))
     pieces.thread.start()
     assert isinstance(pieces.next_report(), Missing)

@@ -12,7 +12,7 @@ from fusewire_protos.ops.shapes import Spec
 from fusewire_server.device.orders import Missing, Read
 from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.scheduling.time_shares import Progress
-from fusewire_server.sessions.session import Fetching, Value, ValueState
+from fusewire_server.sessions.session import PendingFetch, Value, ValueState
 from tests.server.parts import session
 
 SOON_NS = 1 << 62
@@ -38,7 +38,7 @@ def test_a_read_without_room_for_a_piece_ends_when_the_piece_before_has_come(mon
     value = Value(1, Spec(dtypes.uint8, (20,)), ValueState.READY)
     value.block = device.allocate(20)
     device.write(value.block, memoryview(bytes(20)))
-    read = SlicedRead(device, Read(Fetching(session(), 1, value)))
+    read = SlicedRead(device, Read(PendingFetch(session(), 1, value)))
     assert read.go_on(SOON_NS) is Progress.WAITS
     while read.go_on(SOON_NS) is Progress.WAITS:
         assert device.complete_next()

@@ -12,7 +12,7 @@ from fusewire_server.device.orders import Brought, Unloadable
 from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.programs.program_table import PlanState
-from fusewire_server.sessions.session import Fetching
+from fusewire_server.sessions.session import PendingFetch
 from tests.server.parts import chain, new, segment
 from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 
@@ -144,10 +144,10 @@ def test_a_report_that_cannot_be_taken_in_is_told_and_the_others_are_taken_in(mo
                 raise fault
 
             monkeypatch.setattr(here.engine._plans, "take", fail)
-            fetching = Fetching(client.session, 1, client.session.values[10])
+            pending = PendingFetch(client.session, 1, client.session.values[10])
             here.engine._reports += [
                 Unloadable(client.session.programs[NEGATE], "refused"),
-                Brought(fetching, memoryview(DATA)),
+                Brought(pending, memoryview(DATA)),
             ]
             here.engine._finish_reports()
             assert (here.broken, here.engine.is_ready) == ([fault], False)

@@ -15,7 +15,7 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.config.config import Config, Device, Listen
 from fusewire_server.engines.engines import EngineGone, Engines
 from fusewire_server.engines.inspection import EnginesSnapshots, InFront
-from fusewire_server.inspect.loop_thread import LoopBusy
+from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.processes import children
 from tests.server.world import DEADLINE_S, run, until
 
@@ -151,7 +151,7 @@ def test_an_engine_that_drains_says_when_no_session_is_left() -> None:
 
 def test_without_an_engine_a_question_has_no_answer() -> None:
     async def test() -> None:
-        with pytest.raises(LoopBusy, match="no engine answers"):
+        with pytest.raises(EngineBusy, match="no engine answers"):
             await Engines(CONFIG, {0: {}}, lambda: None, lambda _: None).ask("pool")
 
     run(test())

@@ -20,7 +20,7 @@ DEADLINE_S = HANGS_S
 WORKER = """
 import os, subprocess, sys
 from pathlib import Path
-from fusewire_kernels.compile.process_copies import end_with_parent
+from fusewire_kernels.compile.forked_calls import end_with_parent
 from fusewire_server.host.process_group import guard_group
 end_with_parent()
 guard_group(Path(sys.argv[1]))

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, SessionName
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.loop_thread import LoopBusy
+from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
@@ -134,7 +134,7 @@ class FixedSnapshots:
 
     async def fresh(self) -> Snapshot:
         if self._is_busy:
-            raise LoopBusy("busy")
+            raise EngineBusy("busy")
         return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 
@@ -255,7 +255,7 @@ class RememberingControl(Control):
 
     def _answer(self) -> None:
         if self._is_busy:
-            raise LoopBusy("busy")
+            raise EngineBusy("busy")
 
     async def hold(self) -> None:
         self.told.append("hold")

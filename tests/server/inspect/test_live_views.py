@@ -10,7 +10,7 @@ from fusewire_protos.frames import Free
 from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.loop_thread import LoopThread
+from fusewire_server.inspect.engine_thread import EngineThread
 from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import BlockView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
@@ -62,10 +62,10 @@ def slow_segment(base: int, *, total_ns: int = SLOW_NS, queue_ns: int = 0, devic
 
 
 def control_of(here: World) -> Control:
-    loop_thread = LoopThread(asyncio.get_running_loop().call_soon_threadsafe, DEADLINE_S)
+    engine_thread = EngineThread(asyncio.get_running_loop().call_soon_threadsafe, DEADLINE_S)
 
     async def ask(name: str, **arguments: Any) -> list[Any]:
-        return [await loop_thread.ask(lambda: live_views.ANSWERS[name](here.engine, **arguments))]
+        return [await engine_thread.ask(lambda: live_views.ANSWERS[name](here.engine, **arguments))]
 
     return Control(ask, lambda: None)
 

@@ -202,7 +202,7 @@ def test_what_only_those_wanted_who_left_is_cancelled(tmp_path: Path) -> None:
         async with planner(tmp_path) as one:
             mine, ours = [one.request(raw, OWNER, is_urgent=True) for raw in (b"mine", b"ours")]
             one.join(ours, OTHER)
-            one.leave(OWNER)
+            one.remove_owner(OWNER)
             assert mine.answer.cancelled()
             assert (await asyncio.wait_for(ours.answer, DEADLINE_S)).plan == PLAN
             assert one.waiting(OWNER, is_urgent=True) == 0

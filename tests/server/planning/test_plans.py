@@ -288,7 +288,7 @@ def test_the_rows_of_a_session_that_ends_are_let_go_and_others_wait_on() -> None
     async def test(here: World) -> None:
         one, other = session("a"), session("b")
         here.lack(one, other)
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         assert (here.no_kernels, here.waits()) == ([NoKernel(EXP, "")], [("exp", (b"b",), "")])
         await here.answer(0)
         assert here.loaded == [EXP]
@@ -301,7 +301,7 @@ def test_a_session_that_ends_during_a_pause_is_asked_for_no_more() -> None:
         one, other = session("a"), session("b")
         here.lack(one, other)
         await here.refuse_newest()
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         assert here.no_kernels == [NoKernel(EXP, "")]
         here.end_pause()
         assert [here.planner.waiting(each, is_urgent=True) for each in (one, other)] == [0, 2]
@@ -314,7 +314,7 @@ def test_a_request_that_no_session_waits_for_any_more_is_withdrawn() -> None:
         one, other = session("a"), session("b")
         here.lack(one, other)
         for each in (one, other):
-            here.plans.leave(each)
+            here.plans.remove_session(each)
         await called_back()
         assert here.planner.made[0].answer.cancelled()
         assert (here.waits(), here.loop.pauses, len(here.asked)) == ([], [], 1)
@@ -328,7 +328,7 @@ def test_nothing_is_asked_for_after_a_pause_that_all_sessions_have_left() -> Non
         one = session()
         here.lack(one)
         await here.refuse_newest()
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         here.end_pause()
         assert (len(here.asked), here.waits(), here.no_kernels) == (1, [], [NoKernel(EXP, "")])
 
@@ -338,7 +338,7 @@ def test_nothing_is_asked_for_after_a_pause_that_all_sessions_have_left() -> Non
 def test_a_session_that_waits_for_no_kernel_leaves_those_of_others_alone() -> None:
     async def test(here: World) -> None:
         here.lack(session("a"))
-        here.plans.leave(session("b"))
+        here.plans.remove_session(session("b"))
         assert (here.no_kernels, here.waits()) == ([], [("exp", (b"a",), "")])
 
     in_world(test)
@@ -348,7 +348,7 @@ def test_who_comes_just_after_the_last_session_left_is_served() -> None:
     async def test(here: World) -> None:
         one = session("a")
         here.lack(one)
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         here.lack(session("b"))
         await called_back()
         await here.answer(1)
@@ -362,7 +362,7 @@ def test_who_comes_in_the_pause_that_the_last_session_left_is_asked_for_at_once_
         one = session("a")
         here.lack(one)
         await here.refuse_newest()
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         here.lack(session("b"))
         assert len(here.asked) == 2
         here.end_pause()
@@ -489,7 +489,7 @@ def test_a_program_used_just_after_its_last_session_left_is_planned() -> None:
     async def test(here: World) -> None:
         entry, one = held("negative"), session("a")
         here.plans.plan(entry, one)
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         here.plans.plan(entry, session("b"))
         await called_back()
         states = [entry.state]
@@ -517,7 +517,7 @@ def test_a_program_that_another_session_uses_meanwhile_is_asked_for_in_its_name_
         here.plans.plan(entry, one)
         here.plans.plan(entry, other)
         assert (len(here.asked), here.planner.waiting(other, is_urgent=False)) == (1, 1)
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         await here.answer(0)
         assert entry.state is PlanState.LOADED
 
@@ -541,7 +541,7 @@ def test_a_program_that_only_ended_sessions_used_is_asked_for_anew_by_the_next()
     async def test(here: World) -> None:
         entry, one = held("negative"), session("a")
         here.plans.plan(entry, one)
-        here.plans.leave(one)
+        here.plans.remove_session(one)
         await called_back()
         states = [entry.state]
         here.plans.plan(entry, session("b"))

@@ -12,18 +12,18 @@ from fusewire_server.sessions.session import Session
 from tests.server.parts import session
 
 
-@given(st.lists(st.tuples(st.sampled_from(["enter", "leave", "charge", "drop", "serve"]), st.integers(0, 4))))
+@given(st.lists(st.tuples(st.sampled_from(["note_work", "note_idle", "charge", "drop", "serve"]), st.integers(0, 4))))
 def test_keys_that_have_work_are_in_order_of_their_time(changes: list[tuple[str, int]]) -> None:
     accounts, waiting = Accounts(), set[int]()
     for number, (change, key) in enumerate(changes):
-        if change == "enter":
-            accounts.enter(key)
+        if change == "note_work":
+            accounts.note_work(key)
             waiting.add(key)
         elif change == "charge":
             accounts.charge(key, 7 * number % 11 - 3)
         elif change == "serve" and key in waiting:
             accounts.serve(key)
-        elif change in ("leave", "drop"):
+        elif change in ("note_idle", "drop"):
             getattr(accounts, change)(key)
             waiting.discard(key)
         order = list(accounts.in_order())
@@ -35,7 +35,7 @@ def test_keys_that_have_work_are_in_order_of_their_time(changes: list[tuple[str,
 def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
     accounts = Accounts()
     for key in range(5):
-        accounts.enter(key)
+        accounts.note_work(key)
         accounts.charge(key, 10 - key)
     order = accounts.in_order()
     assert [next(order), next(order)] == [4, 3]
@@ -45,8 +45,8 @@ def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
 
 def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> None:
     accounts = Accounts()
-    accounts.enter("first")
-    accounts.enter("ahead")
+    accounts.note_work("first")
+    accounts.note_work("ahead")
     for _ in range(1000):
         accounts.charge("ahead", 1)
         order = accounts.in_order()
@@ -57,11 +57,11 @@ def test_items_that_are_out_of_date_take_no_room_behind_one_that_is_not() -> Non
 
 def test_a_key_that_is_charged_nothing_takes_no_more_room() -> None:
     accounts = Accounts()
-    accounts.enter("first")
-    accounts.enter("ahead")
+    accounts.note_work("first")
+    accounts.note_work("ahead")
     accounts.charge("ahead", 1)
     for _ in range(1000):
-        accounts.enter("ahead")
+        accounts.note_work("ahead")
         order = accounts.in_order()
         assert next(order) == "first"
         order.close()
@@ -70,8 +70,8 @@ def test_a_key_that_is_charged_nothing_takes_no_more_room() -> None:
 
 def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
     accounts = Accounts()
-    accounts.enter("often")
-    accounts.enter("never")
+    accounts.note_work("often")
+    accounts.note_work("never")
     for _ in range(1000):
         accounts.charge("often", 1)
         list(accounts.in_order())
@@ -84,7 +84,7 @@ def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
 def with_work(*owners: Session) -> TenantAccounts[Session]:
     accounts: TenantAccounts[Session] = TenantAccounts()
     for owner in owners:
-        accounts.enter(owner)
+        accounts.note_work(owner)
     return accounts
 
 
@@ -112,9 +112,9 @@ def test_owners_of_a_tenant_take_turns_by_the_time_that_they_have_used() -> None
 def test_a_tenant_has_work_until_its_last_owner_has_none() -> None:
     one, other = session("a"), session("b")
     accounts = with_work(one, other)
-    accounts.leave(one)
+    accounts.note_idle(one)
     assert [*accounts.in_order()] == [other]
-    accounts.leave(other)
+    accounts.note_idle(other)
     assert [*accounts.in_order()] == []
 
 
@@ -124,5 +124,5 @@ def test_an_owner_without_an_account_is_charged_nothing() -> None:
     accounts.drop(gone)
     accounts.serve(gone)
     accounts.charge(gone, 5)
-    accounts.enter(gone)
+    accounts.note_work(gone)
     assert accounts.rank(gone)[1] == 0

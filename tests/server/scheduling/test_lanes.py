@@ -57,7 +57,7 @@ def test_one_that_lasts_gives_its_place_to_others_and_its_session_waits() -> Non
     number, *_ = [tell(lanes, queued_row(each, slow)) for each in sessions]
     other = queued_row(session("other"), slow)
     assert lanes.open_to(other) is None
-    lanes.pass_by(number)
+    lanes.mark_lasting(number)
     assert lanes.open_to(other) is Lane.SLOW
     assert lanes.open_to(queued_row(sessions[0], planned_entry())) is None
     assert lanes.complete(number).lane is Lane.LASTING

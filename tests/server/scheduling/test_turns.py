@@ -27,8 +27,8 @@ def test_who_leaves_takes_its_items_along() -> None:
     turns: Turns[int] = Turns()
     turns.add("a", 1)
     turns.add("b", 2)
-    assert list(turns.leave("a")) == [1]
-    assert list(turns.leave("a")) == []
+    assert list(turns.remove_owner("a")) == [1]
+    assert list(turns.remove_owner("a")) == []
     assert (turns.waiting("a"), turns.waiting("b")) == (0, 1)
     assert turns.take() == 2
 
@@ -69,7 +69,7 @@ def test_who_leaves_takes_along_what_may_wait_too() -> None:
     a, b = session("a"), session("b")
     turns = tenant_turns((a, 1), (b, 2))
     turns.add(a, 3, may_wait=True)
-    assert turns.leave(a) == [1, 3]
+    assert turns.remove_owner(a) == [1, 3]
     assert (turns.waiting(a), [turns.take(), turns.take()]) == (0, [2, None])
 
 
@@ -81,6 +81,6 @@ def test_a_tenant_of_whose_items_all_are_settled_takes_no_turn() -> None:
 def test_an_owner_that_leaves_its_tenant_takes_its_items_along() -> None:
     a, b, other = session("a"), session("b"), session("c", tenant="other")
     turns = tenant_turns((a, 1), (b, 2), (other, 3))
-    assert [list(turns.leave(owner)) for owner in (a, a, other)] == [[1], [], [3]]
+    assert [list(turns.remove_owner(owner)) for owner in (a, a, other)] == [[1], [], [3]]
     assert [turns.waiting(owner) for owner in (a, b, other)] == [0, 1, 0]
     assert [turns.take(), turns.take()] == [2, None]

@@ -22,31 +22,31 @@ def order(number: int, parties: str, *, goes_in_slices: bool = False) -> Order:
     return Order(number, frozenset(parties), goes_in_slices)
 
 
-def admit(unfinished: UnfinishedOrders[Order], one: Order) -> bool:
-    return unfinished.admit(one, one.parties, goes_in_slices=one.goes_in_slices)
+def try_begin(unfinished: UnfinishedOrders[Order], one: Order) -> bool:
+    return unfinished.try_begin(one, one.parties, goes_in_slices=one.goes_in_slices)
 
 
 def behind(*parties: str) -> UnfinishedOrders[Order]:
     """An unfinished run of each of these parties."""
     unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
     for number, each in enumerate(parties):
-        assert admit(unfinished, order(-number, each, goes_in_slices=True))
+        assert try_begin(unfinished, order(-number, each, goes_in_slices=True))
     return unfinished
 
 
 def test_all_are_admitted_while_nothing_is_unfinished() -> None:
     unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
     assert unfinished.is_empty
-    assert admit(unfinished, order(1, "a", goes_in_slices=True))
+    assert try_begin(unfinished, order(1, "a", goes_in_slices=True))
     assert not unfinished.is_empty
 
 
 def test_others_overtake() -> None:
-    assert admit(behind("a"), order(1, "bc"))
+    assert try_begin(behind("a"), order(1, "bc"))
 
 
 def test_what_concerns_nobody_overtakes() -> None:
-    assert admit(behind("a"), order(1, ""))
+    assert try_begin(behind("a"), order(1, ""))
 
 
 @pytest.mark.parametrize("parties", ["a", "ab"])
@@ -54,19 +54,19 @@ def test_what_concerns_nobody_overtakes() -> None:
 def test_what_concerns_a_party_of_the_run_is_held_up(parties: str, goes_in_slices: bool) -> None:
     unfinished = behind("a")
     following = order(1, parties, goes_in_slices=goes_in_slices)
-    assert not admit(unfinished, following)
+    assert not try_begin(unfinished, following)
     assert unfinished.end("a") == [following]
 
 
 def test_another_run_in_slices_of_others_is_admitted_and_bars_them() -> None:
     unfinished = behind("a")
-    assert admit(unfinished, order(1, "b", goes_in_slices=True))
-    assert not admit(unfinished, order(2, "b"))
+    assert try_begin(unfinished, order(1, "b", goes_in_slices=True))
+    assert not try_begin(unfinished, order(2, "b"))
 
 
 def test_what_concerns_two_unfinished_runs_waits_for_both() -> None:
     unfinished = behind("a", "b", "c")
-    assert not admit(unfinished, order(1, "ab"))
+    assert not try_begin(unfinished, order(1, "ab"))
     assert unfinished.end("c") == []
     assert unfinished.end("a") == []
     assert unfinished.end("b") == [order(1, "ab")]
@@ -74,7 +74,7 @@ def test_what_concerns_two_unfinished_runs_waits_for_both() -> None:
 
 def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
     unfinished = behind("a")
-    assert [admit(unfinished, order(number, parties)) for number, parties in enumerate(["ab", "bc", "c", "d"])] == [
+    assert [try_begin(unfinished, order(number, parties)) for number, parties in enumerate(["ab", "bc", "c", "d"])] == [
         False,
         False,
         False,
@@ -84,19 +84,19 @@ def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
 
 def test_what_was_held_up_bars_its_parties_until_it_has_ended() -> None:
     unfinished = behind("a")
-    admit(unfinished, order(1, "ab", goes_in_slices=True))
-    admit(unfinished, order(2, "b"))
+    try_begin(unfinished, order(1, "ab", goes_in_slices=True))
+    try_begin(unfinished, order(2, "b"))
     assert unfinished.end("a") == [order(1, "ab", goes_in_slices=True)]
     assert unfinished.end("ab") == [order(2, "b")]
 
 
 def test_nothing_is_held_up_any_more_once_all_have_ended() -> None:
     unfinished = behind("a")
-    admit(unfinished, order(1, "ab"))
+    try_begin(unfinished, order(1, "ab"))
     unfinished.end("a")
     unfinished.end("ab")
     assert unfinished.is_empty
-    assert admit(unfinished, order(2, "a"))
+    assert try_begin(unfinished, order(2, "a"))
 
 
 class Schedule:
@@ -108,7 +108,7 @@ class Schedule:
         self._unfinished: UnfinishedOrders[Order] = UnfinishedOrders()
 
     def consider(self, one: Order) -> None:
-        if admit(self._unfinished, one):
+        if try_begin(self._unfinished, one):
             self._act(one)
 
     def finish(self, turn: int) -> None:
@@ -158,5 +158,5 @@ def test_of_two_orders_that_share_a_party_the_first_ends_before_the_second_begin
 
 def test_all_that_waits_is_told_once() -> None:
     unfinished = behind("a", "b")
-    admit(unfinished, order(1, "ab"))
+    try_begin(unfinished, order(1, "ab"))
     assert sorted(one.number for one in unfinished.orders()) == [-1, 0, 1]

@@ -11,7 +11,7 @@ from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.draining import QUIET_NS, may_end
-from fusewire_server.sessions.session import Fetching, Session, SessionEvent
+from fusewire_server.sessions.session import PendingFetch, Session, SessionEvent
 from tests.server.tables import World
 
 HEARD_NS = 1_000
@@ -33,11 +33,11 @@ def test_a_session_that_was_heard_a_moment_ago_may_not() -> None:
 
 
 def _is_computing(session: Session) -> None:
-    session.admit(Amount(1, 1, 1))
+    session.take_credit(Amount(1, 1, 1))
 
 
 def _waits_for_a_fetch(session: Session) -> None:
-    session.fetches[1] = Fetching(session, 1, next(iter(session.values.values())))
+    session.fetches[1] = PendingFetch(session, 1, next(iter(session.values.values())))
 
 
 def _has_an_answer_to_send(session: Session) -> None:

@@ -285,7 +285,7 @@ def test_values_stay_on_the_device_while_the_client_has_too_much_to_take() -> No
 def test_work_within_the_credit_is_admitted_and_counted() -> None:
     one = session()
     for _ in range(CREDIT.segments):
-        one.admit(Amount(1, 1, 1))
+        one.take_credit(Amount(1, 1, 1))
     one.complete(Amount(2, 2, 2))
     assert one.in_flight == Amount(6, 6, 6)
 
@@ -302,28 +302,28 @@ def test_more_than_the_credit_is_a_protocol_case_that_names_the_setting_and_chan
     more: Amount, setting: str
 ) -> None:
     one = session()
-    one.admit(Amount(1, 1, 1))
+    one.take_credit(Amount(1, 1, 1))
     with pytest.raises(CaseError, match=f"credit_overdrawn.*in flight; {setting}$"):
-        one.admit(more)
+        one.take_credit(more)
     assert one.in_flight == Amount(1, 1, 1)
 
 
 def test_with_nothing_in_flight_one_segment_of_any_size_is_admitted() -> None:
     huge = Amount(CREDIT.ops * 9, CREDIT.bytes * 9, 1)
     one = session()
-    one.admit(huge)
+    one.take_credit(huge)
     with pytest.raises(CaseError, match="credit_overdrawn"):
-        one.admit(Amount(1, 1, 1))
+        one.take_credit(Amount(1, 1, 1))
     one.complete(huge)
     assert one.in_flight == NO_WORK
-    one.admit(huge)
+    one.take_credit(huge)
 
 
 def test_uploads_in_flight_count_too() -> None:
     one = session()
-    one.admit(Amount(0, CREDIT.bytes, 0))
+    one.take_credit(Amount(0, CREDIT.bytes, 0))
     with pytest.raises(CaseError, match="credit_overdrawn"):
-        one.admit(Amount(0, 1, 0))
+        one.take_credit(Amount(0, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_uploads_in_flight_count_too() -> None:
 )
 def test_credit_is_used_up_when_another_segment_like_the_last_does_not_fit(work: Amount, *, has_used_up: bool) -> None:
     one = session()
-    one.admit(work)
+    one.take_credit(work)
     assert (one.has_used_up_credit, one.credit_used_up) == (has_used_up, int(has_used_up))
 
 
@@ -352,7 +352,7 @@ def test_credit_is_used_up_when_another_segment_like_the_last_does_not_fit(work:
 )
 def test_a_client_is_told_of_credit_when_a_quarter_has_come_back(completed: Amount, *, is_owed: bool) -> None:
     one = session()
-    one.admit(Amount(CREDIT.ops, CREDIT.bytes, 2))
+    one.take_credit(Amount(CREDIT.ops, CREDIT.bytes, 2))
     one.complete(completed)
     assert one.owes_credit(NO_WORK) is is_owed
     assert not one.owes_credit(one.completed)
@@ -360,7 +360,7 @@ def test_a_client_is_told_of_credit_when_a_quarter_has_come_back(completed: Amou
 
 def test_a_client_is_told_of_any_credit_when_nothing_is_in_flight() -> None:
     one = session()
-    one.admit(Amount(1, 1, 1))
+    one.take_credit(Amount(1, 1, 1))
     one.complete(Amount(1, 1, 1))
     assert one.owes_credit(NO_WORK)
 
@@ -368,7 +368,7 @@ def test_a_client_is_told_of_any_credit_when_nothing_is_in_flight() -> None:
 def test_credit_is_used_up_until_the_device_completes_some_work() -> None:
     one = session()
     for _ in range(CREDIT.segments):
-        one.admit(Amount(1, 1, 1))
+        one.take_credit(Amount(1, 1, 1))
     assert one.has_used_up_credit
     one.complete(Amount(1, 1, 1))
     assert (one.has_used_up_credit, one.credit_used_up) == (False, 1)

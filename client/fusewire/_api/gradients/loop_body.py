@@ -7,7 +7,7 @@ from typing import Any
 
 from fusewire._api.array import Array
 from fusewire._recording.notes import NotedLoop, NotedOp
-from fusewire._recording.record_op import admit
+from fusewire._recording.record_op import operand_handle
 from fusewire._recording.recorded_ops import record
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import signature_of
@@ -79,7 +79,7 @@ def _recorded(recorder: Recorder, op: NotedOp, values: Mapping[int, Array]) -> A
     """Records an op with other values in place of its operands."""
     pins: list[Any] = []
     operands = tuple([values[handle] for handle in op.handles])
-    handles = [admit(each, recorder, pins) for each in operands]
+    handles = [operand_handle(each, recorder, pins) for each in operands]
     made = record(Array, recorder, signature_of(op.signature), handles, op.values, operands)
     if pins:
         recorder.keep(pins, recorder.next_number - 1)

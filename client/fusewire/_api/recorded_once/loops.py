@@ -15,7 +15,7 @@ from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._recording.body import BodyRecording
 from fusewire._recording.function_body import FunctionRecording, recording_loop
 from fusewire._recording.notes import NotedLoop, Notes
-from fusewire._recording.record_op import admit, create
+from fusewire._recording.record_op import create, operand_handle
 from fusewire._recording.recorder import Recorder
 from fusewire_protos.frames import MAX_ITERATIONS
 from fusewire_protos.ops import dtypes
@@ -180,7 +180,7 @@ def _end_loop(
     in the next, if it changes.
     """
     pins: list[Any] = []  # keep the handles of other threads' arrays alive until the loop is sent
-    bound = {parameter: admit(array, recorder, pins) for parameter, array in initial.items()}
+    bound = {parameter: operand_handle(array, recorder, pins) for parameter, array in initial.items()}
     handles = {parameter: array._handle for parameter, array in carried.items()}
     if function is not None:
         function.add_loop(bound, handles, iterations, index_steps=index_steps)

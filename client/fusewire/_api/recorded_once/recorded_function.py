@@ -17,7 +17,7 @@ from fusewire._recording.body import BodyRecording
 from fusewire._recording.default_session import default_session
 from fusewire._recording.function_body import recording_function
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.record_op import admit
+from fusewire._recording.record_op import operand_handle
 from fusewire._recording.recorded_ops import exchange
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.stages import Stage
@@ -155,7 +155,7 @@ def _as_result(each: Any) -> Any:
 def _replay(recorder: Recorder, known: _Recording, leaves: Sequence[Any]) -> list[Any]:
     """Records the ops and loops again. Returns the leaves of the results."""
     pins: list[HandlePin] = []
-    handles = {handle: admit(leaves[place], recorder, pins) for handle, place in known.places.items()}
+    handles = {handle: operand_handle(leaves[place], recorder, pins) for handle, place in known.places.items()}
     results: dict[int, Array] = {}
     for stage in known.stages:
         for op, array in zip(stage.body.live, stage.record_again(Array, recorder, handles, pins), strict=True):

@@ -55,7 +55,7 @@ _OPS_OF_TWO_CALLS = 2 * FRAGMENT_OPS  # of a network whose calls are bodies
 _READS_THAT_ROTATE = 2  # so many reads at one op of the body rotate it; a single read may stand at the end of the loop
 
 
-class Reach(Enum):
+class CutScope(Enum):
     """How much of the unsent ops may be cut now."""
 
     SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments
@@ -79,14 +79,14 @@ class Piece(NamedTuple):
         return Piece(self.ops // self.bodies * bodies, bodies)
 
 
-class Past(NamedTuple):
+class RecentRecords(NamedTuple):
     """The last records, sent or not, one behind the other; `first` is the number of the first op."""
 
     flat: Integers
     first: int
 
 
-LookBack = Callable[[int], Past]  # takes the number of ops whose records it returns
+LookBack = Callable[[int], RecentRecords]  # takes the number of ops whose records it returns
 
 
 class Cutter:
@@ -119,16 +119,16 @@ class Cutter:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
         return max(boundary_ops + len(self._body), unsent_ops) + 1
 
-    def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
+    def may_cut(self, unsent_ops: int, scope: CutScope) -> bool:
         """Returns False if `next_piece` would return None, or if there are too few unsent ops to search for a loop."""
-        if reach is not Reach.SETTLED:
+        if scope is not CutScope.SETTLED:
             return True
         if self._body is None:
             return unsent_ops >= LEAST_SEGMENT_OPS
         return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
 
     def next_piece(
-        self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack, repeat: Found | None = None
+        self, unsent: Integers, scope: CutScope, least_ops: int, look_back: LookBack, repeat: Found | None = None
     ) -> Piece | None:
         """Returns the first ops of `unsent` that are to become a segment, or None if all unsent ops should wait.
 
@@ -143,12 +143,12 @@ class Cutter:
             self._enter(unsent, look_back, repeat)
         elif self._body is not None and self._looped_ops is not None and self._looped_ops >= _OPS_OF_TWO_CALLS:
             self._enter_calls(self._body, unsent, look_back)
-        if self._body is None and reach is not Reach.SETTLED:
+        if self._body is None and scope is not CutScope.SETTLED:
             self._search_before(len(unsent) - 1, unsent, look_back)
         if self._body is None:
             self._searched_ops = len(unsent)
-            return _piece_of_no_loop(unsent, reach, least_ops)
-        return self._piece_of_loop(self._body, unsent, reach, least_ops)
+            return _piece_of_no_loop(unsent, scope, least_ops)
+        return self._piece_of_loop(self._body, unsent, scope, least_ops)
 
     @property
     def body(self) -> Integers | None:
@@ -177,9 +177,9 @@ class Cutter:
         self._sent, self._lead_ops, self._searched_ops = sent, lead_ops, searched_ops
         self._looped_ops = looped_ops
 
-    def note_end(self, reach: Reach) -> None:
+    def note_end(self, scope: CutScope) -> None:
         """Notes that all ops are cut. After two reads at one op of the body, rotates the body to end with this op."""
-        if reach is not Reach.EVERYTHING or self._body is None:
+        if scope is not CutScope.EVERYTHING or self._body is None:
             return
         lead = self._lead_ops
         self._reads = [*self._reads, lead][-_READS_THAT_ROTATE:]
@@ -194,13 +194,15 @@ class Cutter:
         self._known.drop(self._body)
         self._begin(np.roll(self._body, -ops), ops)
 
-    def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
+    def _piece_of_loop(self, body: Integers, unsent: Integers, scope: CutScope, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
         looped = _count_looped(body, unsent[lead:])
         bodies = looped // length
         runs_on = lead + looped >= len(unsent)
         is_within_body = runs_on and (looped % length > 0 or len(unsent) < lead)
-        takes_all = reach in (Reach.CANCELLED, Reach.EVERYTHING) or (reach is Reach.PAUSED and not is_within_body)
+        takes_all = scope in (CutScope.CANCELLED, CutScope.EVERYTHING) or (
+            scope is CutScope.PAUSED and not is_within_body
+        )
         if bodies == 0:
             return Piece(min(len(unsent), LARGEST_SEGMENT_OPS)) if takes_all else None
         if lead:
@@ -208,7 +210,7 @@ class Cutter:
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
         ready = bodies if takes_all else settled
-        if ready < (_least_bodies(length, least_ops) if runs_on and reach is Reach.SETTLED else 1):
+        if ready < (_least_bodies(length, least_ops) if runs_on and scope is CutScope.SETTLED else 1):
             return None
         ready = min(ready, max(LARGEST_LOOP_OPS // length, 1))
         return Piece(ready * length, ready)
@@ -265,7 +267,7 @@ class Cutter:
                 break
             later_ops = len(unsent) - end
 
-            def look_back_from_end(ops: int, later_ops: int = later_ops) -> Past:
+            def look_back_from_end(ops: int, later_ops: int = later_ops) -> RecentRecords:
                 past = look_back(ops + later_ops)
                 return past._replace(flat=past.flat[: places_of_signatures(past.flat)[ops]])
 
@@ -328,8 +330,8 @@ def largest_fragment(ends: Integers, *, most_ops: int, most_operands: int) -> Pi
     return Piece(max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1))
 
 
-def _piece_of_no_loop(unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
-    if reach is not Reach.SETTLED:
+def _piece_of_no_loop(unsent: Integers, scope: CutScope, least_ops: int) -> Piece | None:
+    if scope is not CutScope.SETTLED:
         return Piece(min(len(unsent), LARGEST_SEGMENT_OPS))
     is_due = len(unsent) >= max(FRAGMENT_OPS, min(least_ops, LARGEST_SEGMENT_OPS))
     return Piece(_fragment_ops(unsent)) if is_due else None

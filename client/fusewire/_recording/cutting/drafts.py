@@ -33,7 +33,7 @@ _MOST_WIDENINGS = 2  # how often a loop's program may be made anew because the u
 T = TypeVar("T")
 
 
-class Rolled(NamedTuple):
+class LoopForm(NamedTuple):
     """How often a segment runs its program, and what changes between the iterations.
 
     Each pair of `carried` is an input, and the integer of a structure for what it takes in the next iteration. Results
@@ -55,7 +55,7 @@ class Rolled(NamedTuple):
         return self.iterations == 1 and min(self.kept, default=1) == 1
 
 
-_NOT_ROLLED = Rolled(1, (), 0, ())
+_ONCE = LoopForm(1, (), 0, ())
 
 
 class Draft(NamedTuple):
@@ -68,7 +68,7 @@ class Draft(NamedTuple):
     values: list[Scalar]
     later: Integers  # the records behind the piece
     is_body: bool = False  # whether the piece is the body of a recorded loop
-    rolled: Rolled = _NOT_ROLLED
+    loop_form: LoopForm = _ONCE
 
 
 class Unsent(NamedTuple):
@@ -151,7 +151,7 @@ class Drafter:
         name = unsent.records[unsent.places[:ops]].tobytes()
         known = self._loops.pop(name, None)
         cells = unsent.split(piece.ops)[0].reshape(piece.bodies, -1)
-        bodies = None if known is None else known.gone_on(cells, first, ops)
+        bodies = None if known is None else known.continued(cells, first, ops)
         if bodies is None:
             lead = 0 if known is None else place_of_new_start(cells, first, ops, known.body)
             if lead:
@@ -229,7 +229,7 @@ class _Loop(NamedTuple):
     widenings: int = 0
     last: LastBody | None = None
 
-    def gone_on(self, bodies: Integers, first: int, ops: int) -> RolledBodies | None:
+    def continued(self, bodies: Integers, first: int, ops: int) -> RolledBodies | None:
         """Rolls further iterations of this loop, if these bodies are that, all with the same handles from elsewhere.
 
         They go on with the loop, or begin it anew with other handles.
@@ -281,7 +281,7 @@ def _draft_of(bodies: RolledBodies, kept: _Kept, live: tuple[int, ...], unsent: 
     piece = kept.piece
     values = unsent.values_of(unsent.split(piece.ops)[0])
     first_values = values[: len(values) // piece.bodies]
-    rolled = Rolled(
+    loop_form = LoopForm(
         piece.bodies,
         bodies.body.carried,
         piece.ops // piece.bodies,
@@ -292,7 +292,7 @@ def _draft_of(bodies: RolledBodies, kept: _Kept, live: tuple[int, ...], unsent: 
     structure = Structure(bodies.body.key, bodies.inputs)
     _, dying, freed, waiting = kept.liveness
     liveness = Liveness(live, dying, [*freed, *kept.dropped], waiting)
-    return Draft(piece, unsent.first, structure, liveness, first_values, kept.later, rolled=rolled)
+    return Draft(piece, unsent.first, structure, liveness, first_values, kept.later, loop_form=loop_form)
 
 
 def _remember(known: OrderedDict[bytes, T], key: bytes, one: T) -> None:

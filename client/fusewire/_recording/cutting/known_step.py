@@ -58,4 +58,4 @@ class KnownStep(NamedTuple):
             last.liveness.waiting,
         )
         structure = Structure(last.structure.key, inputs)
-        return Draft(last.piece, first, structure, liveness, values_of(records), last.later, rolled=last.rolled)
+        return Draft(last.piece, first, structure, liveness, values_of(records), last.later, loop_form=last.loop_form)

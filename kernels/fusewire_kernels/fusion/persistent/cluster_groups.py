@@ -35,12 +35,12 @@ class Placed(NamedTuple):
 
 def _placed(extents: tuple[int, ...], rows: int) -> Placed:
     """Returns where a thread is along the dimensions of a pointwise kernel."""
-    told, elements = [extent for extent in extents if extent != 1], prod(extents)
-    if told == [rows] or elements == rows == 1:
+    axes, elements = [extent for extent in extents if extent != 1], prod(extents)
+    if axes == [rows] or elements == rows == 1:
         return Placed(_with_ones(extents, Place.ROW), 0)
-    is_matrix = elements > 0 and elements % rows == 0 and (len(told) == 1 or (len(told) == 2 and told[0] == rows))
+    is_matrix = elements > 0 and elements % rows == 0 and (len(axes) == 1 or (len(axes) == 2 and axes[0] == rows))
     require("an iteration computes arrays of different rows", is_met=is_matrix)
-    found = (Place.POINT,) if len(told) == 1 else (Place.ROW, Place.COLUMN)
+    found = (Place.POINT,) if len(axes) == 1 else (Place.ROW, Place.COLUMN)
     return Placed(_with_ones(extents, *found), elements // rows)
 
 

@@ -78,7 +78,7 @@ class DeviceMemory:
         self._live_bytes -= block.size_bytes
         share.held_bytes -= block.size_bytes
         if not share.held_bytes:
-            self._reserve.leave(share)
+            self._reserve.note_empty(share)
         self._device.release(block)
 
     def hand_over(self, block: Block, share: DeviceShare) -> None:
@@ -109,7 +109,7 @@ class DeviceMemory:
     def _hold(self, block: Block, share: DeviceShare) -> None:
         share.held_bytes += block.size_bytes
         if share.held_bytes == block.size_bytes:
-            self._reserve.enter(share)
+            self._reserve.note_held(share)
 
     def _find(
         self,
@@ -147,13 +147,13 @@ class DeviceMemory:
 
     # ---- temporaries ----
 
-    def enter(self, stop: Callable[[], None]) -> Temporaries:
+    def begin_run(self, stop: Callable[[], None]) -> Temporaries:
         """Returns the temporaries of a new run, none yet. `stop` is called when others need the memory."""
         temporaries = Temporaries(self, self._device, stop)
         self._temporaries.append(temporaries)
         return temporaries
 
-    def leave(self, temporaries: Temporaries) -> None:
+    def end_run(self, temporaries: Temporaries) -> None:
         """Ends the temporaries of a run."""
         temporaries.release()
         self._temporaries.remove(temporaries)

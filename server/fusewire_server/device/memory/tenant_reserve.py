@@ -18,12 +18,12 @@ class TenantReserve:
         self._fraction = fraction
         self._holding: set[DeviceShare] = set()  # the shares of tenants that hold memory
 
-    def enter(self, share: DeviceShare) -> None:
+    def note_held(self, share: DeviceShare) -> None:
         """Notes that a tenant that held no memory holds some now."""
         if share is not NOBODYS:
             self._holding.add(share)
 
-    def leave(self, share: DeviceShare) -> None:
+    def note_empty(self, share: DeviceShare) -> None:
         """Notes that a tenant holds no memory any more."""
         self._holding.discard(share)
 

@@ -13,7 +13,7 @@ from fusewire_protos.in_steps import finished
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.memory.allocation import NO_INPUT, Allocation
 from fusewire_server.device.memory.device_memory import DeviceMemory
-from fusewire_server.device.orders import FailedRow, Lacks, Lasts, Load, NoKernel, Report, Run
+from fusewire_server.device.orders import FailedRow, Lacks, Load, NoKernel, Report, Run, RunIsLong
 from fusewire_server.device.unfused.iteration import Iteration
 from fusewire_server.device.unfused.one_ops import OneOps
 from fusewire_server.device.unfused.program import UnfusedProgram
@@ -52,9 +52,9 @@ class UnfusedRun:
         self._unfused = unfused
         self._one_ops = one_ops
         self._memory = memory
-        self._temporaries = memory.enter(self._give_way)
+        self._temporaries = memory.begin_run(self._give_way)
         self._report = report
-        self._is_reported = False  # whether `Lasts` has been reported
+        self._is_reported = False  # whether `RunIsLong` has been reported
         self._preparing: Iterator[None] | None = None
         self._lacking: set[OneOpCall] = set()  # calls whose kernels were missing, and of which there is no news since
         # The following fields belong to the first row.
@@ -72,9 +72,9 @@ class UnfusedRun:
     def go_on(self, until_ns: int) -> Progress:
         progress = self._go_on(until_ns)
         if progress is Progress.ENDED:
-            self._memory.leave(self._temporaries)
+            self._memory.end_run(self._temporaries)
         elif progress is not Progress.GOES_ON or self.used_ns >= LASTING_NS:
-            self._tell_that_it_lasts()
+            self._report_long_run()
         if progress is Progress.LACKS_KERNELS:
             sessions = frozenset([row.session for row in self._rows])
             self._report(Lacks(frozenset(self._lacking), sessions))
@@ -98,10 +98,10 @@ class UnfusedRun:
         while self._rows:
             self._fail_row(self._rows[0], "cancelled", "the server has ended")
 
-    def _tell_that_it_lasts(self) -> None:
+    def _report_long_run(self) -> None:
         if not self._is_reported:
             self._is_reported = True
-            self._report(Lasts(self.order.number))
+            self._report(RunIsLong(self.order.number))
 
     def _go_on(self, until_ns: int) -> Progress:
         """Runs rows until the time is over."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from fusewire_server.inspect.loop_thread import LoopBusy
+from fusewire_server.inspect.engine_thread import EngineBusy
 
 _audit = logging.getLogger("fusewire.audit")
 
@@ -58,7 +58,7 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
-    app.add_exception_handler(LoopBusy, _answer_busy)
+    app.add_exception_handler(EngineBusy, _answer_busy)
     app.add_exception_handler(Exception, _answer_fault)
 
 

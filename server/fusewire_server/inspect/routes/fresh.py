@@ -17,7 +17,7 @@ class Snapshots(Protocol):
         """Returns the last published snapshot, however old it is."""
 
     async def fresh(self) -> Snapshot:
-        """Returns a snapshot that is taken now. Raises LoopBusy if the loop thread is too busy to take one."""
+        """Returns a snapshot that is taken now. Raises EngineBusy if the engine thread is too busy to take one."""
 
 
 async def fresh_snapshot(request: Request) -> Snapshot:

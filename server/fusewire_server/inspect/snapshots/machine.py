@@ -12,11 +12,11 @@ from fusewire_server.host.gpu_health import GpuHealth, ReadHealth
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.inspect.snapshots.snapshot import Process
 
-_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a few tenths of a millisecond
+_READ_EVERY_NS = 1_000_000_000  # reading takes the engine thread a few tenths of a millisecond
 
 
 class Machine:
-    """What was read last. Runs on the loop thread; only the GPU, which may be slow, is read on another one."""
+    """What was read last. Runs on the engine thread; only the GPU, which may be slow, is read on another one."""
 
     def __init__(self, certificate: Path | None, read_gpu: ReadHealth | None) -> None:
         self.process = Process()

@@ -1,4 +1,4 @@
-"""Takes snapshots of the engine's live tables, when somebody asks for one. Runs on the loop thread."""
+"""Takes snapshots of the engine's live tables, when somebody asks for one. Runs on the engine thread."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_REFUSALS: Mapping[str, int] = {}
 
 
 class Publisher:
-    """Holds the newest snapshot. The loop thread replaces `snapshot`; any thread may read `snapshot`.
+    """Holds the newest snapshot. The engine thread replaces `snapshot`; any thread may read `snapshot`.
 
     A publisher describes again only programs that have changed since the last snapshot, because a server may have a
     hundred thousand other programs. An engine has only one publisher, because the publisher clears the program table's

@@ -1,6 +1,6 @@
 """Defines the snapshot of the engine's tables: plain, immutable data that any thread may read.
 
-The loop thread replaces one reference by a new Snapshot. No other thread reads the engine's live tables. Counts and
+The engine thread replaces one reference by a new Snapshot. No other thread reads the engine's live tables. Counts and
 times start when the server starts; those of a session start with the session, and those of a program start with its
 first use. `_ns` (nanoseconds) and `_bytes` are the units.
 """
@@ -626,7 +626,7 @@ class SessionView(Described):
     device_ns: int = counter(read="session.device_ns")
     """Device time in ns that the session has used."""
     loop_ns: int = counter(read="session.loop_ns")
-    """Time of the loop thread in ns that the session's frames have used."""
+    """Time of the engine thread in ns that the session's frames have used."""
     idle_s: float = gauge(read=lambda look: max(look.now_ns - look.session.heard_at_ns, 0) / 1e9)
     """Time in s since the last frame came."""
     wait_reason: str = gauge(default="")
@@ -726,7 +726,7 @@ class TenantAccount(Described):
     """What the sessions of a tenant have used, ended ones included."""
 
     loop_ns: int = counter("tenant_loop_seconds")
-    """Time of the loop thread that frames have used, by tenant, in ns."""
+    """Time of the engine thread that frames have used, by tenant, in ns."""
     device_ns: int = counter("tenant_device_seconds")
     """Device time that rows have used, by tenant, in ns."""
     planner_ns: int = counter("tenant_planner_seconds")

@@ -1,6 +1,6 @@
 """Gets a new snapshot for each request, so that no answer is older than its request. All who wait share one.
 
-Snapshots begin at most once a tick, so that the loop thread spends little time on them, however many watch. While
+Snapshots begin at most once a tick, so that the engine thread spends little time on them, however many watch. While
 nobody watches there are none.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fusewire_server.inspect.loop_thread import wait_for
+from fusewire_server.inspect.engine_thread import wait_for
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 TICK_S = 0.02
@@ -32,7 +32,7 @@ class SnapshotReader:
         self._asked: asyncio.Task[Snapshot] | None = None
 
     async def fresh(self) -> Snapshot:
-        """Returns a snapshot that is taken now. Raises LoopBusy if that takes too long."""
+        """Returns a snapshot that is taken now. Raises EngineBusy if that takes too long."""
         if self._asked is None or self._asked.done():
             self._asked = asyncio.create_task(self._take())
         return await wait_for(asyncio.shield(self._asked), self._deadline_s + TICK_S)

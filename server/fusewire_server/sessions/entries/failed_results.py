@@ -23,7 +23,7 @@ MOST_FAILED = 512  # the most results of a segment that are failed one by one in
 def refuse_results(frame: Frame, segment: Segment, failure: Failure, outline: Outline, amount: Amount) -> None:
     """Fails all results of a segment because none can be computed. The segment's dying inputs die as usual."""
     dying = dying_handles(segment)
-    frame.session.admit(amount)
+    frame.session.take_credit(amount)
     frame.session.complete(amount)
     keep_failed(frame, FailedRange(failure, segment.base, outline, segment.repetition))
     free_handles(frame.session, dying, frame.effects.released)

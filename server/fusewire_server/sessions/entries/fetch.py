@@ -7,7 +7,7 @@ from fusewire_protos.frames import Abandon, Fetch
 from fusewire_server.sessions.entries.frame import Frame
 from fusewire_server.sessions.entries.segment import failure_of_unknown
 from fusewire_server.sessions.host_bytes import FETCH_BYTES, may_hold
-from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
+from fusewire_server.sessions.session import PendingFetch, Session, ValueState, failure_of
 from fusewire_server.sessions.tables.salted_table import SaltedTable
 from fusewire_server.sessions.values import end_reading, value_of
 
@@ -35,30 +35,30 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
     if value.state is ValueState.FAILED:
         session.answer_failure(fetch.fetch, failure_of(value))
         return
-    fetching = Fetching(session, fetch.fetch, value, frame.arrival.now_ns)
+    pending = PendingFetch(session, fetch.fetch, value, frame.arrival.now_ns)
     session.begin_waiting(frame.arrival.now_ns)
-    session.fetches[fetch.fetch] = fetching
+    session.fetches[fetch.fetch] = pending
     value.readers += 1
     if value.state is ValueState.READY:
-        effects.reads.append(fetching)
+        effects.reads.append(pending)
     else:
         if value.fetches is None:
             value.fetches = SaltedTable()
-        value.fetches[fetch.fetch] = fetching
+        value.fetches[fetch.fetch] = pending
 
 
 def take_abandon(frame: Frame, abandon: Abandon) -> None:
     """Drops the fetch whose answer the client does not want any more."""
     session = frame.session
-    fetching = session.fetches.get(abandon.fetch)
-    if fetching is None:
+    pending = session.fetches.get(abandon.fetch)
+    if pending is None:
         session.answers.forget_beside(abandon.fetch)
         return
-    fetching.is_abandoned = True
-    for waiting in (fetching.value.fetches, session.reads):
+    pending.is_abandoned = True
+    for waiting in (pending.value.fetches, session.reads):
         if waiting and waiting.pop(abandon.fetch, None) is not None:
             del session.fetches[abandon.fetch]
-            end_reading(fetching, frame.effects.released)
+            end_reading(pending, frame.effects.released)
 
 
 def check_takeable(frame: Frame) -> None:

@@ -21,7 +21,7 @@ def take_upload(frame: Frame, upload: Upload) -> None:
     session, effects = frame.session, frame.effects
     tensor = _tensor_of(upload, frame.arrival.tensors)
     credit = Amount(0, 0 if tensor is None else len(tensor), 0)
-    session.admit(credit)
+    session.take_credit(credit)
     try:
         _check(frame, upload, tensor)
     except CaseError as error:

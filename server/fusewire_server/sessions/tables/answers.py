@@ -48,7 +48,7 @@ class Beside:
 
 
 class Answers:
-    """The answers of one session. The loop thread owns this object."""
+    """The answers of one session. The engine thread owns this object."""
 
     def __init__(self, most_unread_bytes: int) -> None:
         self.most_unread_bytes = most_unread_bytes

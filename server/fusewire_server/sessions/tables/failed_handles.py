@@ -88,7 +88,7 @@ class FailedRange:
 
 
 class FailedHandles:
-    """The failed handles of one session. The loop thread owns this object.
+    """The failed handles of one session. The engine thread owns this object.
 
     `firsts` has the first handle of each range, ascending. No range begins before the range before it ends.
     """

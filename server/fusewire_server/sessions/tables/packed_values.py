@@ -24,7 +24,7 @@ class PackedValue(NamedTuple):
 
 
 class PackedValues:
-    """The packed values of one session, by handle. The loop thread owns this object.
+    """The packed values of one session, by handle. The engine thread owns this object.
 
     The values lie in chunks of neighbours, so that a client cannot choose handles that make it slow or large.
     """

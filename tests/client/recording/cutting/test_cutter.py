@@ -18,10 +18,10 @@ from fusewire._recording.cutting.cutter import (
     LARGEST_LOOP_OPS,
     LARGEST_SEGMENT_OPS,
     LEAST_SEGMENT_OPS,
+    CutScope,
     Cutter,
-    Past,
     Piece,
-    Reach,
+    RecentRecords,
     largest_fragment,
 )
 from fusewire._recording.cutting.known_bodies import Found
@@ -66,10 +66,10 @@ class Feed:
     def record(self, places: Sequence[int]) -> None:
         self.places += places
 
-    def cut(self, reach: Reach = Reach.SETTLED, least_ops: int = LEAST_SEGMENT_OPS) -> list[Piece]:
+    def cut(self, scope: CutScope = CutScope.SETTLED, least_ops: int = LEAST_SEGMENT_OPS) -> list[Piece]:
         """Cuts all that is to be cut now."""
         cut: list[Piece] = []
-        while (piece := self._next(reach, least_ops)) is not None:
+        while (piece := self._next(scope, least_ops)) is not None:
             self.cutter.cut(piece)
             self.sent += piece.ops
             cut.append(piece)
@@ -84,24 +84,24 @@ class Feed:
             if unsent >= self.cutter.ops_to_next_look(unsent - 1, least_ops):
                 self.cut(least_ops=least_ops)
 
-    def _next(self, reach: Reach, least_ops: int) -> Piece | None:
+    def _next(self, scope: CutScope, least_ops: int) -> Piece | None:
         if len(self.places) == self.sent:
-            self.cutter.note_end(reach)
+            self.cutter.note_end(scope)
             return None
-        if not self.cutter.may_cut(len(self.places) - self.sent, reach):
+        if not self.cutter.may_cut(len(self.places) - self.sent, scope):
             return None
         self.repeats = [each for each in self.repeats if each[0] >= self.sent]
         repeat = None
         if self.repeats:
             first, places = self.repeats[0]
             repeat = Found(first - self.sent, np.array([signature(place) for place in places], np.int64))
-        return self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back, repeat)
+        return self.cutter.next_piece(self.unsent(), scope, least_ops, self.look_back, repeat)
 
     def unsent(self) -> Integers:
         return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
 
-    def look_back(self, ops: int) -> Past:
-        return Past(flatten(chain(self.places)[-ops:]), FIRST + len(self.places) - ops)
+    def look_back(self, ops: int) -> RecentRecords:
+        return RecentRecords(flatten(chain(self.places)[-ops:]), FIRST + len(self.places) - ops)
 
 
 BODY = list(range(6))
@@ -141,19 +141,19 @@ def test_short_credit_makes_segments_large() -> None:
     assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(398 * 6, bodies=398)
 
 
-@pytest.mark.parametrize("reach", [Reach.CANCELLED, Reach.EVERYTHING])
-def test_what_takes_all_cuts_all_bodies_and_what_follows_as_a_fragment(reach: Reach) -> None:
+@pytest.mark.parametrize("scope", [CutScope.CANCELLED, CutScope.EVERYTHING])
+def test_what_takes_all_cuts_all_bodies_and_what_follows_as_a_fragment(scope: CutScope) -> None:
     feed = Feed()
     feed.record(BODY * 12 + BODY[:2])
-    assert feed.cut(reach) == [Piece(12 * 6, bodies=12), Piece(2)]
+    assert feed.cut(scope) == [Piece(12 * 6, bodies=12), Piece(2)]
 
 
-def read_loop(feed: Feed, reads: Sequence[int], times: int, reach: Reach = Reach.EVERYTHING) -> None:
+def read_loop(feed: Feed, reads: Sequence[int], times: int, scope: CutScope = CutScope.EVERYTHING) -> None:
     """Runs a loop of six ops on, and asks for a value after so many ops in turn, again and again."""
     for ops in list(reads) * times:
         begun = len(feed.places)
         feed.run([BODY[place % 6] for place in range(begun, begun + ops)])
-        feed.cut(reach)
+        feed.cut(scope)
 
 
 @pytest.mark.parametrize("bodies", [1, 10, 50])
@@ -169,15 +169,15 @@ def test_bodies_are_turned_to_end_where_values_are_read(prologue: int, bodies: i
 
 
 @pytest.mark.parametrize(
-    ("reads", "reach"),
-    [([10, 8], Reach.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, Reach.CANCELLED)],
+    ("reads", "scope"),
+    [([10, 8], CutScope.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, CutScope.CANCELLED)],
     ids=["read", "cancelled"],
 )
-def test_only_reads_at_one_place_turn_bodies(reads: list[int], reach: Reach) -> None:
+def test_only_reads_at_one_place_turn_bodies(reads: list[int], scope: CutScope) -> None:
     feed = Feed()
     feed.run(BODY * 40)
-    feed.cut(Reach.EVERYTHING)
-    read_loop(feed, reads, 3, reach)
+    feed.cut(CutScope.EVERYTHING)
+    read_loop(feed, reads, 3, scope)
     feed.record([BODY[place % 6] for place in range(len(feed.places), len(feed.places) + 6 * 20)])
     whole = next(piece for piece in feed.cut() if not piece.is_fragment)
     begin = feed.sent - sum(piece.ops for piece in feed.pieces[feed.pieces.index(whole, -3) :])
@@ -189,13 +189,13 @@ def test_bodies_behind_which_enough_was_recorded_need_no_last_one_of_its_own() -
     feed.record(BODY * 16)
     feed.cut(least_ops=LARGEST_SEGMENT_OPS)
     feed.record(list(range(50, 60)))
-    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, bodies=16), Piece(10)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(16 * 6, bodies=16), Piece(10)]
 
 
 def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
     feed = Feed()
     feed.record(BODY * 12 + BODY[:2])
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     feed.record(BODY[2:] + BODY * 20)
     assert feed.cut()[:2] == [Piece(4), Piece(18 * 6, bodies=18)]
 
@@ -203,14 +203,14 @@ def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
 def test_a_pause_at_the_end_of_a_body_cuts_all_of_it() -> None:
     feed = Feed()
     feed.record(BODY * 12)
-    feed.cut(Reach.PAUSED)
+    feed.cut(CutScope.PAUSED)
     assert feed.sent == 12 * 6
 
 
 def test_a_pause_within_a_body_leaves_what_is_not_settled() -> None:
     feed = Feed()
     feed.record(BODY * 12 + BODY[:2])
-    feed.cut(Reach.PAUSED)
+    feed.cut(CutScope.PAUSED)
     assert feed.sent <= 11 * 6
     assert all(not piece.is_fragment for piece in feed.pieces)
 
@@ -218,11 +218,11 @@ def test_a_pause_within_a_body_leaves_what_is_not_settled() -> None:
 def test_a_loop_that_comes_again_is_recognised_by_its_first_body() -> None:
     feed = Feed()
     feed.run(BODY * 40)
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     feed.record(list(range(70, 80)))
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     feed.record([90, 91, *BODY * 11])
-    assert feed.cut(Reach.SETTLED, least_ops=1)[0] == Piece(2)
+    assert feed.cut(CutScope.SETTLED, least_ops=1)[0] == Piece(2)
 
 
 def test_a_loop_before_a_known_one_is_found_as_well() -> None:
@@ -230,11 +230,11 @@ def test_a_loop_before_a_known_one_is_found_as_well() -> None:
     feed, body, read = Feed(), list(range(5)), [9]
     for _ in range(4):
         feed.run(body * 32 + read)
-        feed.cut(Reach.EVERYTHING)
+        feed.cut(CutScope.EVERYTHING)
     assert feed.cutter._body is not None
     assert len(feed.cutter._body) == 161
     feed.record(body * 256 + read)
-    pieces = feed.cut(Reach.EVERYTHING)
+    pieces = feed.cut(CutScope.EVERYTHING)
     assert sum(piece.ops for piece in pieces if piece.is_fragment) <= 1 + len(body)
     assert {piece.ops // piece.bodies for piece in pieces if not piece.is_fragment} == {5}
 
@@ -242,13 +242,13 @@ def test_a_loop_before_a_known_one_is_found_as_well() -> None:
 def test_a_loop_is_found_before_ops_that_end_a_call() -> None:
     feed, body = Feed(), list(range(6))
     feed.record([*body * 100, 20, 21, 22])
-    assert feed.cut(Reach.EVERYTHING) == [Piece(600, 100), Piece(3)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(600, 100), Piece(3)]
 
 
 def test_an_earlier_run_of_a_loop_is_found_with_the_last() -> None:
     feed, body = Feed(), list(range(6))
     feed.record([*body * 100, 20, 21, *body * 90, 22, *body * 50])
-    assert feed.cut(Reach.EVERYTHING) == [Piece(600, 100), Piece(2), Piece(540, 90), Piece(1), Piece(300, 50)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(600, 100), Piece(2), Piece(540, 90), Piece(1), Piece(300, 50)]
 
 
 def fragments_of(feed: Feed) -> list[tuple[int, ...]]:
@@ -323,7 +323,7 @@ def test_a_loop_too_long_for_a_segment_is_cut_into_the_loop_within_it() -> None:
     feed = Feed()
     for _ in range(5):
         feed.run(STEP * 128 + [40])
-        feed.cut(Reach.EVERYTHING)
+        feed.cut(CutScope.EVERYTHING)
     assert all(len(STEP) * piece.bodies == piece.ops for piece in feed.pieces if not piece.is_fragment)
     assert {piece.ops for piece in feed.pieces if piece.is_fragment} == {1}
 
@@ -342,7 +342,7 @@ LONG = 1500
 def test_whether_a_long_loop_consists_of_loops_is_seen_for_each_of_one_length() -> None:
     feed = Feed()
     feed.run((STEP * (LONG // 10 - 1) + list(range(40, 50))) * 3)
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     seen = len(feed.pieces)
     feed.run([place * place % 9973 for place in range(LONG)] * 6)
     assert Piece(LONG, bodies=1) in feed.pieces[seen:]
@@ -399,7 +399,7 @@ def test_what_was_searched_in_vain_is_searched_again_once_an_op_is_recorded(sear
 def test_as_a_loop_is_left_for_none_one_search_tells_that_there_is_none(searches: list[int]) -> None:
     feed = Feed()
     feed.run(BODY * 40)
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     searches.clear()
     feed.record(list(range(70, 200)))
     feed.cut()
@@ -409,7 +409,7 @@ def test_as_a_loop_is_left_for_none_one_search_tells_that_there_is_none(searches
 def test_a_loop_that_ends_within_its_body_before_a_known_loop_is_not_searched_at_every_op(searches: list[int]) -> None:
     feed, known, body = Feed(), [40, 41] * 100, list(range(50, 178))
     feed.run(known + list(range(200, 600)))
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     feed.run(body * 20, LARGEST_SEGMENT_OPS)
     searches.clear()
     feed.run(body[:100] + known + list(range(600, 1600)), LARGEST_SEGMENT_OPS)
@@ -418,17 +418,17 @@ def test_a_loop_that_ends_within_its_body_before_a_known_loop_is_not_searched_at
 
 @given(
     prologue=st.integers(0, 100),
-    looks=st.lists(st.tuples(st.integers(1, 100), st.sampled_from([Reach.SETTLED, Reach.PAUSED])), max_size=30),
+    looks=st.lists(st.tuples(st.integers(1, 100), st.sampled_from([CutScope.SETTLED, CutScope.PAUSED])), max_size=30),
 )
-def test_whenever_the_device_idles_a_loop_gives_whole_bodies(prologue: int, looks: list[tuple[int, Reach]]) -> None:
+def test_whenever_the_device_idles_a_loop_gives_whole_bodies(prologue: int, looks: list[tuple[int, CutScope]]) -> None:
     feed = Feed()
     feed.run(list(range(100, 100 + prologue)) + BODY * 40)
     feed.cut()
     begun = len(feed.pieces)
-    for ops, reach in looks:
+    for ops, scope in looks:
         read_loop_on = len(feed.places) - prologue
         feed.run([BODY[place % 6] for place in range(read_loop_on, read_loop_on + ops)])
-        feed.cut(reach)
+        feed.cut(scope)
     assert all(piece.ops == 6 * piece.bodies for piece in feed.pieces[begun:])
 
 
@@ -456,7 +456,7 @@ def test_every_op_is_cut_exactly_once_whatever_is_recorded(loops: list[tuple[lis
         feed.record(body * repeats)
         feed.cut(least_ops=least_ops)
         assert 0 <= feed.sent <= len(feed.places)
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     assert feed.sent == len(feed.places)
     assert all(0 < piece.ops <= (LARGEST_LOOP_OPS if piece.bodies else LARGEST_SEGMENT_OPS) for piece in feed.pieces)
 
@@ -473,7 +473,7 @@ def test_the_next_look_is_always_ahead(places: list[int]) -> None:
 def test_a_body_may_be_turned_to_begin_at_another_op() -> None:
     feed = Feed()
     feed.record(BODY * 40)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    feed.cutter.next_piece(feed.unsent(), CutScope.SETTLED, 1, feed.look_back)
     feed.cutter.rotate(2)
     assert feed.cut()[:2] == [Piece(2), Piece(6 * 38, 38)]
 
@@ -506,9 +506,9 @@ def test_a_recorded_body_is_a_loop_from_its_first_use_on() -> None:
     feed = Feed()
     feed.record([30, 31, 32])
     feed.repeat([*BODY, *BODY, 7])
-    assert feed.cut(Reach.EVERYTHING) == [Piece(3), Piece(13, 1)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(3), Piece(13, 1)]
     feed.repeat([*BODY, *BODY, 7])
-    assert feed.cut(Reach.EVERYTHING) == [Piece(13, 1)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(13, 1)]
 
 
 def test_uses_of_a_recorded_body_longer_than_a_segment_are_cut_as_whole_bodies() -> None:
@@ -516,7 +516,7 @@ def test_uses_of_a_recorded_body_longer_than_a_segment_are_cut_as_whole_bodies()
     long = [*range(LARGEST_SEGMENT_OPS)] * 3
     for _ in range(3):
         feed.repeat(long)
-    assert feed.cut(Reach.EVERYTHING) == [Piece(3 * len(long), 3)]
+    assert feed.cut(CutScope.EVERYTHING) == [Piece(3 * len(long), 3)]
 
 
 def test_two_recorded_bodies_in_turns_become_one_loop() -> None:
@@ -525,7 +525,7 @@ def test_two_recorded_bodies_in_turns_become_one_loop() -> None:
         feed.repeat(BODY)
         feed.repeat([11, 12, 13])
         feed.cut(least_ops=1)
-    assert feed.cut(Reach.EVERYTHING)[-1].bodies
+    assert feed.cut(CutScope.EVERYTHING)[-1].bodies
     feed.run(([*BODY, 11, 12, 13]) * 20, least_ops=45)
     assert {piece.ops // piece.bodies for piece in feed.pieces[-2:]} == {9}
 
@@ -541,6 +541,6 @@ def test_pieces_of_any_ops_and_uses_take_all_ops_once(uses: list[tuple[int, ...]
             feed.repeat([*use])
         feed.record([] if op is None else [op])
         feed.cut(least_ops=8)
-    feed.cut(Reach.EVERYTHING)
+    feed.cut(CutScope.EVERYTHING)
     assert sum(piece.ops for piece in feed.pieces) == len(feed.places)
     assert all(piece.is_fragment or piece.ops % piece.bodies == 0 for piece in feed.pieces)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_server.device.orders import FailedRow, Lasts, Ran, Release, Write, Wrote
+from fusewire_server.device.orders import FailedRow, Ran, Release, RunIsLong, Write, Wrote
 from fusewire_server.sessions.session import Row
 from tests.server.device_world import DEADLINE_S, FAST, OTHER_SLOW, SLOW, World, write
 from tests.server.parts import SIZE_BYTES, session
@@ -102,7 +102,7 @@ def test_a_run_that_gave_way_begins_again_once_there_is_room(tight: World) -> No
     tight.thread.start()
     first, second = tight.begin_run(SLOW, SIZE_BYTES), tight.begin_run(OTHER_SLOW, SIZE_BYTES)
     value = written(tight, SIZE_BYTES).value
-    assert tight.reports.get(timeout=DEADLINE_S) == Lasts(OTHER_SLOW)  # as it waits for the temporary of the first
+    assert tight.reports.get(timeout=DEADLINE_S) == RunIsLong(OTHER_SLOW)  # as it waits for the temporary of the first
     tight.thread.order(Release(frozenset([session("writer")]), (value,)))
     tight.gates[first.session].set()
     tight.gates[second.session].set()
@@ -131,7 +131,7 @@ def test_a_run_that_finds_no_memory_waits_for_the_temporaries_of_another_and_beg
     tight.thread.start()
     first = tight.begin_run(SLOW, SIZE_BYTES)
     second = tight.run_without_inputs(OTHER_SLOW, SIZE_BYTES, session("second"))
-    assert tight.reports.get(timeout=DEADLINE_S) == Lasts(OTHER_SLOW)
+    assert tight.reports.get(timeout=DEADLINE_S) == RunIsLong(OTHER_SLOW)
     tight.gate.set()
     for _ in range(5):  # in which the second run has its turns
         written(tight, 0)

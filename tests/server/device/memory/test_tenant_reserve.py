@@ -22,7 +22,7 @@ def holding(reserve: TenantReserve, held_bytes: int) -> DeviceShare:
     share = DeviceShare()
     share.held_bytes = held_bytes
     if held_bytes:
-        reserve.enter(share)
+        reserve.note_held(share)
     return share
 
 
@@ -42,7 +42,7 @@ def test_who_holds_little_takes_the_reserve_up_to_its_share() -> None:
     reserve.check(other, 50, 750, MEMORY_BYTES)  # two tenants hold memory, so a third of it is a share
     with pytest.raises(OutOfMemory):
         reserve.check(one, 1, 750, MEMORY_BYTES)
-    reserve.leave(other)
+    reserve.note_empty(other)
     one.held_bytes = 300
     reserve.check(one, 100, 700, MEMORY_BYTES)  # half of it, as the other holds none again
 
@@ -60,7 +60,7 @@ def test_blocks_count_for_their_tenant_until_they_are_given_back() -> None:
     value.share, value.block = one, memory.allocate(SIZE_BYTES, one)
     other = Value(2, VECTOR, ValueState.READY)
     other.share = one
-    temporaries = memory.enter(lambda: None)
+    temporaries = memory.begin_run(lambda: None)
     temporaries.become(other, temporaries.allocate(SIZE_BYTES))
     assert one.held_bytes == value.block.size_bytes + memory.count().live_bytes // 2
     memory.release((value, other))

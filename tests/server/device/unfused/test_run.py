@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_server.device.orders import Lacks, Lasts, NoKernel
+from fusewire_server.device.orders import Lacks, NoKernel, RunIsLong
 from fusewire_server.device.unfused.run import MOST_STOPS
 from fusewire_server.scheduling.time_shares import Progress
 from fusewire_server.sessions.session import SessionState
@@ -67,7 +67,7 @@ def test_a_run_without_kernels_says_which_it_lacks_and_who_waits_and_goes_on_onc
     run = runs.begin(runs.row(entry, [NUMBERS], owner=one), runs.row(entry, [NUMBERS], owner=other))
     assert run.go_on(NEVER_NS) is Progress.LACKS_KERNELS
     calls = frozenset([EXP, NEGATIVE])
-    assert runs.reports == [Lasts(1), Lacks(calls, frozenset([one, other]))]
+    assert runs.reports == [RunIsLong(1), Lacks(calls, frozenset([one, other]))]
     plans = [runs.load(call).plan for call in calls]
     end(run)
     assert not run.failed
@@ -257,7 +257,7 @@ def test_a_host_without_memory_for_making_a_program_ready_fails_the_rows(monkeyp
 
 def test_a_run_waits_for_an_older_one_that_holds_temporaries_as_often_as_it_must() -> None:
     runs = RunsAlone()
-    older = runs.memory.enter(lambda: None)
+    older = runs.memory.begin_run(lambda: None)
     row = runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS])
     run = runs.begin(row)
     for _ in range(20):
@@ -277,7 +277,7 @@ def test_a_run_waits_for_an_older_one_that_holds_temporaries_as_often_as_it_must
 def test_a_younger_run_gives_way_to_an_older_one() -> None:
     runs = RunsAlone()
     run = runs.begin(runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS]))
-    younger = runs.memory.enter(lambda: younger.release())  # noqa: PLW0108 - it has no name yet
+    younger = runs.memory.begin_run(lambda: younger.release())  # noqa: PLW0108 - it has no name yet
     younger.allocate(2 * SIZE_BYTES)
     runs.memory._unfinished.is_empty = False
     runs.device._memory_bytes = runs.device.live_bytes
@@ -288,7 +288,7 @@ def test_a_younger_run_gives_way_to_an_older_one() -> None:
 def test_an_op_that_finds_no_memory_beside_younger_runs_alone_fails() -> None:
     runs = RunsAlone()
     run = runs.begin(runs.row(entry_of(chain(["exp", "negative", "abs"])), [NUMBERS]))
-    younger = runs.memory.enter(lambda: None)
+    younger = runs.memory.begin_run(lambda: None)
     younger.allocate(SIZE_BYTES // 2)
     runs.memory._unfinished.is_empty = False
     runs.device._memory_bytes = runs.device.live_bytes
@@ -345,7 +345,7 @@ def test_an_op_that_failed_in_the_first_iterations_of_a_loop_runs_in_no_later_on
 def test_a_run_that_waits_for_memory_is_given_up_once_its_session_has_ended() -> None:
     runs, one = RunsAlone(), session()
     row = runs.row(entry_of(chain(["exp", "negative"])), [NUMBERS], owner=one)
-    older = runs.memory.enter(lambda: None)
+    older = runs.memory.begin_run(lambda: None)
     run = runs.begin(row)
     older.allocate(SIZE_BYTES)
     runs.device._memory_bytes = runs.device.live_bytes

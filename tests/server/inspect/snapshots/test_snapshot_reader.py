@@ -1,4 +1,4 @@
-"""Asking the loop thread for a snapshot."""
+"""Asking the engine thread for a snapshot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
+from fusewire_server.inspect.engine_thread import EngineBusy, EngineThread
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import TICK_S, SnapshotReader
 from tests.patience import HANGS_S
@@ -21,7 +21,7 @@ def _on_a_thread(function: Callable[[], None]) -> None:
 
 
 def _reader_of(publish: Callable[[], Snapshot], deadline_s: float) -> SnapshotReader:
-    thread = LoopThread(_on_a_thread)
+    thread = EngineThread(_on_a_thread)
     return SnapshotReader(lambda: thread.begin(publish), lambda: SNAPSHOT, deadline_s)
 
 
@@ -78,10 +78,10 @@ def test_many_requests_one_after_another_get_a_snapshot_each_tick_and_each_one_o
     assert publisher.published == 4
 
 
-def test_a_busy_loop_thread_is_not_waited_for_and_answers_the_next_request() -> None:
+def test_a_busy_engine_thread_is_not_waited_for_and_answers_the_next_request() -> None:
     async def test() -> int:
         publisher.may_publish.clear()
-        with pytest.raises(LoopBusy, match="busy"):
+        with pytest.raises(EngineBusy, match="busy"):
             await reader.fresh()
         publisher.may_publish.set()
         reader._deadline_s = 10.0

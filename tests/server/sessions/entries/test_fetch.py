@@ -20,8 +20,8 @@ def test_a_ready_value_is_read_and_a_coming_one_when_it_is_ready() -> None:
     world = World()
     one = world.session()
     effects = world.take(one, Fetch(1, 10), segment(NEGATE, 100, 10), Fetch(2, 100))
-    assert [fetching.fetch for fetching in effects.reads] == [1]
-    assert [fetching.fetch for fetching in world.submit_next(one).reads] == [2]
+    assert [pending.fetch for pending in effects.reads] == [1]
+    assert [pending.fetch for pending in world.submit_next(one).reads] == [2]
 
 
 def test_a_fetch_of_a_failed_value_is_answered_at_once() -> None:
@@ -45,7 +45,7 @@ def test_a_repeated_fetch_is_answered_once() -> None:
     world = World()
     one = world.session()
     effects = world.take(one, Fetch(1, 10), Fetch(1, 10), Fetch(2, 999), Fetch(2, 999))
-    assert [fetching.fetch for fetching in effects.reads] == [1]
+    assert [pending.fetch for pending in effects.reads] == [1]
     assert list(answers(one)) == [2]
     world.take(one, Fetch(2, 10))
     assert len(one.answers.unsent) == 1
@@ -75,7 +75,7 @@ def test_abandoning_a_fetch_takes_no_longer_for_those_that_wait_beside_it(handle
     one = world.session()
     fetches = range(100_000)
     effects = world.take(one, upload_beside(20), *[Fetch(fetch, handle) for fetch in fetches])
-    one.reads.update((fetching.fetch, fetching) for fetching in effects.reads)  # of 10, which is ready
+    one.reads.update((pending.fetch, pending) for pending in effects.reads)  # of 10, which is ready
     started = time.process_time()
     world.take(one, *[Abandon(fetch) for fetch in reversed(fetches)])
     assert time.process_time() - started < 5.0

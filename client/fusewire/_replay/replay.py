@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
-from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
+from fusewire._replay.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
 from fusewire._stream.credit import amount_of
 from fusewire._stream.frames import ClientStream, Outgoing
 from fusewire._transport.interface import ConnectionCut, Transport

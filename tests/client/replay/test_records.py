@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._recordings.records import (
+from fusewire._replay.records import (
     SCHEMA,
     VERSION,
     Answer,

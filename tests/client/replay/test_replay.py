@@ -12,9 +12,9 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._recordings.recording_transport import RecordingTransport
-from fusewire._recordings.records import Answer, Header, LargeUpload, Record, Recording, RecordWriter, SentFrame
-from fusewire._recordings.replay import Replay, Replayed
+from fusewire._replay.recording_transport import RecordingTransport
+from fusewire._replay.records import Answer, Header, LargeUpload, Record, Recording, RecordWriter, SentFrame
+from fusewire._replay.replay import Replay, Replayed
 from fusewire._transport.interface import Peer
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire.testing.memory_server import MemoryServer

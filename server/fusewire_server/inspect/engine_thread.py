@@ -1,4 +1,4 @@
-"""Passes questions and orders of the inspection thread to the loop thread, which owns the engine."""
+"""Passes questions and orders of the inspection thread to the engine thread, which owns the engine."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ _T = TypeVar("_T")
 _DEADLINE_S = 1.0
 
 
-class LoopBusy(Exception):
-    """Raised if the loop thread does not answer in time, because it is busy."""
+class EngineBusy(Exception):
+    """Raised if the engine thread does not answer in time, because it is busy."""
 
 
-class LoopThread:
-    """The loop thread, as the inspection thread sees it. `call` passes a function to the loop thread."""
+class EngineThread:
+    """The engine thread, as the inspection thread sees it. `call` passes a function to the engine thread."""
 
     def __init__(self, call: Callable[[Callable[[], None]], object], deadline_s: float = _DEADLINE_S) -> None:
         self._call = call
         self._deadline_s = deadline_s
 
     def tell(self, order: Callable[[], None]) -> None:
-        """Has the loop thread call a function, and returns at once. May be called on any thread."""
+        """Has the engine thread call a function, and returns at once. May be called on any thread."""
         self._call(order)
 
     async def ask(self, question: Callable[[], _T]) -> _T:
-        """Returns what the function returns on the loop thread. Raises LoopBusy, or what the function raises.
+        """Returns what the function returns on the engine thread. Raises EngineBusy, or what the function raises.
 
-        A function that has not begun when LoopBusy is raised is not called later.
+        A function that has not begun when EngineBusy is raised is not called later.
         """
         return await wait_for(self.begin(question), self._deadline_s)
 
     def begin(self, question: Callable[[], _T]) -> asyncio.Future[_T]:
-        """Returns a future, for the running event loop, of what the function returns on the loop thread."""
+        """Returns a future, for the running event loop, of what the function returns on the engine thread."""
         answer: concurrent.futures.Future[_T] = concurrent.futures.Future()
 
         def call() -> None:
@@ -51,8 +51,8 @@ class LoopThread:
 
 
 async def wait_for(answer: Awaitable[_T], deadline_s: float) -> _T:
-    """Returns the answer. Raises LoopBusy at the deadline."""
+    """Returns the answer. Raises EngineBusy at the deadline."""
     try:
         return await asyncio.wait_for(answer, deadline_s)
     except TimeoutError:
-        raise LoopBusy(f"the server did not answer within {deadline_s:g} s, because it is busy") from None
+        raise EngineBusy(f"the server did not answer within {deadline_s:g} s, because it is busy") from None

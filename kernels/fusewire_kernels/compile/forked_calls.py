@@ -23,7 +23,7 @@ def end_with_parent() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def call_in_copies(calls: Sequence[Call]) -> list[int]:
+def call_in_forks(calls: Sequence[Call]) -> list[int]:
     """Makes the first call here and each other one in a copy, and waits for all of them.
 
     Returns the exit status of each copy: 0 if the call returned, 1 if it raised an error, and the negative number of

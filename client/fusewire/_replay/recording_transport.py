@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from fusewire._recordings.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
+from fusewire._replay.records import Answer, LargeUpload, Outcome, RecordWriter, SentFrame
 from fusewire._stream.credit import amount_of
 from fusewire._transport.interface import Attempt, ConnectionCut, Peer, Receiver, Transport
 from fusewire._transport.local_channel import LocalOffer

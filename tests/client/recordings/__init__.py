@@ -1,1 +1,0 @@
-"""Tests of `fusewire._recordings`."""
