@@ -27,7 +27,7 @@ from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.persistent.choice import persistent_of
-from fusewire_kernels.fusion.persistent.loop_body import Persistent
+from fusewire_kernels.fusion.persistent.loop_body import NotPersistent, Persistent
 from fusewire_kernels.fusion.records import records_of, records_of_one_kernel
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
@@ -178,15 +178,15 @@ def _with_persistent(plan: Design, written: Plan) -> Plan:
     """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
     beside = plan if not written.updates else design_of(plan.program, with_stores_beside_reads(plan.graph))
     found = _persistent_of(beside, written.updates)
-    if found and isinstance(found, str) and (narrow := narrowed(beside.graph)) is not None:
+    if isinstance(found, NotPersistent) and found.reason and (narrow := narrowed(beside.graph)) is not None:
         beside = design_of(plan.program, narrow)
         found = _persistent_of(beside, written.updates)
-    if not isinstance(found, str):
+    if isinstance(found, Persistent):
         return _with_launch(written, beside, found)
-    return replace(written, records=written.records._replace(why_launched=found))
+    return replace(written, records=written.records._replace(why_launched=found.reason))
 
 
-def _persistent_of(plan: Design, updates: Sequence[Donation]) -> Persistent | str:
+def _persistent_of(plan: Design, updates: Sequence[Donation]) -> Persistent | NotPersistent:
     return persistent_of(plan.program, plan.graph, plan.instances, plan.launches, updates)
 
 

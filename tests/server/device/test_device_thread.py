@@ -40,7 +40,7 @@ from fusewire_server.device.orders import (
     Wrote,
 )
 from fusewire_server.device.unfused.iteration import Iteration
-from fusewire_server.device.unfused.one_ops import OneOp, OneOps
+from fusewire_server.device.unfused.one_ops import NeverComputed, OneOp, OneOps
 from fusewire_server.device.unfused.program import UnfusedProgram
 from fusewire_server.sessions.session import PendingFetch, Row, SessionState, Value, ValueState
 from tests.patience import Patience
@@ -145,7 +145,7 @@ def test_a_program_is_made_ready_once_for_all_runs_that_need_it(world: World, mo
     found: list[OneOpCall] = []
     find = OneOps.find
 
-    def counted(one_ops: OneOps, call: OneOpCall) -> OneOp | str | None:
+    def counted(one_ops: OneOps, call: OneOpCall) -> OneOp | NeverComputed | None:
         found.append(call)
         return find(one_ops, call)
 

@@ -25,6 +25,7 @@ from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.fusion.persistent.cluster import Cluster
 from fusewire_kernels.fusion.persistent.loop_body import (
     LoopBody,
+    NotPersistent,
     Obstacle,
     Persistent,
     require,
@@ -45,13 +46,13 @@ def persistent_of(
     instances: list[Instance],
     launches: list[GroupedLaunch],
     updates: Sequence[Donation],
-) -> Persistent | str:
-    """Returns the persistent kernel of a loop's body, or the reason why there is none. Empty if it is no loop.
+) -> Persistent | NotPersistent:
+    """Returns the persistent kernel of a loop's body, or why there is none.
 
     `updates` are the results that are what was carried, of which some elements are changed.
     """
     if not program.carried:
-        return ""
+        return NotPersistent()
     all_groups = [instances[group] for launch in launches for group in launch.groups]
     parts = parts_of_updates(program, graph, all_groups, updates)
     groups = without_copies(all_groups, parts)
@@ -66,7 +67,7 @@ def persistent_of(
         follows = [(found.operands.index(read), found.operands.index(written)) for read, written in body.follows]
         return found._replace(updates=tuple([part.update for part in parts]), follows=tuple(follows))
     except Obstacle as obstacle:
-        return str(obstacle)
+        return NotPersistent(str(obstacle))
 
 
 def _points(body: LoopBody, instance: Instance, kernel: LoopKernel) -> Persistent:

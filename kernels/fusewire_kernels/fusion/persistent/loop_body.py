@@ -35,6 +35,12 @@ class Persistent(NamedTuple):
     follows: tuple[tuple[int, int], ...] = ()
 
 
+class NotPersistent(NamedTuple):
+    """There is no persistent kernel of a body, and why; the reason is empty if the body is that of no loop."""
+
+    reason: str = ""
+
+
 class Obstacle(Exception):
     """Says why there is no persistent kernel."""
 

@@ -11,7 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Device, LoadedPlan
@@ -40,6 +40,12 @@ _ONCE = (1,)  # the iterations of a row
 
 # Returns the compiled file of each kernel, or None if some kernel has no file.
 FindKernels = Callable[[Sequence[KernelSource]], Sequence[str] | None]
+
+
+class NeverComputed(NamedTuple):
+    """Nothing will ever compute a call, and why."""
+
+    reason: str
 
 
 class OneOp(Protocol):
@@ -139,10 +145,10 @@ class OneOps:
         self._dialect = device.info.dialect
         self._has_compiler = device.info.has_compiler
         self._is_gpu = device.info.is_gpu
-        self._known: OrderedDict[OneOpCall, OneOp | str] = OrderedDict()  # a text says why there are no kernels
+        self._known: OrderedDict[OneOpCall, OneOp | NeverComputed] = OrderedDict()
 
-    def find(self, call: OneOpCall) -> OneOp | str | None:
-        """Returns what computes a call; the reason if nothing ever will; or None as long as its kernels are missing."""
+    def find(self, call: OneOpCall) -> OneOp | NeverComputed | None:
+        """Returns what computes a call; that nothing ever will; or None as long as its kernels are missing."""
         known = self._known.get(call)
         if known is None:
             known = self._new(call)
@@ -162,20 +168,20 @@ class OneOps:
 
     def refuse(self, call: OneOpCall, text: str) -> None:
         """Notes that a call will never have kernels."""
-        self._keep(call, text)
+        self._keep(call, NeverComputed(text))
 
-    def _keep(self, call: OneOpCall, known: OneOp | str) -> None:
+    def _keep(self, call: OneOpCall, known: OneOp | NeverComputed) -> None:
         self._known[call] = known
         if len(self._known) > self._most_calls:
             self._known.popitem(last=False)
 
-    def _new(self, call: OneOpCall) -> OneOp | str | None:
+    def _new(self, call: OneOpCall) -> OneOp | NeverComputed | None:
         one_op = self._whole(call)
-        if one_op is None or isinstance(one_op, str) or self._is_gpu or one_op.estimate_ns < 2 * PIECE_NS:
+        if one_op is None or isinstance(one_op, NeverComputed) or self._is_gpu or one_op.estimate_ns < 2 * PIECE_NS:
             return one_op
         return self._in_pieces(call, one_op)
 
-    def _whole(self, call: OneOpCall) -> OneOp | str | None:
+    def _whole(self, call: OneOpCall) -> OneOp | NeverComputed | None:
         """Returns a kernel if there is one, else the twin if it has the same bits or nothing can be compiled.
 
         What the array library computes has no kernel.
@@ -187,18 +193,18 @@ class OneOps:
             return TwinOp(call, twin_of(call))
         return planned
 
-    def _of_library(self, call: OneOpCall) -> OneOp | str:
+    def _of_library(self, call: OneOpCall) -> OneOp | NeverComputed:
         try:
             return TwinOp(call, self._device.library_twin(call))
         except ServerFault as lacking:
-            return str(lacking)
+            return NeverComputed(str(lacking))
 
     def _in_pieces(self, call: OneOpCall, whole: OneOp) -> OneOp:
         """Returns what computes a call in pieces of about `PIECE_NS`; the whole if it cannot be divided."""
         parts: list[tuple[Piece, OneOp]] = []
         for piece in pieces_of(call, min(whole.estimate_ns // PIECE_NS, MOST_PIECES)):
             one_op = whole if piece.call == call else self._known.get(piece.call) or self._whole(piece.call)
-            if one_op is None or isinstance(one_op, str):
+            if one_op is None or isinstance(one_op, NeverComputed):
                 return whole
             self._keep(piece.call, one_op)
             parts.append((piece, one_op))

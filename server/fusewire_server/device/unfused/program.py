@@ -11,7 +11,7 @@ from fusewire_kernels.unfused.one_op_call import OneOpCall
 from fusewire_kernels.unfused.steps import Step, dying_results, steps_of
 from fusewire_protos.ops.signatures import Signature
 from fusewire_protos.programs.program import Program
-from fusewire_server.device.unfused.one_ops import OneOp, OneOps
+from fusewire_server.device.unfused.one_ops import NeverComputed, OneOp, OneOps
 
 NUMBER_BYTES = 64  # of device memory for each scalar and constant, because kernels expect aligned operands
 
@@ -36,7 +36,7 @@ class UnfusedProgram:
         self.dying: list[tuple[int, ...]] = []  # of each op, the operand numbers that no later op reads
         self.constants = b""  # as device memory holds them
         self._packers = [packer(dtype) for dtype in program.scalars]
-        self._found: dict[Signature, OpKind | str] = {}
+        self._found: dict[Signature, OpKind | NeverComputed] = {}
 
     def prepare(self, one_ops: OneOps, lacking: set[OneOpCall]) -> Iterator[None]:
         """Finds what computes each step: of one signature each time the iterator goes on.
@@ -52,15 +52,15 @@ class UnfusedProgram:
         if not lacking and not self.is_ready:
             self._finish()
 
-    def _kind(self, signature: Signature, one_ops: OneOps, lacking: set[OneOpCall]) -> OpKind | str | None:
-        """Returns the kind of a signature; why there is none; or None while kernels are missing."""
+    def _kind(self, signature: Signature, one_ops: OneOps, lacking: set[OneOpCall]) -> OpKind | NeverComputed | None:
+        """Returns the kind of a signature; that there is none; or None while kernels are missing."""
         constants, steps = steps_of(signature)
         found = [one_ops.find(step.call) for step in steps]
         missing = [step.call for step, one_op in zip(steps, found, strict=True) if one_op is None]
         computing: list[tuple[Step, OneOp]] = []
         for step, one_op in zip(steps, found, strict=True):
-            if isinstance(one_op, str):
-                return f"no kernel for {step.call.op.name}: {one_op}"
+            if isinstance(one_op, NeverComputed):
+                return NeverComputed(f"no kernel for {step.call.op.name}: {one_op.reason}")
             if one_op is not None:
                 computing.append((step, one_op))
         if missing:
@@ -79,8 +79,8 @@ class UnfusedProgram:
         program, refused = self.program, defaultdict(list)
         for index, signature in enumerate(program.signatures):
             kind = self._found[signature]
-            if isinstance(kind, str):
-                refused[kind].append(index)
+            if isinstance(kind, NeverComputed):
+                refused[kind.reason].append(index)
                 kind = OpKind((), 0, 0, signature.starts)
             self.kinds.append(kind)
         self.refused = dict(refused)
