@@ -189,7 +189,6 @@ class Array(Recorded):
     __ilshift__, __irshift__ = in_place(__lshift__), in_place(__rshift__)
     __divmod__, __rdivmod__ = _divmod, _reflected_divmod
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
-    __hash__ = object.__hash__
 
     def __new__(cls, *data: object, **options: object) -> Self:
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
@@ -395,6 +394,15 @@ class Array(Recorded):
         """Returns an operand beside this array. Uploads what is no array and no scalar."""
         is_operand = isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS, complex))
         return value if is_operand else self._recorder.owner.array(value)
+
+    def __hash__(self) -> int:
+        """Waits for the value of an array of rank 0 and hashes it, so that it finds what a number finds in a dict.
+
+        Raises TypeError for other arrays, as NumPy does: equal ones would have to have the same hash.
+        """
+        if self._spec.shape:
+            raise TypeError(f"unhashable array of shape {self.shape}: use x.tobytes() or tuple(x.tolist()) as the key")
+        return hash(self.item())
 
     def __iter__(self) -> Iterator[Array]:
         return (self[row] for row in range(len(self)))

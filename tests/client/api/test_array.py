@@ -8,6 +8,7 @@ import math
 import operator
 import pickle
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -546,10 +547,17 @@ def test_a_copy_is_a_name_of_its_own(session: fw.Session) -> None:
     np.testing.assert_array_equal(x.numpy(), A)
 
 
-def test_an_array_is_hashed_by_identity(session: fw.Session) -> None:
-    x = session.array(A)
-    assert {x: 1}[x] == 1
-    assert hash(x) != hash(x + 0)
+def test_an_array_of_rank_0_is_a_key_by_its_value(session: fw.Session) -> None:
+    labels = session.array([2, 0, 2])
+    assert {*labels} == {0, 2}
+    assert {0: "none", 2: "both"}[labels[0]] == "both"
+    assert Counter(labels) == {2: 2, 0: 1}
+    assert {1.5: 1}.get(session.array(1.5).sum()) == 1
+
+
+def test_an_array_of_elements_is_no_key_as_in_numpy(session: fw.Session) -> None:
+    with pytest.raises(TypeError, match=r"unhashable array of shape \(3, 4\): use x.tobytes\(\)"):
+        hash(session.array(A))
 
 
 def test_shapes_that_do_not_fit_raise_at_the_users_own_line(session: fw.Session) -> None:
