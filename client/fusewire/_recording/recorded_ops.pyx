@@ -40,6 +40,17 @@ cdef extern from *:
     #endif
     """
 
+# Python 3.14 counts no reference for a name whose object it only lends to an operation.
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030E0000
+    #define fw_is_only_on_stack(object) PyUnstable_Object_IsUniqueReferencedTemporary(object)
+    #else
+    #define fw_is_only_on_stack(object) (Py_REFCNT(object) == 1)
+    #endif
+    """
+    bint fw_is_only_on_stack(PyObject* value)
+
 cdef extern from *:
     bint unlikely(bint condition)  # Cython's own, for a branch that stands beside the hot path
 
@@ -79,6 +90,7 @@ cdef extern from "Python.h":
     void PyType_Modified(type kind)
     PyObject* PyObject_Init(PyObject* memory, PyTypeObject* kind)
     PyObject* PyErr_NoMemory()
+    int PyErr_WarnEx(object kind, const char* text, Py_ssize_t level) except -1
     void* PyObject_Malloc(size_t size)
     void PyObject_Free(void* memory) noexcept
     unsigned long PyThread_get_thread_ident()
@@ -1493,8 +1505,16 @@ def in_place_operator(operator, slow, rest):
     return made
 
 
+cdef const char* LOST = (
+    "the assignment is lost: it is to a new array that no name refers to, because a slice is a value and no view; "
+    "for x[i][j] = v write x[i, j] = v, and for others x[...] = the changed value"
+)
+
+
 def exchanging(slow, make):
     """Returns the method that does what `slow` does: it gives an array the value that `make` returns.
+
+    It warns where nothing but the call refers to the array, so that nobody can ever see the new value.
 
     `make`, another method, takes the same arguments. Only in the body of a loop or function, and for an array of
     another thread, `slow` has to see whether the array may be assigned to.
@@ -1507,6 +1527,8 @@ def exchanging(slow, make):
 cdef PyObject* call_exchanging(PyObject* function, PyObject** given, size_t flags, PyObject* names) except NULL:
     cdef DirectCall called = <DirectCall>function
     cdef PyObject* made
+    if unlikely(PyVectorcall_NARGS(flags) == 3 and fw_is_only_on_stack(given[0])):
+        PyErr_WarnEx(UserWarning, LOST, 1)
     if PyVectorcall_NARGS(flags) == 0 or names != NULL or Py_TYPE_of(given[0]) != UNTRACKED or \
             not is_of_free_tape(<Recorded>given[0]):
         return PyObject_Vectorcall(<PyObject*>called.slow, given, flags, names)

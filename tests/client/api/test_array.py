@@ -411,10 +411,27 @@ def test_assigning_and_adding_change_the_object_under_all_its_names(session: fw.
     same = x
     x[0] = 7
     assert same[0].tolist() == [7, 7, 7, 7]
-    x[1][0] = 9
-    np.testing.assert_array_equal(x[1].numpy(), A[1])
     x += 1
     assert same[0].tolist() == [8, 8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "lost", ["x[1][0] = 9", "x[1][0] += 9", "x.T[0] = 9", "x[1:][x[1:] > 0] = 9", "x.ravel()[::5] = 9"]
+)
+def test_an_assignment_to_an_array_without_a_name_is_lost_with_a_warning(session: fw.Session, lost: str) -> None:
+    x = session.array(A)
+    with pytest.warns(UserWarning, match=r"the assignment is lost.* for x\[i\]\[j\] = v write x\[i, j\] = v") as caught:
+        exec(compile(lost, "program.py", "exec"), {"x": x})  # noqa: S102
+    assert [each.filename for each in caught] == ["program.py"]
+    np.testing.assert_array_equal(x.numpy(), A)
+
+
+def test_an_assignment_to_an_array_that_only_a_container_holds_is_not_lost(session: fw.Session) -> None:
+    held = {"rows": [session.array(A)]}
+    held["rows"][0][1, 0] = 9
+    held["rows"][0][1] += 1
+    held["rows"][0].flat[0] = 5
+    assert held["rows"][0][:2, 0].tolist() == [5, 10]
 
 
 @pytest.mark.parametrize("value", [2.5, np.float64(2.5), np.array(2.5), 7, True, np.int32(7)])
