@@ -17,6 +17,7 @@ import typing as _typing
 from fusewire._api.missing_names import instead_of_draw as _instead_of_draw
 from fusewire._api.random.generator import Generator, default_rng
 from fusewire._api.random.keys import fold_in, key, split
+from fusewire._api.random.random_state import RandomState
 from fusewire._api.random.shared_generator import (
     beta,
     binomial,
@@ -31,6 +32,7 @@ from fusewire._api.random.shared_generator import (
     laplace,
     logistic,
     lognormal,
+    multivariate_normal,
     normal,
     pareto,
     permutation,
@@ -39,6 +41,7 @@ from fusewire._api.random.shared_generator import (
     randint,
     randn,
     random,
+    random_sample,
     rayleigh,
     seed,
     shuffle,
@@ -55,6 +58,7 @@ from fusewire._api.random.shared_generator import (
 
 __all__ = [
     "Generator",
+    "RandomState",
     "beta",
     "binomial",
     "chisquare",
@@ -71,6 +75,7 @@ __all__ = [
     "laplace",
     "logistic",
     "lognormal",
+    "multivariate_normal",
     "normal",
     "pareto",
     "permutation",
@@ -79,6 +84,7 @@ __all__ = [
     "randint",
     "randn",
     "random",
+    "random_sample",
     "rayleigh",
     "seed",
     "shuffle",

@@ -6,10 +6,23 @@ from operator import index
 from typing import Any
 
 from fusewire._api.array import Array
-from fusewire._api.catalogue.catalogued import ceil, divide, exp, expm1, less, log, log1p, maximum, power, sqrt
+from fusewire._api.catalogue.catalogued import (
+    ceil,
+    divide,
+    exp,
+    expm1,
+    less,
+    log,
+    log1p,
+    matmul,
+    maximum,
+    power,
+    sqrt,
+)
 from fusewire._api.functions.arrangement.places import take_along_axis
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.functions.reduction.reductions import argmax
+from fusewire._api.linalg.decompositions import eigh
 from fusewire._api.ops.operands import array_beside
 from fusewire._api.ops.operations import astype
 from fusewire._api.random.draws import (
@@ -133,6 +146,20 @@ class Distributions(Draws):
         lesser = middle / (1.0 + ratio + sqrt(ratio * (ratio + 2.0)))
         is_lesser = self._random(shape, dtypes.float64, (mean, scale)) * (middle + lesser) <= middle
         return astype(where(is_lesser, lesser, middle * middle / lesser), wanted, copy=False)
+
+    def multivariate_normal(self, mean: Any, cov: Any, size: Size = None) -> Array:
+        """Returns vectors of normal numbers of these means and covariances, in float64, along the last axis.
+
+        The covariances are a symmetric matrix without negative eigenvalues, which is not checked: negative ones count
+        as 0. Raises ShapeError unless `mean` is a vector and `cov` a matrix of its length.
+        """
+        means, covariances = array_beside(mean, cov, self._key), array_beside(cov, mean, self._key)
+        if means.ndim != 1 or covariances.shape != means.shape * 2:
+            raise ShapeError(f"a mean of shape {means.shape} does not go with covariances of shape {covariances.shape}")
+        variances, axes = eigh(astype(covariances, dtypes.float64, copy=False))
+        shape = (*drawn_shape(size), means.size)
+        along_axes = self._transformed("normal_of_bits", shape, None, (means,)) * sqrt(maximum(variances, 0.0))
+        return matmul(along_axes, axes.mT) + means
 
     # ---- of gamma numbers ----
 

@@ -7,32 +7,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from fusewire._api.array import Array
-from fusewire._api.random.draws import Size
-from fusewire._api.random.generator import Generator
-from fusewire_protos.ops import dtypes
+from fusewire._api.random.random_state import RandomState
 
-_shared = [Generator()]  # replaced as a whole, so that each thread sees the old one or the new one
+_shared = [RandomState()]  # replaced as a whole, so that each thread sees the old one or the new one
 
 
 def seed(seed: Any = None) -> None:
-    """Gives the functions of this module a new generator, `default_rng(seed)`. Their numbers are not NumPy's."""
-    _shared[0] = Generator(seed)
-
-
-def rand(*shape: int) -> Array:
-    """Returns floats of [0, 1) in float64, of the dims that are given one by one."""
-    return _shared[0].random(shape)
-
-
-def randn(*shape: int) -> Array:
-    """Returns normal numbers of mean 0 and variance 1 in float64, of the dims that are given one by one."""
-    return _shared[0].standard_normal(shape)
-
-
-def randint(low: Any, high: Any = None, size: Size = None, dtype: Any = dtypes.int64) -> Array:
-    """Returns integers of [low, high), or of [0, low) without `high`. See `Generator.integers`."""
-    return _shared[0].integers(low, high, size, dtype)
+    """Gives the functions of this module a new generator, `RandomState(seed)`. Their numbers are not NumPy's."""
+    _shared[0] = RandomState(seed)
 
 
 def _function_of(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,32 +31,37 @@ def _function_of(method: Callable[..., Any]) -> Callable[..., Any]:
     return draw
 
 
-beta = _function_of(Generator.beta)
-binomial = _function_of(Generator.binomial)
-chisquare = _function_of(Generator.chisquare)
-choice = _function_of(Generator.choice)
-dirichlet = _function_of(Generator.dirichlet)
-exponential = _function_of(Generator.exponential)
-f = _function_of(Generator.f)
-gamma = _function_of(Generator.gamma)
-geometric = _function_of(Generator.geometric)
-gumbel = _function_of(Generator.gumbel)
-laplace = _function_of(Generator.laplace)
-logistic = _function_of(Generator.logistic)
-lognormal = _function_of(Generator.lognormal)
-normal = _function_of(Generator.normal)
-pareto = _function_of(Generator.pareto)
-permutation = _function_of(Generator.permutation)
-power = _function_of(Generator.power)
-random = _function_of(Generator.random)
-rayleigh = _function_of(Generator.rayleigh)
-shuffle = _function_of(Generator.shuffle)
-standard_cauchy = _function_of(Generator.standard_cauchy)
-standard_exponential = _function_of(Generator.standard_exponential)
-standard_gamma = _function_of(Generator.standard_gamma)
-standard_normal = _function_of(Generator.standard_normal)
-standard_t = _function_of(Generator.standard_t)
-triangular = _function_of(Generator.triangular)
-uniform = _function_of(Generator.uniform)
-wald = _function_of(Generator.wald)
-weibull = _function_of(Generator.weibull)
+beta = _function_of(RandomState.beta)
+binomial = _function_of(RandomState.binomial)
+chisquare = _function_of(RandomState.chisquare)
+choice = _function_of(RandomState.choice)
+dirichlet = _function_of(RandomState.dirichlet)
+exponential = _function_of(RandomState.exponential)
+f = _function_of(RandomState.f)
+gamma = _function_of(RandomState.gamma)
+geometric = _function_of(RandomState.geometric)
+gumbel = _function_of(RandomState.gumbel)
+laplace = _function_of(RandomState.laplace)
+logistic = _function_of(RandomState.logistic)
+lognormal = _function_of(RandomState.lognormal)
+multivariate_normal = _function_of(RandomState.multivariate_normal)
+normal = _function_of(RandomState.normal)
+pareto = _function_of(RandomState.pareto)
+permutation = _function_of(RandomState.permutation)
+power = _function_of(RandomState.power)
+rand = _function_of(RandomState.rand)
+randint = _function_of(RandomState.randint)
+randn = _function_of(RandomState.randn)
+random = _function_of(RandomState.random)
+random_sample = _function_of(RandomState.random_sample)
+rayleigh = _function_of(RandomState.rayleigh)
+shuffle = _function_of(RandomState.shuffle)
+standard_cauchy = _function_of(RandomState.standard_cauchy)
+standard_exponential = _function_of(RandomState.standard_exponential)
+standard_gamma = _function_of(RandomState.standard_gamma)
+standard_normal = _function_of(RandomState.standard_normal)
+standard_t = _function_of(RandomState.standard_t)
+triangular = _function_of(RandomState.triangular)
+uniform = _function_of(RandomState.uniform)
+wald = _function_of(RandomState.wald)
+weibull = _function_of(RandomState.weibull)

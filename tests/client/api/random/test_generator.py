@@ -134,6 +134,17 @@ def test_parameters_of_gamma_numbers_may_be_on_the_server(session: fw.Session) -
     np.testing.assert_allclose(values.var(0), [0.5, 2, 9], rtol=0.1)
 
 
+@pytest.mark.parametrize("place", [list, fw.asarray], ids=["on this machine", "on the server"])
+def test_vectors_of_normal_numbers_have_the_means_and_covariances(place: Callable[[Any], Any]) -> None:
+    for cov in ([[2.0, 1.0], [1.0, 3.0]], [[4.0, 2.0], [2.0, 1.0]]):  # the second is singular
+        values = generator().multivariate_normal(place([1.0, -2.0]), place(cov), (MANY // 2, 2)).numpy()
+        assert values.shape == (MANY // 2, 2, 2)
+        np.testing.assert_allclose(values.mean((0, 1)), [1, -2], atol=10 / MANY**0.5)
+        np.testing.assert_allclose(np.cov(values.reshape(-1, 2).T), cov, atol=20 / MANY**0.5)
+    with pytest.raises(fw.ShapeError, match="a mean of shape"):
+        generator().multivariate_normal([0.0, 0.0], [[1.0]])
+
+
 def test_a_distribution_that_only_numpy_draws_is_named() -> None:
     for owner in (generator(), fw.random):
         with pytest.raises(AttributeError, match=r"NumPy draws it, fw.asarray\(np.random.default_rng\(seed\).poisson"):

@@ -16,13 +16,17 @@ METHODS = [
     *("beta", "binomial", "chisquare", "dirichlet", "f", "gamma", "geometric", "pareto", "power", "standard_cauchy"),
     *("standard_gamma", "standard_t", "triangular", "wald", "weibull"),
     *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal", "normal", "permutation", "random"),
-    *("rayleigh", "shuffle", "standard_exponential", "standard_normal", "uniform"),
+    *("multivariate_normal", "rayleigh", "shuffle", "standard_exponential", "standard_normal", "uniform"),
 ]
 DRAWS: list[tuple[Callable[[], fw.Array], Callable[[fw.random.Generator], fw.Array]]] = [
     (lambda: fw.random.rand(2, 3), lambda rng: rng.random((2, 3))),
     (fw.random.rand, lambda rng: rng.random()),
     (lambda: fw.random.randn(4), lambda rng: rng.standard_normal(4)),
     (lambda: fw.random.randint(3, 9, size=5), lambda rng: rng.integers(3, 9, size=5)),
+    (lambda: fw.random.random_sample(2), lambda rng: rng.random(2)),
+    (lambda: fw.random.RandomState(7).randn(2, 3), lambda rng: rng.standard_normal((2, 3))),
+    (lambda: fw.random.RandomState(7).randint(9, size=5), lambda rng: rng.integers(9, size=5)),
+    (lambda: fw.random.RandomState(seed=7).permutation(5), lambda rng: rng.permutation(5)),
     (lambda: fw.random.normal(1.0, 2.0, 3), lambda rng: rng.normal(1.0, 2.0, 3)),
     (lambda: fw.random.choice(9, size=4, replace=False), lambda rng: rng.choice(9, size=4, replace=False)),
 ]
