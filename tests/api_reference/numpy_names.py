@@ -52,9 +52,10 @@ def _here_or_instead(name: str, places: Mapping[str, str]) -> str:
 
 
 def _short(hint: str) -> str:
-    """A hint without the list of dtypes. Its code is marked: what stands behind "write" or a comma."""
+    """A hint without the list of dtypes. Its code, which stands behind certain words or a comma, is marked."""
     phrase = hint.partition("; ")[0]
-    before, between, code = phrase.partition(" " if phrase.startswith("write ") else ", ")
+    words = next((each for each in ("write ", "another name of ") if phrase.startswith(each)), ", ")
+    before, between, code = phrase.partition(words)
     return f"{before}{between}`{code}`" if code else phrase
 
 

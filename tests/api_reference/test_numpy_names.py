@@ -36,7 +36,7 @@ def test_each_name_says_where_it_is_or_what_to_write() -> None:
     rows = text({"add": "pointwise.md#add"}).splitlines()
     assert "| `add` | yes | yes | [`add`](pointwise.md#add) |" in rows
     assert "| `gradient` | yes |  | NumPy computes it from values, `np.gradient(x.numpy())` |" in rows
-    assert "| `half` | yes |  | write `fw.float16` |" in rows
+    assert "| `half` | yes |  | another name of `fw.float16` |" in rows
     assert "| `longdouble` | yes |  | it is no dtype here |" in rows
     assert "| `fromiter` | yes |  | uploads what NumPy makes, `np.fromiter` |" in rows
     assert "| `isscalar` | yes |  | NumPy's own, `np.isscalar` |" in rows

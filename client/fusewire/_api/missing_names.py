@@ -8,38 +8,16 @@ from types import ModuleType
 
 import numpy as np
 
-from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS
+from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS, OTHER_NAMES
 from fusewire_protos.ops import dtypes
 
 _INSTEAD = {
-    "False_": "False",
-    "True_": "True",
-    "asanyarray": "fw.asarray",
-    "ascontiguousarray": "fw.asarray",
-    "byte": "fw.int8",
-    "cdouble": "fw.complex128",
     "common_type": "fw.result_type",
-    "csingle": "fw.complex64",
-    "double": "fw.float64",
-    "float_": "fw.float64",
-    "half": "fw.float16",
-    "int_": "fw.int64",
-    "intc": "fw.int32",
-    "intp": "fw.int64",
-    "longlong": "fw.int64",
-    "row_stack": "fw.vstack",
-    "short": "fw.int16",
-    "single": "fw.float32",
-    "ubyte": "fw.uint8",
-    "uint": "fw.uint64",
-    "uintc": "fw.uint32",
-    "uintp": "fw.uint64",
-    "ulonglong": "fw.uint64",
-    "ushort": "fw.uint16",
-    "vectorize": "f(x), where f takes whole arrays and has fw.where for if; or np.vectorize(f)(x.numpy())",
+    "nditer": "a loop over x.numpy(), or ops on all of x",
 }
 # What to write for members of NumPy's arrays.
 _INSTEAD_OF_MEMBERS = {
+    "__array_interface__": "x.numpy(), whose memory others can read",
     "base": "None: every array is a value of its own",
     "byteswap": "x.numpy().byteswap()",
     "ctypes": "x.numpy().ctypes",
@@ -84,6 +62,8 @@ def instead_of(name: str) -> str:
     """Returns what to write for a name of NumPy's that there is not here, or an empty text for another name."""
     if name in _INSTEAD:
         return f"write {_INSTEAD[name]}"
+    if name in OTHER_NAMES:
+        return f"another name of fw.{OTHER_NAMES[name]}"
     if name in MAKE_ARRAYS:
         return f"uploads what NumPy makes, np.{name}"
     if name in ABOUT_NO_ARRAY:

@@ -1,7 +1,8 @@
-"""Names of NumPy's that mean the same here, because they are about no array on the server, or make one of a file."""
+"""Names of NumPy's beside those of `__all__`: other names of these, and names that mean the same here as in NumPy."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -9,15 +10,45 @@ from typing import Any
 import numpy as np
 
 from fusewire._recording.default_session import default_session
+from fusewire._recording.recorded_ops import Recorded
 
-# These make arrays from no array: from files, texts and iterators.
-MAKE_ARRAYS = ("frombuffer", "fromfile", "fromiter", "fromregex", "fromstring", "genfromtxt", "load", "loadtxt")
-# These take no array, are about NumPy itself, or read what they show and save.
+# Names of NumPy's -> ours.
+OTHER_NAMES = {
+    "asanyarray": "asarray",
+    "ascontiguousarray": "asarray",
+    "byte": "int8",
+    "cdouble": "complex128",
+    "csingle": "complex64",
+    "double": "float64",
+    "half": "float16",
+    "int_": "int64",
+    "intc": "int32",
+    "intp": "int64",
+    "longlong": "int64",
+    "ndarray": "Array",
+    "row_stack": "vstack",
+    "short": "int16",
+    "single": "float32",
+    "ubyte": "uint8",
+    "uint": "uint64",
+    "uintc": "uint32",
+    "uintp": "uint64",
+    "ulonglong": "uint64",
+    "ushort": "uint16",
+}
+# These make arrays from no array, from files, texts and iterators, or from the few coefficients of a polynomial.
+MAKE_ARRAYS = (
+    *("frombuffer", "fromfile", "fromiter", "fromregex", "fromstring", "genfromtxt", "load", "loadtxt"),
+    *("poly", "poly1d", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "roots"),
+)
+# These take no array, are about NumPy itself, or read the arrays that they are given.
 ABOUT_NO_ARRAY = (
     *("array2string", "array_repr", "array_str", "save", "savetxt", "savez", "savez_compressed"),
     *("base_repr", "binary_repr", "busday_count", "busday_offset", "datetime_as_string", "datetime_data", "is_busday"),
     *("mask_indices", "einsum_path", "nested_iters"),
     *("euler_gamma", "format_float_positional", "format_float_scientific", "isscalar", "iterable", "typename"),
+    *("char", "exceptions", "ma", "polynomial", "strings"),
+    *("False_", "True_", "ndenumerate", "ndindex", "vectorize"),
     *("errstate", "get_include", "get_printoptions", "getbufsize", "geterr", "geterrcall", "info", "mintypecode"),
     *("frompyfunc", "printoptions", "set_printoptions", "setbufsize", "seterr", "seterrcall"),
     *("complexfloating", "dtype", "floating", "generic", "inexact", "integer", "issubdtype", "number", "signedinteger"),
@@ -26,18 +57,28 @@ ABOUT_NO_ARRAY = (
 
 
 def of_numpy(name: str) -> Any:
-    """Returns NumPy's own object for `ABOUT_NO_ARRAY`, a function that uploads for `MAKE_ARRAYS`, None for others."""
+    """Returns what a name of NumPy's means here beside those of `__all__`, or None if it means nothing."""
+    if name in OTHER_NAMES:
+        return getattr(sys.modules["fusewire"], OTHER_NAMES[name])
     if name in ABOUT_NO_ARRAY:
         return getattr(np, name)
     return _uploading(getattr(np, name)) if name in MAKE_ARRAYS else None
 
 
 def _uploading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that uploads the array that a function of NumPy makes. What is no array stays as it is."""
+    """Returns a function that uploads the array that a function of NumPy makes. What is no array stays as it is.
+
+    Arrays that it is given are read.
+    """
 
     @wraps(function)
     def make(*arguments: Any, **options: Any) -> Any:
-        made = function(*arguments, **options)
+        made = function(*map(value_of, arguments), **options)
         return default_session().array(made) if isinstance(made, np.ndarray) else made
 
     return make
+
+
+def value_of(given: Any) -> Any:
+    """Waits for the value of an array. What is none stays as it is."""
+    return np.asarray(given) if isinstance(given, Recorded) else given

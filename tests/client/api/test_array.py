@@ -565,11 +565,11 @@ def test_a_copy_is_a_name_of_its_own(session: fw.Session) -> None:
 
 
 def test_an_array_of_rank_0_is_a_key_by_its_value(session: fw.Session) -> None:
-    labels = session.array([2, 0, 2])
+    labels: Any = session.array([2, 0, 2])
     assert {*labels} == {0, 2}
     assert {0: "none", 2: "both"}[labels[0]] == "both"
     assert Counter(labels) == {2: 2, 0: 1}
-    assert {1.5: 1}.get(session.array(1.5).sum()) == 1
+    assert {0: "none", 2: "both"}[labels.max()] == "both"
 
 
 def test_an_array_of_elements_is_no_key_as_in_numpy(session: fw.Session) -> None:

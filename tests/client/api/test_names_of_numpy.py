@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS
+from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS, OTHER_NAMES
 from tests.client.peer import connect
 
 A = np.arange(6.0).reshape(2, 3)
@@ -29,8 +29,15 @@ def test_a_name_about_no_array_is_numpys_own(name: str) -> None:
     assert name not in fw.__all__
 
 
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_another_name_of_numpys_is_the_same(name: str) -> None:
+    ours, numpys = getattr(fw, name), getattr(np, name, np.vstack)  # newer versions have no row_stack
+    assert ours is getattr(fw, OTHER_NAMES[name])
+    if isinstance(ours, fw.DType):
+        assert ours == numpys
+
+
 def test_the_class_of_arrays_has_numpys_name_for_annotations(session: fw.Session) -> None:
-    assert NAMESPACE.ndarray is fw.Array
     assert isinstance(session.array(A), NAMESPACE.ndarray)
 
 
@@ -39,6 +46,30 @@ def test_what_numpy_reads_from_files_and_iterators_is_uploaded() -> None:
     made = [NAMESPACE.fromiter(iter([1, 2]), dtype="int32"), NAMESPACE.loadtxt(["1 2", "3 4"])]
     assert [each.tolist() for each in made] == [[1, 2], [[1.0, 2.0], [3.0, 4.0]]]
     assert all(isinstance(each, fw.Array) for each in made)
+
+
+def test_what_numpy_computes_of_coefficients_is_uploaded_and_a_polynomial_takes_arrays(session: fw.Session) -> None:
+    roots = NAMESPACE.roots(session.array([1.0, -3.0, 2.0]))
+    assert isinstance(roots, fw.Array)
+    np.testing.assert_allclose(np.asarray(roots), [2, 1])
+    polynomial = NAMESPACE.poly1d(session.array([1.0, -3.0, 2.0]))
+    assert (str(polynomial), polynomial(4.0)) == (str(np.poly1d([1.0, -3.0, 2.0])), 6.0)
+    assert polynomial(session.array(A)).tolist() == np.poly1d([1.0, -3.0, 2.0])(A).tolist()
+
+
+def test_a_function_of_one_element_is_called_with_the_values(session: fw.Session) -> None:
+    assert NAMESPACE.vectorize(lambda x: x if x > 2 else 0)(session.array(A)).tolist() == [[0, 0, 0], [3, 4, 5]]
+    assert [place for place, x in NAMESPACE.ndenumerate(session.array(A)) if x > 4] == [(1, 2)]
+
+
+def test_the_assertions_of_numpy_take_arrays(session: fw.Session) -> None:
+    x = session.array(A)
+    NAMESPACE.testing.assert_equal(x, A)
+    NAMESPACE.testing.assert_allclose(x * (1 + 1e-9), x, rtol=1e-6)
+    with pytest.raises(AssertionError, match="Not equal"):
+        NAMESPACE.testing.assert_allclose(x + 1, x)
+    with pytest.raises(AttributeError, match="has no attribute 'serve'"):
+        NAMESPACE.testing.serve  # noqa: B018
 
 
 def test_what_is_saved_is_read_and_loaded_again(session: fw.Session) -> None:

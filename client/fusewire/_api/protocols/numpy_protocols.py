@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusewire._api.names_of_numpy import value_of
 from fusewire._api.protocols import outputs
 from fusewire._recording.record_op import Recorded
 
@@ -49,6 +50,12 @@ def _array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> bool:  # noqa:
     return bool(_ours("array_equal")(x1, x2, equal_nan=equal_nan))
 
 
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> list[Any]:  # as NumPy calls it
+    """Leaves arrays of this machine there: they may hold what there is no dtype for, such as None."""
+    ours, shape = sys.modules["fusewire"], np.broadcast_shapes(*map(np.shape, arrays))
+    return [(ours if isinstance(each, Recorded) else np).broadcast_to(each, shape) for each in arrays]
+
+
 def _sliding_window_view(x: Any, /, window_shape: Any, axis: Any = None) -> Any:
     return sys.modules["fusewire"].lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
@@ -57,6 +64,7 @@ def _sliding_window_view(x: Any, /, window_shape: Any, axis: Any = None) -> Any:
 _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
     np.allclose: _allclose,
     np.array_equal: _array_equal,
+    np.broadcast_arrays: _broadcast_arrays,
     np.array_equiv: lambda x1, x2, /: bool(_ours("array_equiv")(x1, x2)),
     np.einsum: _einsum,
     np.isclose: _isclose,
@@ -80,7 +88,7 @@ def call(numpy_function: Any, arguments: Sequence[Any], options: Mapping[str, An
     Raises TypeError for what there is not here, and DtypeError if `out` cannot hold the result.
     """
     if numpy_function in _READING:
-        return numpy_function(*map(_value_of, arguments), **{name: _value_of(each) for name, each in options.items()})
+        return numpy_function(*map(value_of, arguments), **{name: value_of(each) for name, each in options.items()})
     function = counterpart_of(numpy_function)
     if function is None:
         raise unsupported(numpy_function.__name__, writes=isinstance(options.get("out"), Recorded))
@@ -90,10 +98,6 @@ def call(numpy_function: Any, arguments: Sequence[Any], options: Mapping[str, An
         arguments, given = translate_arguments(numpy_function, function, arguments, given)
     result = function(*arguments, **given)
     return result if output is None else outputs.write_as_called(f"np.{numpy_function.__name__}", output, True, result)
-
-
-def _value_of(given: Any) -> Any:
-    return np.asarray(given) if isinstance(given, Recorded) else given
 
 
 @cache

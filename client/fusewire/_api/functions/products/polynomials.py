@@ -6,15 +6,63 @@ import operator
 from typing import Any
 
 from fusewire._api.array import Array
+from fusewire._api.catalogue.catalogued import sqrt
 from fusewire._api.functions.arrangement.joining import stack
 from fusewire._api.functions.arrangement.places import flip
 from fusewire._api.functions.creation.creation import ones_like, zeros_like
-from fusewire._api.ops.operands import arrays_of, asarray
+from fusewire._api.functions.dtypes import finfo
+from fusewire._api.functions.products.products import outer
+from fusewire._api.linalg.equations import inv, lstsq
+from fusewire._api.ops.operands import array_beside, arrays_of, asarray
 from fusewire._api.ops.operations import astype
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire_protos.ops import dtypes
 
-__all__ = ["polyval", "vander"]
+__all__ = ["polyfit", "polyval", "vander"]
+
+
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    /,
+    rcond: float | None = None,
+    *,
+    w: Any = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, Array]:
+    """Returns the coefficients of the polynomial of degree `deg` that is nearest to `y` at `x`, highest power first.
+
+    `x` is a vector [m], `y` a vector or a matrix [m, k] of several to fit, and `w` [m] multiplies what is left at each
+    point, whose squares are least. `rcond` is what `lstsq` takes, by default m times the precision. With `cov` the
+    covariances of the coefficients are returned too, which for "unscaled" are not multiplied by the variance of what
+    is left. Raises ShapeError for other shapes, and ArgumentError for a negative degree and for too few points.
+    """
+    terms = operator.index(deg) + 1
+    points, values = (astype(each, dtypes.promote(each.dtype, dtypes.float32), copy=False) for each in arrays_of(x, y))
+    if terms < 1:
+        raise ArgumentError(f"polyfit of degree {deg}: expected 0 or more")
+    if points.ndim != 1 or values.ndim not in (1, 2) or values.shape[:1] != points.shape:
+        raise ShapeError(f"polyfit takes a vector and as many values, not the shapes {points.shape}, {values.shape}")
+    powers = vander(points, terms)
+    if w is not None:
+        weights = array_beside(w, points)
+        powers, values = powers * weights[:, None], (values.T * weights).T
+    scale = sqrt((powers * powers).sum(0))
+    scaled = powers / scale
+    precision = float(finfo(powers.dtype).eps)
+    coefficients, left, _, _ = lstsq(scaled, values, points.size * precision if rcond is None else rcond)
+    fitted = (coefficients.T / scale).T
+    if not cov:
+        return fitted
+    covariances = inv(scaled.mT @ scaled) / outer(scale, scale)
+    if cov == "unscaled":
+        variance: Any = 1.0
+    elif points.size > terms:
+        variance = (left if values.ndim == 2 else left[0]) / (points.size - terms)
+    else:
+        raise ArgumentError(f"the covariances of {terms} coefficients take more points than {points.size}")
+    return fitted, (covariances[:, :, None] if values.ndim == 2 else covariances) * variance
 
 
 def polyval(p: Any, x: Any, /) -> Array:

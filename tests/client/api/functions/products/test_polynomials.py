@@ -59,3 +59,27 @@ def test_a_window_has_a_shape_and_a_number_of_points() -> None:
     same(fw.kaiser(8, 5.0), np.kaiser(8, 5.0))
     with pytest.raises(TypeError):
         fw.hanning(2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{}, {"w": np.linspace(1, 2, 9)}, {"cov": True}, {"cov": "unscaled"}], ids=str)
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_a_polynomial_is_fitted_as_numpy_fits_it(
+    session: fw.Session, columns: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    x, y = np.linspace(-1, 4, 9), np.random.default_rng(0).normal(size=(9, *columns))
+    fitted = fw.polyfit(session.array(x), session.array(y), 2, **options)
+    expected = np.polyfit(x, y, 2, **options)
+    for ours, numpys in zip(*([each] if options.keys() <= {"w"} else each for each in (fitted, expected)), strict=True):
+        np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-9, strict=True)
+    slope: Any = np.polyfit(session.array([0, 1, 2]), session.array([1, 3, 5]), 1)
+    np.testing.assert_allclose(slope.numpy(), [2, 1])
+
+
+def test_a_polynomial_that_cannot_be_fitted_is_refused() -> None:
+    x = fw.asarray([0.0, 1.0, 2.0])
+    with pytest.raises(fw.ArgumentError, match="degree -1"):
+        fw.polyfit(x, x, -1)
+    with pytest.raises(fw.ShapeError, match=r"not the shapes \(3,\), \(2,\)"):
+        fw.polyfit(x, x[:2], 1)
+    with pytest.raises(fw.ArgumentError, match="more points than 3"):
+        fw.polyfit(x, x, 2, cov=True)
