@@ -1,7 +1,7 @@
-"""Saves and copies tensors of the device, of whose storages PyTorch can read no bytes.
+"""Saves, loads and copies tensors of the device, of whose storages PyTorch can read and write no bytes.
 
-PyTorch saves and deep-copies a tensor by the bytes of its storage. Ours has none on this machine, so two methods get a
-branch for it; tensors of other devices take the way that they took.
+PyTorch saves, loads and deep-copies a tensor by the bytes of its storage. Ours has none on this machine, so these ways
+get a branch for it; tensors of other devices take the way that they took.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ from typing import Any
 
 import torch
 
+from fusewire_torch.device_module import set_device
 from fusewire_torch.storage import DEVICE, Kernel, copied_storage, is_ours
+
+_BEFORE_PYTORCHS = 19  # PyTorch asks the function of the lowest number first; its own for devices like ours has 23
 
 
 def teach_saving() -> None:
-    """Gives PyTorch's methods the branches."""
+    """Gives PyTorch's functions the branches."""
     tensor, storage = torch.Tensor, torch.UntypedStorage
     tensor._reduce_ex_internal = _saved_by_way_of_the_cpu(tensor._reduce_ex_internal)
     storage.__deepcopy__ = _copied_on_the_device(storage.__deepcopy__)
+    torch.serialization.register_package(_BEFORE_PYTORCHS, lambda storage: None, _marked_for_the_device)
+    torch._utils._rebuild_tensor = _moved_once_loaded(torch._utils._rebuild_tensor)
 
 
 def _saved_by_way_of_the_cpu(reduce: Any) -> Any:
@@ -35,6 +40,33 @@ def _saved_by_way_of_the_cpu(reduce: Any) -> Any:
         return torch._utils._rebuild_device_tensor_from_cpu_tensor, saved
 
     return reduced
+
+
+def _marked_for_the_device(storage: torch.UntypedStorage, location: str) -> torch.UntypedStorage | None:
+    """Returns a storage that `torch.load` is to load to the device: the same one, for its bytes have no dtype yet.
+
+    Raises RuntimeError for files of the format before PyTorch 1.6, whose tensors are made before their bytes are read.
+    """
+    if location.partition(":")[0] != DEVICE:
+        return None
+    set_device(location)
+    if getattr(storage, "_torch_load_uninitialized", False):
+        raise RuntimeError(
+            f'a file of PyTorch 1.5 or older: load it with map_location="cpu", and move it to "{DEVICE}"'
+        )
+    storage.is_for_fusewire = True
+    return storage
+
+
+def _moved_once_loaded(rebuild: Any) -> Any:
+    """Returns how a loaded tensor is made: one of a marked storage on the CPU, and then moved."""
+
+    @wraps(rebuild)
+    def rebuilt(storage: Any, *arguments: Any) -> torch.Tensor:
+        tensor: torch.Tensor = rebuild(storage, *arguments)
+        return tensor.to(DEVICE) if hasattr(storage._untyped_storage, "is_for_fusewire") else tensor
+
+    return rebuilt
 
 
 def _copied_on_the_device(deepcopy: Any) -> Any:

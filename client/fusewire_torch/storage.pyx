@@ -273,6 +273,7 @@ def _broadcast(array, shape):
 # ---- views ----
 
 cdef object seen = torch._C._dynamo.guards._reinterpret_tensor  # makes a tensor over the storage of another one
+cdef object is_inference_mode = torch.is_inference_mode_enabled
 cdef dict _dense = {}  # strides by shape
 
 
@@ -304,7 +305,11 @@ def restrided(x, shape, strides, offset=None):
         if step < 0:
             raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {strides}")
     elements.is_viewed = True
-    return seen(x, shape, strides, 0 if offset is None else offset - x.storage_offset())
+    distance = 0 if offset is None else offset - x.storage_offset()
+    if not is_inference_mode() or x.is_inference():
+        return seen(x, shape, strides, distance)
+    with torch._C._InferenceMode(False):  # the view of a tensor that autograd may know is one too
+        return seen(x, shape, strides, distance)
 
 
 def viewed(x, size):

@@ -91,3 +91,16 @@ def test_a_view_as_another_dtype_is_refused_by_name() -> None:
     _, here = pair(4)
     with pytest.raises(NotImplementedError, match=r"torch\.int32"):
         here.view(torch.int32).cpu()
+
+
+def test_a_view_made_in_inference_mode_is_as_its_tensor() -> None:
+    parameter = torch.nn.Parameter(torch.arange(6.0, device="fusewire").reshape(2, 3))
+    with torch.inference_mode():
+        row = parameter[1]
+        made = torch.ones(2, 3, device="fusewire")
+        assert not row.is_inference()
+        assert made[0].is_inference()
+        assert (row + made[0]).tolist() == [4.0, 5.0, 6.0]
+        parameter[0] = 7.0
+        assert parameter.t()[0].tolist() == [7.0, 3.0]
+    assert parameter[1].requires_grad
