@@ -1,13 +1,15 @@
-"""PyTorch's own tools work on the device: its profiler, checkpoints of activations, processes and asyncio."""
+"""PyTorch's own tools work: its profiler, checkpoints of activations, loaders of data, processes and asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 
+import pytest
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
 
 import fusewire.torch
 from fusewire.testing.server_process import ServerProcess
@@ -38,6 +40,12 @@ def test_checkpointed_activations_give_the_gradients_of_kept_ones() -> None:
         found.append([each.grad.cpu() for each in block.parameters() if each.grad is not None])
     assert len(found[0]) == 4
     torch.testing.assert_close(*found, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_that_pins_memory_gives_batches_to_move(workers: int) -> None:
+    loader = DataLoader(TensorDataset(torch.arange(6.0)), batch_size=4, pin_memory=True, num_workers=workers)
+    assert [batch.to("fusewire", non_blocking=True).tolist() for (batch,) in loader] == [[0, 1, 2, 3], [4, 5]]
 
 
 def _learn_in_a_process(rank: int, target: str) -> None:

@@ -58,6 +58,8 @@ def register_kernels() -> None:
     register_autocast(library, rest)
     for key in ("Conjugate", "Negative"):  # whose kernel for other ops would copy to a tensor of its own
         library.impl("_copy_from", torch.library.fallthrough_kernel, key)
+    # A DataLoader pins the batches of the CPU where there is a device. Uploads to this one gain nothing by that.
+    library.impl("_pin_memory", lambda x, device=None: x, "CPU")
     _libraries.extend((library, rest))
 
 

@@ -63,6 +63,25 @@ def _bernoulli_of(x: torch.Tensor, *, generator: Any = None) -> Array:
     return (drawn < array_of(x)).astype(fusewire_of(x.dtype))
 
 
+@TABLE.kernel("bernoulli_.Tensor")
+def _bernoulli_by(x: torch.Tensor, p: torch.Tensor, *, generator: Any = None) -> torch.Tensor:
+    return write(x, random_state.generator().random(tuple(x.shape), "float32") < array_of(p))
+
+
+@TABLE.value("_standard_gamma")
+def _standard_gamma(x: torch.Tensor, generator: Any = None) -> Array:
+    """Draws numbers above zero, as PyTorch does, although one of a small shape may be rounded to zero."""
+    drawn = random_state.generator().standard_gamma(array_of(x), dtype="float64")
+    return fw.maximum(drawn, torch.finfo(x.dtype).tiny).astype(fusewire_of(x.dtype))
+
+
+@TABLE.value("_sample_dirichlet")
+def _dirichlet(x: torch.Tensor, generator: Any = None) -> Array:
+    drawn = random_state.generator().standard_gamma(array_of(x), dtype="float64")
+    above = fw.maximum(drawn, torch.finfo(torch.float64).tiny)
+    return (above / fw.sum(above, axis=-1, keepdims=True)).astype(fusewire_of(x.dtype))
+
+
 @TABLE.value("native_dropout")
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[Array, Array]:
     array = array_of(x)

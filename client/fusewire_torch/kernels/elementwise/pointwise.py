@@ -114,6 +114,8 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "bitwise_xor.Tensor": fw.bitwise_xor,
     "bitwise_left_shift.Tensor": fw.bitwise_left_shift,
     "bitwise_right_shift.Tensor": fw.bitwise_right_shift,
+    **dict.fromkeys(("__lshift__.Tensor", "__lshift__.Scalar"), fw.bitwise_left_shift),
+    **dict.fromkeys(("__rshift__.Tensor", "__rshift__.Scalar"), fw.bitwise_right_shift),
     "gcd": fw.gcd,
     "lcm": fw.lcm,
     "hypot": fw.hypot,

@@ -9,7 +9,7 @@ from fusewire import Array
 from fusewire._api.ops.segments import Segments
 from fusewire_torch.dtypes import fusewire_of
 from fusewire_torch.gathering import rows_at
-from fusewire_torch.storage import array_of
+from fusewire_torch.storage import array_of, write
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -24,6 +24,16 @@ def _embedding(
     sparse: bool = False,
 ) -> Array:
     return rows_at(array_of(weight), array_of(indices))
+
+
+@TABLE.kernel("embedding_renorm_")
+def _embedding_renorm(weight: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
+    """Shortens the rows that are asked for to `max_norm`. PyTorch adds 1e-7 to the length that it divides by."""
+    table, places = array_of(weight), array_of(indices).reshape(-1)
+    rows = rows_at(table, places)
+    lengths = fw.linalg.vector_norm(rows, axis=-1, ord=norm_type, keepdims=True)
+    shortened = fw.where(lengths > max_norm, rows * (max_norm / (lengths + 1e-7)), rows)
+    return write(weight, table.at[places].set(shortened))
 
 
 @TABLE.value("embedding_dense_backward")

@@ -1,4 +1,4 @@
-"""Layer and batch normalisation, and their gradients."""
+"""Layer, batch and weight normalisation, and their gradients."""
 
 from __future__ import annotations
 
@@ -154,3 +154,14 @@ def _by_channel(values: Array, array: Array) -> Array:
 
 def _moved(running: torch.Tensor, new: Array, momentum: float) -> Array:
     return array_of(running) * (1 - momentum) + new * momentum
+
+
+@TABLE.value("_weight_norm_interface_backward")
+def _weight_norm_backward(
+    grad: torch.Tensor, v: torch.Tensor, g: torch.Tensor, norms: torch.Tensor, dim: int
+) -> tuple[Array, Array]:
+    """Returns the gradients of v and g, of which the weight is v · g / norm: v's length along `dim` is g's element."""
+    given, direction, length = array_of(grad), array_of(v), array_of(norms)
+    axes = tuple(axis for axis in range(v.dim()) if axis != dim % v.dim())
+    along = fw.sum(given * direction, axis=axes, keepdims=True) / length
+    return (given - direction * (along / length)) * (array_of(g) / length), along

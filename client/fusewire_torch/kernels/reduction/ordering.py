@@ -209,6 +209,15 @@ def _unique_2(
     return found.values, inverse, found.counts if return_counts else nothing
 
 
+@TABLE.value("unique_dim")
+def _unique_dim(
+    x: torch.Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Array, Array, Array]:
+    """Waits: the shape of the result depends on the elements."""
+    values, inverse, counts = fw.unique(array_of(x), return_inverse=True, return_counts=True, axis=dim)
+    return values, inverse, counts
+
+
 @TABLE.value("unique_consecutive")
 def _unique_consecutive(
     x: torch.Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

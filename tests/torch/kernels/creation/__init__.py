@@ -1,0 +1,1 @@
+"""Networks of the device beside those of the CPU."""

@@ -1,0 +1,43 @@
+"""Random numbers have the distributions of PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import distributions
+
+COUNT = 20_000
+STANDARD_ERRORS = 5
+
+
+def _tensor(*elements: float) -> torch.Tensor:
+    return torch.tensor(elements, device="fusewire")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: distributions.Gamma(_tensor(0.1, 2.0, 30.0), _tensor(2.0, 1.0, 0.5)),
+        lambda: distributions.Beta(_tensor(0.5, 2.0), _tensor(0.5, 3.0)),
+        lambda: distributions.Dirichlet(_tensor(1.0, 2.0, 3.0)),
+        lambda: distributions.Chi2(_tensor(3.0)),
+        lambda: distributions.StudentT(_tensor(8.0)),
+    ],
+)
+def test_a_distribution_has_its_mean(make: object) -> None:
+    assert callable(make)
+    torch.manual_seed(0)
+    distribution = make()
+    drawn = distribution.sample((COUNT,))
+    distance = (drawn.mean(0) - distribution.mean).abs() / (distribution.variance / COUNT).sqrt()
+    assert bool((distance < STANDARD_ERRORS).all())
+
+
+def test_gamma_numbers_of_a_small_shape_are_above_zero() -> None:
+    drawn = distributions.Gamma(_tensor(1e-4), _tensor(1.0)).sample((1000,))
+    assert bool((drawn > 0).all())
+
+
+def test_a_tensor_of_probabilities_fills_another() -> None:
+    filled = torch.empty(3, 2, device="fusewire").bernoulli_(_tensor(0.0, 1.0))
+    assert filled.tolist() == [[0.0, 1.0]] * 3
