@@ -10,7 +10,7 @@ from fusewire._recording.compiled_modules import import_compiled
 
 import_compiled("fusewire_torch.storage")  # which says how to compile it, before another module needs it
 
-from fusewire_torch.captured.compiled_graphs import compile_backend  # noqa: E402
+from fusewire_torch.captured.compiled_graphs import compile_backend, teach_compiling  # noqa: E402
 from fusewire_torch.captured.step import step  # noqa: E402
 from fusewire_torch.connection import connect, session  # noqa: E402
 from fusewire_torch.device import register_device  # noqa: E402
@@ -27,3 +27,4 @@ register_kernels()
 teach_saving()
 teach_moving()
 teach_profiling()
+teach_compiling()

@@ -42,6 +42,22 @@ def test_a_compiled_net_learns_with_the_losses_of_a_plain_one(name: str) -> None
     assert losses(other, "fusewire", 8) == pytest.approx(losses(case, "fusewire", 8), rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of modules that PyTorch's compiler imports
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_without_a_backend_graphs_of_the_device_run_on_it(mode: str) -> None:
+    torch._dynamo.reset()
+    run = torch.compile(lambda x: (x * 2).sin(), mode=mode)
+    x = torch.arange(3.0)
+    torch.testing.assert_close(run(x.to("fusewire")).cpu(), (x * 2).sin())
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+def test_without_a_backend_graphs_of_other_devices_are_compiled_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch._dynamo.reset()
+    monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", lambda graph, examples, **options: graph.forward)
+    assert torch.compile(lambda x: x * 2)(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_a_function_of_two_graphs_is_right_at_other_shapes_too() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         y = x.sin() * 2

@@ -1,4 +1,4 @@
-"""`torch.compile(backend="fusewire")`: each graph that PyTorch finds in a program becomes a step that is recorded once.
+"""`torch.compile`: each graph that PyTorch finds in a program of the device becomes a step that is recorded once.
 
 PyTorch's own compiler follows the Python, guards what it depends on, and hands over graphs of ops, forward and
 backward. So a graph needs no code of ours but `step`: its first call runs plainly, the next two are recorded, and later
@@ -8,7 +8,8 @@ ones are replayed. The modules of the compiler are imported at the first use, be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, cast
 
 import torch
 
@@ -22,6 +23,22 @@ def compile_backend(graph: Any, examples: Sequence[Any], **options: Any) -> Call
     from torch._dynamo.backends.common import aot_autograd  # noqa: PLC0415  # see above
 
     compiled: Callable[..., Any] = aot_autograd(fw_compiler=_recorded_once)(graph, examples, **options)
+    return compiled
+
+
+def teach_compiling() -> None:
+    """Gives PyTorch's default compiler, which makes code for this machine, the branch for graphs of the device."""
+    inductor = torch._TorchCompileInductorWrapper
+    inductor.__call__ = _or_recorded_once(inductor.__call__)
+
+
+def _or_recorded_once(compile_graph: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(compile_graph)
+    def compiled(self: Any, graph: Any, examples: Sequence[Any], **options: Any) -> Callable[..., Any]:
+        if any(isinstance(each, torch.Tensor) and is_ours(each) for each in examples):
+            return compile_backend(graph, examples)
+        return cast("Callable[..., Any]", compile_graph(self, graph, examples, **options))
+
     return compiled
 
 
