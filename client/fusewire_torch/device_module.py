@@ -13,9 +13,11 @@ __all__ = [
     "current_device",
     "device",
     "device_count",
+    "empty_cache",
     "get_amp_supported_dtype",
     "get_rng_state",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
@@ -77,6 +79,10 @@ def synchronize(device: Any = None) -> None:
     (session().array(0.0) + 0.0).numpy()
 
 
+def empty_cache() -> None:
+    """Does nothing: the server keeps no memory for tensors that are gone."""
+
+
 def manual_seed(seed: int) -> None:
     """Makes later random numbers of the device those of this seed, as `torch.manual_seed` does."""
     random_state.seed(seed)
@@ -96,3 +102,7 @@ def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported() -> bool:
+    return True

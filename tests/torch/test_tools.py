@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.benchmark import Timer
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -25,6 +26,24 @@ def test_the_profiler_sees_the_ops_of_both_directions() -> None:
     assert {"aten::linear", "aten::sum", "aten::tanh_backward", "aten::linear_backward"} <= {*counts}
     shapes = [each.input_shapes for each in seen.events() if each.name == "aten::tanh"]
     assert shapes == [[[3, 2]]]
+
+
+def test_programs_of_any_accelerator_find_this_one() -> None:
+    device = torch.accelerator.current_accelerator()
+    assert device is not None
+    assert device.type == "fusewire"
+    torch.accelerator.synchronize()
+    torch.accelerator.empty_cache()
+    module = torch.get_device_module(device)
+    module.synchronize()
+    module.empty_cache()
+    assert module.is_bf16_supported()
+
+
+@pytest.mark.parametrize("device", ["cpu", "fusewire"])
+def test_the_timer_of_benchmarks_times_what_the_device_does(device: str) -> None:
+    x = torch.ones(3, device=device)
+    assert Timer("x + x", globals={"x": x}).timeit(3).mean > 0
 
 
 def test_checkpointed_activations_give_the_gradients_of_kept_ones() -> None:
