@@ -20,7 +20,7 @@ from fusewire._api.functions.arrangement.shapes import broadcast_to
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.functions.reduction.quantiles import of_a_hundred, quantiles
 from fusewire._api.ops.operands import arrays_of, asarray
-from fusewire._api.ops.operations import astype, axis_of, dtype_of, integers_of
+from fusewire._api.ops.operations import Axis, astype, axis_of, dtype_of, integers_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.record_op import apply
 from fusewire_protos.ops.catalogue import BY_NAME
@@ -194,22 +194,22 @@ def _accumulated(name: str, x: Any, axis: int | None, dtype: Any, initial: int |
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 
 
-def median(x: Any, /, axis: int | None = None, *, keepdims: builtins.bool = False) -> Array:
-    """Returns the median along `axis`, or of all elements; NaN if one is. The median of integers is float64."""
+def median(x: Any, /, axis: Axis = None, *, keepdims: builtins.bool = False) -> Array:
+    """Returns the median along one or several axes, or of all elements; NaN if one is. That of integers is float64."""
     return quantile(x, 0.5, axis=axis, keepdims=keepdims)
 
 
 def percentile(
-    x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: builtins.bool = False
+    x: Any, q: Any, /, axis: Axis = None, *, method: Method = "linear", keepdims: builtins.bool = False
 ) -> Array:
     """Returns `quantile` of q / 100."""
     return quantile(x, of_a_hundred(q), axis=axis, method=method, keepdims=keepdims)
 
 
 def quantile(
-    x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: builtins.bool = False
+    x: Any, q: Any, /, axis: Axis = None, *, method: Method = "linear", keepdims: builtins.bool = False
 ) -> Array:
-    """Returns the quantiles `q`, from 0 to 1, along `axis`, or of all elements; NaN if one is.
+    """Returns the quantiles `q`, from 0 to 1, along one or several axes, or of all elements; NaN if one is.
 
     `q` is a number or a sequence of the host, whose axes come first in the result. Raises ArgumentError for numbers
     outside, for an unknown method, and if there are no elements.

@@ -35,13 +35,14 @@ __all__ = [
 
 
 def dot(x1: Any, x2: Any, /) -> Array:
-    """Returns the product of two matrices, vectors or scalars as NumPy does, for ranks up to 2."""
+    """Returns the sums of products over the last axis of `x1` and the last but one of `x2`, or a vector's only one.
+
+    Of two matrices that is `matmul`. A scalar multiplies all elements.
+    """
     a, b = arrays_of(x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
-    if a.ndim > 2 or b.ndim > 2:
-        raise ShapeError(f"dot takes ranks up to 2, not {a.ndim} and {b.ndim}; use matmul")
-    return a @ b
+    return tensordot(a, b, axes=((-1,), (-2,))) if a.ndim > 1 and b.ndim > 2 else a @ b
 
 
 def outer(x1: Any, x2: Any, /) -> Array:

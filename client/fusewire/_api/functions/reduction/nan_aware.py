@@ -114,21 +114,17 @@ def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Array:
     return cumprod(_filled(asarray(x), 1), axis, dtype)
 
 
-def nanmedian(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """Returns the median along `axis` of what is not NaN; NaN of nothing."""
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
-def nanpercentile(
-    x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: bool = False
-) -> Array:
+def nanpercentile(x: Any, q: Any, /, axis: Axis = None, *, method: Method = "linear", keepdims: bool = False) -> Array:
     """Returns `nanquantile` of q / 100."""
     return nanquantile(x, of_a_hundred(q), axis, method=method, keepdims=keepdims)
 
 
-def nanquantile(
-    x: Any, q: Any, /, axis: int | None = None, *, method: Method = "linear", keepdims: bool = False
-) -> Array:
+def nanquantile(x: Any, q: Any, /, axis: Axis = None, *, method: Method = "linear", keepdims: bool = False) -> Array:
     """Returns the quantiles `q` along `axis` of what is not NaN, as `quantile` does; NaN of nothing."""
     given = asarray(x)
     if not given.dtype.is_floating:

@@ -1,15 +1,17 @@
-"""Quantiles along an axis or of all elements, by whatever finds one of them."""
+"""Quantiles along axes, by whatever finds one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.functions.arrangement.joining import stack
-from fusewire._api.ops.operations import astype, axis_of
+from fusewire._api.functions.arrangement.shapes import moveaxis
+from fusewire._api.ops.operations import Axis, astype, axes_of
 from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
@@ -20,7 +22,7 @@ _BETWEEN = ("linear", "midpoint")  # the methods whose results may be no element
 def quantiles(
     given: Array,
     q: Any,
-    axis: int | None,
+    axis: Axis,
     method: str,
     prepare: Callable[[Array, int], Callable[[float], Array]],
     *,
@@ -34,19 +36,27 @@ def quantiles(
     if not ((wanted >= 0) & (wanted <= 1)).all():
         raise ArgumentError(f"quantiles are from 0 to 1, not {q!r}")
     computed = astype(given, _dtype_of(given.dtype, q, method), copy=False)
-    flat = computed.reshape(-1) if axis is None else computed
-    along = 0 if axis is None else axis_of(axis, given.ndim)
-    if not flat.shape[along]:
+    axes = axes_of(axis, given.ndim)
+    lines, along = (computed, axes[0]) if len(axes) == 1 else _in_one_axis(computed, axes)
+    if not lines.shape[along]:
         raise ArgumentError("no elements to take a quantile of")
-    results = [*map(prepare(flat, along), wanted.reshape(-1).tolist())]
+    results = [*map(prepare(lines, along), wanted.reshape(-1).tolist())]
     if keepdims:
-        kept = (1,) * given.ndim if axis is None else (*flat.shape[:along], 1, *flat.shape[along + 1 :])
+        kept = tuple(1 if place in axes else length for place, length in enumerate(given.shape))
         results = [each.reshape(kept) for each in results]
     results = [astype(each, computed.dtype, copy=False) for each in results]
     if not wanted.ndim:
         return results[0]
     stacked = stack(results)
     return stacked.reshape((*wanted.shape, *stacked.shape[1:]))
+
+
+def _in_one_axis(x: Array, axes: Sequence[int]) -> tuple[Array, int]:
+    """Returns `x` with the elements along `axes` in one axis behind the others, and the place of that axis."""
+    others = [place for place in range(x.ndim) if place not in axes]
+    moved = moveaxis(x, axes, range(len(others), x.ndim))
+    shape = moved.shape[: len(others)]
+    return moved.reshape(*shape, math.prod(moved.shape[len(others) :])), len(others)
 
 
 def of_a_hundred(percentiles: Any) -> Any:

@@ -31,6 +31,10 @@ def same(actual: Any, expected: Any) -> None:
 
 
 PRODUCTS: dict[str, Callable[..., Any]] = {
+    "dot of an image and a vector": lambda xp, a, b, c, w: xp.dot(c, b[:, 0]),
+    "dot of an image and a matrix": lambda xp, a, b, c, w: xp.dot(c, b),
+    "dot of a matrix and an image": lambda xp, a, b, c, w: xp.dot(xp.swapaxes(b, 0, 1), xp.swapaxes(c, 1, 2)),
+    "dot of a vector and an image": lambda xp, a, b, c, w: xp.dot(b[:, 0], xp.swapaxes(c, 1, 2)),
     "tensordot": lambda xp, a, b, c, w: xp.tensordot(c, a),
     "tensordot none": lambda xp, a, b, c, w: xp.tensordot(a, b, axes=0),
     "tensordot one": lambda xp, a, b, c, w: xp.tensordot(a, b, 1),

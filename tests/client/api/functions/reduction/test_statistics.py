@@ -102,6 +102,18 @@ def test_quantiles_leave_nan_out_as_numpys_do(session: fw.Session, q: Any, axis:
         same(fw.nanquantile(session.array(NANS), q, axis, method=method, keepdims=keepdims), expected)
 
 
+@pytest.mark.parametrize("function", ["median", "nanmedian", "percentile", "nanpercentile"])
+@pytest.mark.parametrize("axis", [(1, 2), (-1, 0), (0, 1, 2), (1,), ()])
+def test_medians_and_percentiles_are_along_several_axes(
+    session: fw.Session, function: str, axis: tuple[int, ...]
+) -> None:
+    windows = np.random.default_rng(3).normal(size=(3, 4, 5))
+    q = ([30, 60],) if "percentile" in function else ()
+    for keepdims in (False, True):
+        expected = in_numpy(function, windows, *q, axis=axis, keepdims=keepdims)
+        same(getattr(fw, function)(session.array(windows), *q, axis=axis, keepdims=keepdims), expected)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_medians_and_percentiles_leave_nan_out(session: fw.Session, axis: int | None) -> None:
     x = session.array(NANS)
