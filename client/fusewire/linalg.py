@@ -4,8 +4,11 @@ q, r = fw.linalg.qr(x)
 w = fw.linalg.solve(x.T @ x, x.T @ y)
 
 A matrix for which an algorithm fails, because it is singular or not positive definite, gives NaN: what a program reads
-later says so, and no call waits. Decompositions are computed in float32 or float64.
+later says so, and no call waits, so that nothing raises `LinAlgError`, which is NumPy's. Decompositions are computed in
+float32 or float64.
 """
+
+from numpy.linalg import LinAlgError  # noqa: F401  # programs name it behind `except`
 
 from fusewire._api.catalogue.catalogued import matmul
 from fusewire._api.functions.arrangement.shapes import matrix_transpose

@@ -13,7 +13,6 @@ from fusewire_protos.ops import dtypes
 
 _INSTEAD = {
     "common_type": "fw.result_type",
-    "nditer": "a loop over x.numpy(), or ops on all of x",
 }
 # What to write for members of NumPy's arrays.
 _INSTEAD_OF_MEMBERS = {

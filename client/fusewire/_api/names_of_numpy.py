@@ -48,7 +48,7 @@ ABOUT_NO_ARRAY = (
     *("mask_indices", "einsum_path", "nested_iters"),
     *("euler_gamma", "format_float_positional", "format_float_scientific", "isscalar", "iterable", "typename"),
     *("char", "exceptions", "ma", "polynomial", "strings"),
-    *("False_", "True_", "ndenumerate", "ndindex", "vectorize"),
+    *("False_", "True_", "ndenumerate", "ndindex", "nditer", "vectorize"),
     *("errstate", "get_include", "get_printoptions", "getbufsize", "geterr", "geterrcall", "info", "mintypecode"),
     *("frompyfunc", "printoptions", "set_printoptions", "setbufsize", "seterr", "seterrcall"),
     *("complexfloating", "dtype", "floating", "generic", "inexact", "integer", "issubdtype", "number", "signedinteger"),

@@ -7,12 +7,27 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from fusewire._api.array import Array
+from fusewire._api.functions.creation.creation import ShapeLike
 from fusewire._api.ops.operands import asarray
-from fusewire._api.ops.operations import axis_of, integers_of
+from fusewire._api.ops.operations import axis_of, integers_of, shape_of
 from fusewire._api.ops.strided import strides_of, view_of
-from fusewire._errors import ShapeError
+from fusewire._errors import ArgumentError, ShapeError
 
-__all__ = ["sliding_window_view"]
+__all__ = ["as_strided", "sliding_window_view"]
+
+
+def as_strided(x: Any, /, shape: ShapeLike | None = None, strides: Sequence[int] | None = None) -> Array:
+    """Returns the view of `x` of this shape whose neighbours along each axis are `strides` bytes apart.
+
+    Both are by default those of `x`. The view is a value: nothing can be written to `x` through it. Raises ShapeError
+    or ArgumentError if it does not lie in `x`, and for strides that are not of whole elements.
+    """
+    given = asarray(x)
+    dims = given.shape if shape is None else shape_of(shape)
+    steps = [divmod(operator.index(each), given.itemsize) for each in (given.strides if strides is None else strides)]
+    if len(steps) != len(dims) or any(part for _, part in steps):
+        raise ArgumentError(f"strides {strides} for shape {dims} of elements of {given.itemsize} bytes")
+    return view_of(given, dims, [step for step, _ in steps], 0)
 
 
 def sliding_window_view(

@@ -185,6 +185,12 @@ def test_fetching_again_the_array_given_copies_nothing(session: fw.Session) -> N
     assert fw.array(x) is not x
 
 
+@pytest.mark.parametrize("ndmin", [0, 1, 2, 3])
+def test_an_array_has_as_many_axes_as_are_asked_for(ndmin: int) -> None:
+    for data in (1.5, [1, 2], [[1.0], [2.0]]):
+        same(fw.array(data, ndmin=ndmin), np.array(data, ndmin=ndmin))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("endpoint", [True, False])
 @pytest.mark.parametrize(("start", "stop"), [(0, 1), (0.1, 0.7), (1.5, 0.25), (3, 3), (0, 255)])

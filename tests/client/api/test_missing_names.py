@@ -20,7 +20,7 @@ from fusewire._api.missing_names import instead_of
         ("i0", r"NumPy computes it from values, np\.i0\(x\.numpy\(\)\)"),
         ("rec", r"np\.rec\.…\(x\.numpy\(\)\)"),
         ("longdouble", "is no dtype here; the dtypes are bool, int8"),
-        ("nditer", r"write a loop over x\.numpy\(\)"),
+        ("common_type", r"write fw\.result_type"),
         ("zzz", r"no attribute 'zzz'$"),
         ("_maximum", r"no attribute '_maximum'$"),
     ],

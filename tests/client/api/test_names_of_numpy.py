@@ -60,6 +60,7 @@ def test_what_numpy_computes_of_coefficients_is_uploaded_and_a_polynomial_takes_
 def test_a_function_of_one_element_is_called_with_the_values(session: fw.Session) -> None:
     assert NAMESPACE.vectorize(lambda x: x if x > 2 else 0)(session.array(A)).tolist() == [[0, 0, 0], [3, 4, 5]]
     assert [place for place, x in NAMESPACE.ndenumerate(session.array(A)) if x > 4] == [(1, 2)]
+    assert sum(x for x in NAMESPACE.nditer(session.array(A))) == A.sum()
 
 
 def test_the_assertions_of_numpy_take_arrays(session: fw.Session) -> None:

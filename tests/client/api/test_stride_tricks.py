@@ -83,3 +83,14 @@ def test_what_does_not_fit_is_refused_at_its_line(
 ) -> None:
     with pytest.raises(error):
         fw.lib.stride_tricks.sliding_window_view(session.array(np.zeros((3, 4))), window, axis)
+
+
+def test_a_view_by_strides_in_bytes_is_numpys(session: fw.Session) -> None:
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for shape, strides in (((3, 3, 2), (16, 4, 4)), ((3,), (20,)), ((2, 3), (0, 4)), (None, None)):
+        expected = np.lib.stride_tricks.as_strided(host, shape, strides)
+        found = fw.lib.stride_tricks.as_strided(session.array(host), shape, strides)
+        np.testing.assert_array_equal(found.numpy(), expected, strict=True)
+    for shape, strides in (((13,), (4,)), ((2,), (2,)), ((2, 2), (4,))):
+        with pytest.raises(ValueError, match="stride"):
+            fw.lib.stride_tricks.as_strided(session.array(host), shape, strides)

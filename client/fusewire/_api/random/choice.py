@@ -17,6 +17,13 @@ from fusewire_protos.ops.shapes import Shape
 _TOLERANCE = 2.0**-26  # of the sum of probabilities: that of NumPy
 
 
+def is_text(population: Any) -> bool:
+    """Returns whether what is to be drawn are texts or other objects of Python."""
+    if isinstance(population, np.ndarray):
+        return population.dtype.kind in "OSU"
+    return isinstance(population, list | tuple) and any(isinstance(each, str | bytes) for each in population)
+
+
 def checked_population(count: int, shape: Shape, p: Any, *, replace: bool) -> int:
     """Returns how many places there are to draw from. Raises ArgumentError or ShapeError as `Generator.choice` says."""
     population, draws = int(count), prod(shape)

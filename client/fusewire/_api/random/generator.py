@@ -12,7 +12,7 @@ from fusewire._api.functions.ordering.sorting import argsort
 from fusewire._api.missing_names import instead_of_draw
 from fusewire._api.ops.operands import apply_to_any, array_beside
 from fusewire._api.ops.operations import astype, axis_of, dtype_of, take_places
-from fusewire._api.random.choice import checked_population, drawn_indices, places_without_replacement
+from fusewire._api.random.choice import checked_population, drawn_indices, is_text, places_without_replacement
 from fusewire._api.random.distributions import Distributions
 from fusewire._api.random.draws import Size, check_probability, drawn_shape, float_dtype, moved, parameter
 from fusewire._api.random.integers import integers_from, range_of
@@ -142,9 +142,13 @@ class Generator(Distributions):
         """Returns slices of `a` along `axis`, or for an integer numbers below it, drawn at random.
 
         `p` are the probabilities of the slices, by default equal ones. If this machine knows them, they are checked;
-        those of an array on the server are divided by their sum. Without `replace` no slice is drawn twice.
+        those of an array on the server are divided by their sum. Without `replace` no slice is drawn twice. Text, for
+        which there is no dtype, stays on this machine: the call waits for the places, and returns what NumPy takes.
         Raises ArgumentError for too few slices, and for probabilities that are negative or whose sum is not 1.
         """
+        if is_text(a):
+            texts: Any = np.asarray(a)
+            return texts.take(self.choice(texts.shape[axis], size, replace, p).numpy(), axis)  # type: ignore[no-any-return]
         values = None if isinstance(a, int | np.integer) else array_beside(a, p, self._key)
         along = 0 if values is None else axis_of(axis, values.ndim)
         shape, beside = drawn_shape(size), (a, p)

@@ -162,3 +162,7 @@ def test_what_numpy_refuses_is_refused_at_the_line(
 ) -> None:
     with pytest.raises(error, match=text):
         call(session.array(_SQUARE[0]))
+
+
+def test_a_program_may_name_numpys_error() -> None:
+    assert fw.linalg.LinAlgError is np.linalg.LinAlgError  # type: ignore[attr-defined]  # no name of our own

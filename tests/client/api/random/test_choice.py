@@ -92,3 +92,11 @@ def test_choices_that_numpy_refuses_are_refused(session: fw.Session) -> None:
             rng.choice(*choices, **named)
     with pytest.raises(fw.ShapeError, match=r"probabilities of shape \(2,\) for 3 places"):
         rng.choice(3, p=session.array([0.5, 0.5]))
+
+
+@pytest.mark.parametrize("texts", [["head", "tail"], np.array(["head", "tail"])], ids=["list", "array"])
+def test_texts_are_drawn_and_stay_on_this_machine(texts: Any) -> None:
+    drawn: Any = fw.random.Generator(1).choice(texts, 100, p=[0.9, 0.1])
+    places = fw.random.Generator(1).choice(2, 100, p=[0.9, 0.1]).numpy()
+    assert drawn.tolist() == np.array(["head", "tail"])[places].tolist()
+    assert str(fw.random.choice(texts)) in {"head", "tail"}

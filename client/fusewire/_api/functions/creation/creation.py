@@ -51,9 +51,12 @@ __all__ = [
 ShapeLike = int | Sequence[int]
 
 
-def array(data: Any, dtype: Any = None, *, device: Device = None, copy: bool | None = True) -> Array:
-    """Does the same as `asarray`, but copies `data` by default if it is an array."""
-    return asarray(data, dtype, device=device, copy=copy)
+def array(data: Any, dtype: Any = None, *, device: Device = None, copy: bool | None = True, ndmin: int = 0) -> Array:
+    """Does the same as `asarray`, but copies `data` by default if it is an array. Axes of length 1 come in front of
+    less than `ndmin` ones.
+    """
+    made = asarray(data, dtype, device=device, copy=copy)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
 def copy(x: Any, /) -> Array:

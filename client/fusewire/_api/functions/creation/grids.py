@@ -69,11 +69,12 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
     return points if dtype is None else astype(points, dtype, copy=False)
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
+def meshgrid(*arrays: Any, indexing: str = "xy", sparse: bool = False) -> list[Array]:
     """Returns the coordinates of a grid from the coordinates along each axis.
 
-    With `indexing` "ij" the i-th array lies along the i-th axis; with "xy" the first two axes are exchanged. Raises
-    ShapeError above rank 1, and ArgumentError for another `indexing`.
+    With `indexing` "ij" the i-th array lies along the i-th axis; with "xy" the first two axes are exchanged. With
+    `sparse` they broadcast to the shape of the grid. Raises ShapeError above rank 1, and ArgumentError for another
+    `indexing`.
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid has no indexing {indexing!r}, but 'xy' and 'ij'")
@@ -86,8 +87,9 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
     shape = [0] * len(given)
     for axis, each in zip(axes, given, strict=True):
         shape[axis] = each.size
-    placed = zip(axes, given, strict=True)
-    return [broadcast_to(each.reshape(each.size, *(1,) * (len(shape) - 1 - axis)), shape) for axis, each in placed]
+    ones = (1,) * len(shape)
+    thin = [each.reshape(*ones[:axis], each.size, *ones[axis + 1 :]) for axis, each in zip(axes, given, strict=True)]
+    return thin if sparse else [broadcast_to(each, shape) for each in thin]
 
 
 def indices(dimensions: ShapeLike, /, dtype: Any = dtypes.int64, *, sparse: bool = False) -> Any:

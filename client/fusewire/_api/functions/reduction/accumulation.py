@@ -208,8 +208,9 @@ def histogram(
     """Returns how many elements of `x` lie in each bin, and the edges of the bins in float64.
 
     `bins` are a number of bins of equal width, from the least element to the greatest or over `range`, or the ascending
-    edges. A bin holds its lower edge, the last one both. Counts are int64, and sums of `weights` float64. With
-    `density` they are divided by their sum and by the widths. Raises ArgumentError for no bins or a bad range.
+    edges, or a name such as "auto", by which NumPy finds the edges of values for which the call waits. A bin holds its
+    lower edge, the last one both. Counts are int64, and sums of `weights` float64. With `density` they are divided by
+    their sum and by the widths. Raises ArgumentError for no bins or a bad range.
     """
     values = asarray(x).reshape(-1)
     edges = _edges(values, bins, range)
@@ -263,6 +264,8 @@ def _bins_of(values: Array, edges: Array) -> Array:
 
 
 def _edges(values: Array, bins: Any, limits: tuple[float, float] | None) -> Array:
+    if isinstance(bins, str):
+        return array_beside(np.histogram_bin_edges(values.numpy(), bins, limits), values)
     if not isinstance(bins, int | np.integer):
         edges = astype(array_beside(bins, values), dtypes.float64)
         if edges.ndim != 1 or edges.size < 2:

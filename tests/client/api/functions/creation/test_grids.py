@@ -36,6 +36,8 @@ GRIDS: dict[str, Callable[[Any], Any]] = {
     "indices sparse": lambda xp: xp.indices((2, 3, 4), sparse=True),
     "mgrid": lambda xp: xp.mgrid[0:3, 1:2:4j],
     "mgrid of one axis": lambda xp: xp.mgrid[0:7:2],
+    "meshgrid sparse": lambda xp: tuple(xp.meshgrid(xp.arange(2), xp.arange(3), xp.arange(4), sparse=True)),
+    "meshgrid of rows": lambda xp: tuple(xp.meshgrid(xp.arange(2), xp.arange(3), indexing="ij", sparse=True)),
     "ogrid": lambda xp: xp.ogrid[0:3, 0:4],
     "ogrid of one axis": lambda xp: xp.ogrid[0:3],
 }

@@ -122,6 +122,11 @@ def test_histograms_are_those_of_numpy(session: fw.Session, x: Any, where: Any, 
     np.testing.assert_allclose(counts.numpy(), expected, rtol=1e-12)
 
 
+def test_bins_may_have_a_name(session: fw.Session) -> None:
+    for ours, numpys in zip(fw.histogram(session.array(MATRIX), "auto"), np.histogram(MATRIX, "auto"), strict=True):
+        same(ours, numpys)
+
+
 def test_a_histogram_of_nothing_is_empty(session: fw.Session) -> None:
     counts, edges = fw.histogram(session.array(np.zeros(0)), 3)
     same(counts, np.zeros(3, np.int64))
