@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy
@@ -204,3 +205,24 @@ def batches(np: Any, upload: Upload) -> list[Any]:
         batch = X[perm[b : b + 8]]
         tot += batch.sum()
     return [tot]
+
+
+def naive_bayes_and_neighbours(np: Any, upload: Upload) -> list[Any]:
+    r = drawn(50)
+    X = upload(numpy.vstack([r.normal(2, 1, (30, 2)), r.normal(-1, 1, (30, 2))]))
+    y = upload(numpy.repeat([1, 0], 30))
+    params = {}
+    for c in np.unique(y):
+        Xc = X[y == c]
+        params[c] = (Xc.mean(0), Xc.var(0), len(Xc) / len(X))
+    scores = []
+    for c in (0, 1):
+        m, v, prior = params[c]
+        scores.append(np.log(prior) - 0.5 * (np.log(2 * np.pi * v) + (X - m) ** 2 / v).sum(axis=1))
+    bayes = np.argmax(np.array(scores), axis=0)
+    votes = []
+    for x in X[::10]:
+        near = np.argsort(np.sqrt(((X - x) ** 2).sum(axis=1)))[:5]
+        votes.append(Counter(y[near]).most_common(1)[0][0])
+    sizes: Counter[Any] = Counter(y)
+    return [bayes, np.array(votes), sizes[0], sizes[1], len(set(y)), np.mean(bayes == y)]

@@ -88,3 +88,17 @@ def run_lengths(np: Any, upload: Upload) -> list[Any]:
     st = np.concatenate(([0], ch))
     ln = np.diff(np.append(st, len(x)))
     return [x[st], ln, np.repeat(x[st], ln)]
+
+
+def calibration(np: Any, upload: Upload) -> list[Any]:
+    v = upload(numpy.linspace(0, 5, 30))
+    noise = drawn(52).normal(0, 0.01, 30)
+    i = 0.3 * v**2 + 1.2 * v + 0.1 + upload(noise)
+    coef, cov = np.polyfit(v, i, 2, cov=True)
+    fit = np.poly1d(coef)
+    left = i - fit(v)
+    r2 = 1 - np.sum(left**2) / np.sum((i - i.mean()) ** 2)
+    for name, c, s in zip("abc", coef, np.sqrt(np.diag(cov)), strict=True):
+        assert f"{name} = {c:.3f} ± {s:.3f}".startswith(name)
+    np.testing.assert_allclose(np.polyval(coef, v), fit(v))
+    return [coef, cov, r2, fit(2.5), fit.deriv()(1.0), np.double(3) * v, np.array([1, 2], ndmin=2).T]

@@ -132,7 +132,7 @@ def test_other_names_are_simply_missing(session: fw.Session, name: str) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or])
 @pytest.mark.parametrize("dtype", ["float32", "int16", "uint8", "bool"])
 def test_a_ufunc_accumulates_as_numpys_does(session: fw.Session, ufunc: Any, dtype: str, axis: int) -> None:
     host = np.abs(A).astype(dtype)

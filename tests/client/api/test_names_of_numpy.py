@@ -55,6 +55,9 @@ def test_what_numpy_computes_of_coefficients_is_uploaded_and_a_polynomial_takes_
     polynomial = NAMESPACE.poly1d(session.array([1.0, -3.0, 2.0]))
     assert (str(polynomial), polynomial(4.0)) == (str(np.poly1d([1.0, -3.0, 2.0])), 6.0)
     assert polynomial(session.array(A)).tolist() == np.poly1d([1.0, -3.0, 2.0])(A).tolist()
+    of_ours: Any = np.poly1d(session.array([1.0, -3.0, 2.0]))
+    assert str(of_ours) == str(polynomial)
+    np.testing.assert_allclose([*map(float, of_ours.deriv().coeffs)], [2, -3])
 
 
 def test_a_function_of_one_element_is_called_with_the_values(session: fw.Session) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire._api.names_of_numpy import value_of
+from fusewire._api.names_of_numpy import MAKE_ARRAYS, of_numpy, value_of
 from fusewire._api.protocols import outputs
 from fusewire._recording.record_op import Recorded
 
@@ -111,7 +111,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
         if getattr(theirs, name, None) is numpy_function and name in namespace.__all__:
             namesake: Callable[..., Any] = getattr(namespace, name)
             return namesake
-    return None
+    return of_numpy(name) if name in MAKE_ARRAYS else None
 
 
 def unsupported(name: str, *, writes: bool = False) -> TypeError:

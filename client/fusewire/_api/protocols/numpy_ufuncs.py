@@ -28,12 +28,14 @@ _REDUCTIONS: dict[np.ufunc, str] = {
     np.logaddexp: "logsumexp",
 }
 
-# The functions that accumulate by a ufunc.
-_ACCUMULATIONS: dict[np.ufunc, str] = {
-    np.add: "cumulative_sum",
-    np.multiply: "cumulative_prod",
-    np.minimum: "cumulative_min",
-    np.maximum: "cumulative_max",
+# The functions that accumulate by a ufunc, and the dtype to which they cast if there is one.
+_ACCUMULATIONS: dict[np.ufunc, tuple[str, str | None]] = {
+    np.add: ("cumulative_sum", None),
+    np.multiply: ("cumulative_prod", None),
+    np.minimum: ("cumulative_min", None),
+    np.maximum: ("cumulative_max", None),
+    np.logical_and: ("cumulative_min", "bool"),
+    np.logical_or: ("cumulative_max", "bool"),
 }
 
 _METHODS = ("accumulate", "at", "outer", "reduce")
@@ -84,7 +86,8 @@ def _function_of(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
     if method == "reduce" and ufunc in _REDUCTIONS:
         return _reducing(getattr(sys.modules["fusewire"], _REDUCTIONS[ufunc]))
     if method == "accumulate" and ufunc in _ACCUMULATIONS:
-        return _accumulating(getattr(sys.modules["fusewire"], _ACCUMULATIONS[ufunc]))
+        name, of_dtype = _ACCUMULATIONS[ufunc]
+        return _accumulating(getattr(sys.modules["fusewire"], name), of_dtype)
     if method == "outer" and ufunc.signature is None and ufunc.nin == 2:
         return _outer(function)
     return None
@@ -108,10 +111,10 @@ def _reducing(reduction: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
-def _accumulating(accumulation: Callable[..., Any]) -> Callable[..., Any]:
+def _accumulating(accumulation: Callable[..., Any], of_dtype: str | None) -> Callable[..., Any]:
     """Returns the accumulation along the first axis by default, as ufuncs accumulate."""
 
-    def accumulate(x: Any, /, axis: Any = 0, dtype: Any = None) -> Any:
+    def accumulate(x: Any, /, axis: Any = 0, dtype: Any = of_dtype) -> Any:
         return accumulation(x if dtype is None else x.astype(dtype), axis=axis)
 
     return accumulate
