@@ -244,7 +244,8 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     found = BY_NAME.get(dtype.name)
     if found is None or dtype.hasobject:
         known = ", ".join(BY_NAME)
-        raise DtypeError(f"dtype {dtype.name} is not supported; supported are {known}")
+        instead = "; text and objects stay in arrays of NumPy's" if dtype.kind in "OSU" else ""
+        raise DtypeError(f"dtype {dtype.name} is not supported; supported are {known}{instead}")
     return found
 
 

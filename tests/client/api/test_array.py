@@ -589,6 +589,9 @@ def test_dtypes_that_do_not_fit_raise_at_once(session: fw.Session) -> None:
         session.array(A) & 1
     with pytest.raises(fw.DtypeError, match=r"dtype \w+ is not supported"):
         session.array(np.clongdouble(1j))
+    for others in (["cat", "dog"], [1, None]):
+        with pytest.raises(fw.DtypeError, match="text and objects stay in arrays of NumPy's"):
+            session.array(others)
     with pytest.raises(TypeError):
         session.array(A) + "1"
 
