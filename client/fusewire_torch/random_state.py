@@ -11,6 +11,7 @@ import fusewire as fw
 from fusewire import Array
 from fusewire._api.random.keys import random_bits
 from fusewire_torch.connection import session
+from fusewire_torch.storage import note_transfer
 
 _SIGN = 2**63  # a state holds unsigned integers as signed ones, because PyTorch's ops know few unsigned dtypes
 
@@ -42,9 +43,12 @@ def seed(value: int) -> None:
     _states[:] = [_State(value)]
 
 
-def generator() -> DeviceGenerator:
-    """Returns what draws the next numbers."""
-    return _state().generator
+def generator(given: torch.Generator | None = None) -> DeviceGenerator:
+    """Returns what draws the next numbers; where the caller gives a generator of the CPU, by a seed that this draws."""
+    if given is None:
+        return _state().generator
+    note_transfer("draws by a generator of the CPU")
+    return DeviceGenerator(int(torch.randint(_SIGN - 1, (), generator=given, device="cpu")))
 
 
 def saved() -> torch.Tensor:

@@ -23,9 +23,9 @@ _LARGEST_INTEGER = {torch.float16: 2**11, torch.bfloat16: 2**8, torch.float32: 2
 @TABLE.kernel("uniform_")
 def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
     if x.is_complex():
-        torch.view_as_real(x).uniform_(low, high)
+        torch.view_as_real(x).uniform_(low, high, generator=generator)
         return x
-    drawn = random_state.generator().random(tuple(x.shape), fusewire_of(x.dtype))
+    drawn = random_state.generator(generator).random(tuple(x.shape), fusewire_of(x.dtype))
     return write(x, drawn * (high - low) + low)
 
 
@@ -34,50 +34,52 @@ def _normal(x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: 
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if x.is_complex():  # whose parts have each half of the variance
-        torch.view_as_real(x).normal_(0, std / sqrt(2))
+        torch.view_as_real(x).normal_(0, std / sqrt(2), generator=generator)
         return x.add_(mean) if mean else x
-    return write(x, random_state.generator().normal(mean, std, tuple(x.shape)).astype(fusewire_of(x.dtype)))
+    return write(x, random_state.generator(generator).normal(mean, std, tuple(x.shape)).astype(fusewire_of(x.dtype)))
 
 
 @TABLE.kernel("exponential_")
 def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) -> torch.Tensor:
-    return write(x, random_state.generator().exponential(1 / lambd, tuple(x.shape)).astype(fusewire_of(x.dtype)))
+    return write(
+        x, random_state.generator(generator).exponential(1 / lambd, tuple(x.shape)).astype(fusewire_of(x.dtype))
+    )
 
 
 @TABLE.kernel("geometric_")
 def _geometric(x: torch.Tensor, p: float, *, generator: Any = None) -> torch.Tensor:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    drawn = random_state.generator().exponential(1.0, tuple(x.shape)) / -log1p(-p)
+    drawn = random_state.generator(generator).exponential(1.0, tuple(x.shape)) / -log1p(-p)
     return write(x, (fw.floor(drawn) + 1).astype(fusewire_of(x.dtype)))
 
 
 @TABLE.kernel("bernoulli_.float")
 def _bernoulli(x: torch.Tensor, p: float = 0.5, *, generator: Any = None) -> torch.Tensor:
-    return write(x, random_state.generator().random(tuple(x.shape), "float32") < p)
+    return write(x, random_state.generator(generator).random(tuple(x.shape), "float32") < p)
 
 
 @TABLE.value("bernoulli")
 def _bernoulli_of(x: torch.Tensor, *, generator: Any = None) -> Array:
-    drawn = random_state.generator().random(tuple(x.shape), "float32")
+    drawn = random_state.generator(generator).random(tuple(x.shape), "float32")
     return (drawn < array_of(x)).astype(fusewire_of(x.dtype))
 
 
 @TABLE.kernel("bernoulli_.Tensor")
 def _bernoulli_by(x: torch.Tensor, p: torch.Tensor, *, generator: Any = None) -> torch.Tensor:
-    return write(x, random_state.generator().random(tuple(x.shape), "float32") < array_of(p))
+    return write(x, random_state.generator(generator).random(tuple(x.shape), "float32") < array_of(p))
 
 
 @TABLE.value("_standard_gamma")
 def _standard_gamma(x: torch.Tensor, generator: Any = None) -> Array:
     """Draws numbers above zero, as PyTorch does, although one of a small shape may be rounded to zero."""
-    drawn = random_state.generator().standard_gamma(array_of(x), dtype="float64")
+    drawn = random_state.generator(generator).standard_gamma(array_of(x), dtype="float64")
     return fw.maximum(drawn, torch.finfo(x.dtype).tiny).astype(fusewire_of(x.dtype))
 
 
 @TABLE.value("_sample_dirichlet")
 def _dirichlet(x: torch.Tensor, generator: Any = None) -> Array:
-    drawn = random_state.generator().standard_gamma(array_of(x), dtype="float64")
+    drawn = random_state.generator(generator).standard_gamma(array_of(x), dtype="float64")
     above = fw.maximum(drawn, torch.finfo(torch.float64).tiny)
     return (above / fw.sum(above, axis=-1, keepdims=True)).astype(fusewire_of(x.dtype))
 
@@ -96,7 +98,7 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[Array, Arra
 def _multinomial(x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Array:
     """Draws places of each row by their weights: where one number falls among their sums, or the greatest of races."""
     _check_multinomial(x, num_samples, replacement)
-    weights, draw = array_of(x), random_state.generator()
+    weights, draw = array_of(x), random_state.generator(generator)
     if replacement:
         ends = fw.cumulative_sum(weights, axis=-1)
         drawn = draw.random((*x.shape[:-1], num_samples), "float32").astype(weights.dtype) * ends[..., -1:]
@@ -130,7 +132,7 @@ def _rrelu(
     array = array_of(x)
     if not training:
         return tensor_of(fw.where(array < 0, array * ((lower + upper) / 2), array))
-    slopes = random_state.generator().random(tuple(x.shape), array.dtype) * (upper - lower) + lower
+    slopes = random_state.generator(generator).random(tuple(x.shape), array.dtype) * (upper - lower) + lower
     factors = fw.where(array <= 0, slopes, 1).astype(array.dtype)
     write(noise, factors)
     return tensor_of(array * factors)
@@ -140,12 +142,12 @@ def _rrelu(
 def _random(x: torch.Tensor, *, generator: Any = None) -> torch.Tensor:
     largest = _LARGEST_INTEGER.get(x.dtype)
     high = largest + 1 if largest else 2 if x.dtype is torch.bool else torch.iinfo(x.dtype).max + 1
-    return _random_between(x, 0, high)
+    return _random_between(x, 0, high, generator=generator)
 
 
 @TABLE.kernel("random_.to")
 def _random_below(x: torch.Tensor, high: int, *, generator: Any = None) -> torch.Tensor:
-    return _random_between(x, 0, high)
+    return _random_between(x, 0, high, generator=generator)
 
 
 @TABLE.kernel("random_.from")
@@ -153,11 +155,11 @@ def _random_between(x: torch.Tensor, low: int, high: int | None, *, generator: A
     end = torch.iinfo(x.dtype).max + 1 if high is None else high
     if end <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}")
-    return write(x, random_state.generator().integers(low, end, tuple(x.shape), "int64"))
+    return write(x, random_state.generator(generator).integers(low, end, tuple(x.shape), "int64"))
 
 
 @TABLE.kernel("randperm.generator_out")
 def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> torch.Tensor:
     if tuple(out.shape) != (n,):
         out.resize_((n,))
-    return write(out, random_state.generator().permutation(fw.arange(n, device=session())))
+    return write(out, random_state.generator(generator).permutation(fw.arange(n, device=session())))

@@ -41,3 +41,27 @@ def test_gamma_numbers_of_a_small_shape_are_above_zero() -> None:
 def test_a_tensor_of_probabilities_fills_another() -> None:
     filled = torch.empty(3, 2, device="fusewire").bernoulli_(_tensor(0.0, 1.0))
     assert filled.tolist() == [[0.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda generator: torch.randn(9, generator=generator, device="fusewire"),
+        lambda generator: torch.rand(9, generator=generator, device="fusewire"),
+        lambda generator: torch.randn(9, generator=generator, device="fusewire", dtype=torch.complex64),
+        lambda generator: torch.randint(0, 1000, (9,), generator=generator, device="fusewire"),
+        lambda generator: torch.randperm(99, generator=generator, device="fusewire"),
+        lambda generator: torch.multinomial(torch.ones(99, device="fusewire"), 9, generator=generator),
+        lambda generator: torch.bernoulli(torch.full((99,), 0.5, device="fusewire"), generator=generator),
+        lambda generator: torch.empty(9, device="fusewire").exponential_(generator=generator),
+        lambda generator: torch.empty(9, device="fusewire", dtype=torch.int64).random_(generator=generator),
+        lambda generator: torch.nn.init.xavier_uniform_(torch.empty(3, 3, device="fusewire"), generator=generator),
+    ],
+)
+def test_a_generator_of_the_cpu_decides_the_numbers(draw: object) -> None:
+    assert callable(draw)
+    generator = torch.Generator().manual_seed(3)
+    one, other = draw(generator), draw(generator)
+    again = draw(torch.Generator().manual_seed(3))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
