@@ -6,7 +6,9 @@ get a branch for it; tensors of other devices take the way that they took.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import torch
@@ -24,6 +26,10 @@ def teach_saving() -> None:
     storage.__deepcopy__ = _copied_on_the_device(storage.__deepcopy__)
     torch.serialization.register_package(_BEFORE_PYTORCHS, lambda storage: None, _marked_for_the_device)
     torch._utils._rebuild_tensor = _moved_once_loaded(torch._utils._rebuild_tensor)
+    for script in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule):  # neither has the other's methods
+        for name in ("save", "save_to_buffer"):
+            setattr(script, name, _of_the_cpu_alone(getattr(script, name), _tensors_of_module))
+    torch.export.save = _of_the_cpu_alone(torch.export.save, lambda program: program.state_dict.values())
 
 
 def _saved_by_way_of_the_cpu(reduce: Any) -> Any:
@@ -67,6 +73,22 @@ def _moved_once_loaded(rebuild: Any) -> Any:
         return tensor.to(DEVICE) if hasattr(storage._untyped_storage, "is_for_fusewire") else tensor
 
     return rebuilt
+
+
+def _of_the_cpu_alone(save: Any, tensors_of: Callable[[Any], Iterable[torch.Tensor]]) -> Any:
+    """Returns how a program of TorchScript or `torch.export` is saved, whose file would lack the elements of ours."""
+
+    @wraps(save)
+    def saved(program: Any, *arguments: Any, **options: Any) -> Any:
+        if any(is_ours(each) for each in tensors_of(program)):
+            raise RuntimeError(f'a program with tensors of "{DEVICE}" cannot be saved: trace or export it on the CPU')
+        return save(program, *arguments, **options)
+
+    return saved
+
+
+def _tensors_of_module(module: torch.nn.Module) -> Iterable[torch.Tensor]:
+    return chain(module.parameters(), module.buffers())
 
 
 def _copied_on_the_device(deepcopy: Any) -> Any:

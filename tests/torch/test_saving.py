@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,3 +55,17 @@ def test_the_format_before_pytorch_1_6_is_loaded_by_way_of_the_cpu() -> None:
     file = _saved(torch.ones(3), _use_new_zipfile_serialization=False)
     with pytest.raises(RuntimeError, match='map_location="cpu"'):
         torch.load(file, map_location="fusewire")
+
+
+@pytest.mark.filterwarnings("ignore")  # of TorchScript and its successor, about themselves
+def test_programs_without_python_are_saved_from_the_cpu_alone(tmp_path: Path) -> None:
+    layer, x = nn.Linear(3, 2), torch.ones(1, 3)
+    torch.jit.save(torch.jit.trace(layer, x), io.BytesIO())
+    torch.export.save(torch.export.export(layer, (x,)), io.BytesIO())
+    layer, x = layer.to("fusewire"), x.to("fusewire")
+    for module in (torch.jit.trace(layer, x), torch.jit.script(layer)):
+        for place in (io.BytesIO(), str(tmp_path / "module")):
+            with pytest.raises(RuntimeError, match="on the CPU"):
+                torch.jit.save(module, place)
+    with pytest.raises(RuntimeError, match="on the CPU"):
+        torch.export.save(torch.export.export(layer, (x,)), io.BytesIO())
