@@ -68,6 +68,7 @@ from fusewire_protos.errors import exception_of
 from fusewire_protos.local_calls.parts import NAME_PREFIX
 from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
+from fusewire_protos.session_name import shown_id
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _log = logging.getLogger("fusewire")
@@ -75,7 +76,6 @@ _log = logging.getLogger("fusewire")
 _PARTING_S = 1.0
 _MOST_WISHED_PROGRAMS = 8
 _MESSAGE_MARGIN_BYTES = 1 << 20  # by which a frame of the server may be longer than the longest of a client
-_SHOWN_ID_DIGITS = 12
 RECONNECT_S = 30.0
 _GONE = "all values of the session are gone: connect again, and upload or compute anew what you need"
 _LARGEST_SEGMENT = Amount(LARGEST_SEGMENT_OPS, 0, 1)
@@ -266,7 +266,7 @@ class Session:
     @property
     def id(self) -> str:
         """The part of the session's id that inspection shows: 12 hexadecimal digits."""
-        return self._state.stream.session_id.hex()[:_SHOWN_ID_DIGITS]
+        return shown_id(self._state.stream.session_id)
 
     @property
     def is_open(self) -> bool:

@@ -1,4 +1,4 @@
-"""Says which names and labels a session may have: short ones that are safe in logs, terminals and queries."""
+"""Says which names and labels a session may have, which are safe wherever they are shown, and how its id is shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import re
 from collections.abc import Mapping
 
 MOST_LABELS = 8
+_SHOWN_ID_DIGITS = 12
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]{0,63}", re.ASCII)
 _EXPECTED = "at most 64 letters, digits and _./:@+-, the first one a letter or a digit"
+
+
+def shown_id(session_id: bytes) -> str:
+    """Returns the part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
+    return session_id.hex()[:_SHOWN_ID_DIGITS]
 
 
 def check_name(name: object) -> None:

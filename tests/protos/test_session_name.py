@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_protos.session_name import MOST_LABELS, check_labels, check_name
+from fusewire_protos.session_name import MOST_LABELS, check_labels, check_name, shown_id
 
 
 @pytest.mark.parametrize("name", ["", "a", "ppo-worker-7", "team/run:3", "v1.2+x@host", "7" * 64])
@@ -34,3 +34,9 @@ def test_labels_are_words_and_few() -> None:
     for labels in ({f"k{number}": "v" for number in range(MOST_LABELS + 1)}, {"a b": "c"}, {"a": ""}, {"a": "b c"}):
         with pytest.raises(ValueError, match="expected at most"):
             check_labels(labels)
+
+
+def test_a_shown_id_is_too_short_to_resume_a_session() -> None:
+    session_id = bytes(range(16))
+    assert session_id.hex().startswith(shown_id(session_id))
+    assert len(shown_id(session_id)) < len(session_id.hex()) // 2

@@ -39,10 +39,10 @@ from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import KernelWait, Plans
-from fusewire_server.programs.counters import BY_SERVER, Counters, EndedSession
+from fusewire_server.programs.counters import BY_SERVER, Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, program_table
-from fusewire_server.programs.slow_log import SlowSegment
+from fusewire_server.programs.recent import EndedSession, when
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.entries.frame import Arrival, Item
 from fusewire_server.sessions.intake import Intake
@@ -164,11 +164,6 @@ class Engine:
     def kernel_waits(self) -> Sequence[KernelWait]:
         """Returns the kernels that rows wait for, the longest wait first."""
         return self._plans.waits()
-
-    @property
-    def slow_segments(self) -> Iterable[SlowSegment]:
-        """The segments that took long, the newest first."""
-        return self._submissions.slow_log.newest_first()
 
     @property
     def outstanding_submissions(self) -> int:
@@ -414,7 +409,7 @@ class Engine:
         for handle in effects.refused_uploads:
             self._uploads.turn_away(session, handle)
         for failure in effects.failures:
-            self.counters.failed(failure, session.session_id, time.time())
+            self.counters.failed(failure, session.shown_id, time.time())
         for entry in effects.to_plan:
             self._plans.plan(entry, session)
         self._reads.order(effects)
@@ -537,7 +532,7 @@ class Engine:
 def _ended(session: Session, reason: str) -> EndedSession:
     dismissal = "" if session.dismissal is None else session.dismissal.text
     return EndedSession(
-        time.time(), session.session_id, session.name, session.tenant, session.client, reason, dismissal
+        when(time.time()), session.shown_id, session.name, session.tenant, session.client, reason, dismissal
     )
 
 

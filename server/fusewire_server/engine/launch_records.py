@@ -45,7 +45,7 @@ class SessionName(NamedTuple):
     """The bit of a session in records."""
 
     bit: int
-    session_id: bytes
+    session: str  # its shown id
     name: str
     tenant: str
 
@@ -150,7 +150,7 @@ class LaunchRecords:
         bit = len(self._sessions)
         if bit == OTHER_SESSIONS:
             return 1 << OTHER_SESSIONS
-        name = SessionName(bit, session.session_id, session.name, session.tenant)
+        name = SessionName(bit, session.shown_id, session.name, session.tenant)
         self._sessions[session.session_id] = name
         self._unnamed.append(name)
         self._masks[session.session_id] = 1 << bit

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,7 +20,6 @@ from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
     HostMemory,
-    Process,
     Snapshot,
     Stats,
     Totals,
@@ -60,7 +60,7 @@ class InFront:
                 is_ready=False,
                 totals=Totals(refusals={TOKEN_DOOR: tokens, INSPECTION_DOOR: inspection}),
                 host_memory=HostMemory(unaccounted=usage.resident_bytes or 0),
-                process=Process(*usage, tasks=len(asyncio.all_tasks())),
+                process=replace(usage, tasks=len(asyncio.all_tasks())),
             ),
             taken_at_ns=time.monotonic_ns(),
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fusewire_server.inspect.figures import joined, read, what_stays
+from fusewire_server.figures import joined, read, what_stays
 from fusewire_server.inspect.snapshots.snapshot import DeviceView, Snapshot
 
 

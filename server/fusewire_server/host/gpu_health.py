@@ -5,24 +5,34 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+from fusewire_server.figures import Described, gauge, greatest
 
 # What CUDA numbers its devices by is in this variable; NVML knows all of the machine.
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-class GpuHealth(NamedTuple):
-    """The state of a GPU. What it does not tell is None."""
+@dataclass(frozen=True)
+class Gpu(Described):
+    """The GPU, as NVML tells it. Null where it does not, or where nvidia-ml-py is not installed."""
 
-    utilization_ratio: float | None = None  # of the last moments in which a kernel ran
-    memory_used_bytes: int | None = None  # by all processes
-    clock_hertz: int | None = None
-    temperature_celsius: int | None = None
-    power_watts: float | None = None
-    errors: int | None = None  # of memory, that could not be corrected, since the driver was loaded
+    utilization_ratio: float | None = gauge("gpu_utilization_ratio", join=greatest, default=None)
+    """Share of the last moments in which some kernel ran."""
+    memory_used_bytes: int | None = gauge("gpu_memory_used_bytes", default=None)
+    """Bytes of the GPU's memory that all processes use."""
+    clock_hertz: int | None = gauge("gpu_clock_hertz", join=greatest, default=None)
+    """Clock of the multiprocessors."""
+    temperature_celsius: int | None = gauge("gpu_temperature_celsius", join=greatest, default=None)
+    """Temperature of the GPU."""
+    power_watts: float | None = gauge("gpu_power_watts", default=None)
+    """Power that the GPU takes."""
+    errors: int | None = gauge("gpu_memory_errors", default=None)
+    """Number of errors of the GPU's memory that could not be corrected, since its driver was loaded."""
 
 
-ReadHealth = Callable[[], GpuHealth]
+ReadHealth = Callable[[], Gpu]
 
 
 def gpu_health(environment: Mapping[str, str] = os.environ, nvml: Any = None) -> ReadHealth | None:
@@ -48,7 +58,7 @@ def _device(nvml: Any, visible: str) -> Any:
     return nvml.nvmlDeviceGetHandleByIndex(int(visible or 0))
 
 
-def _read(nvml: Any, device: Any) -> GpuHealth:
+def _read(nvml: Any, device: Any) -> Gpu:
     def told(question: Callable[[], Any]) -> Any:
         """Returns an answer, or None: not every GPU tells everything."""
         try:
@@ -57,7 +67,7 @@ def _read(nvml: Any, device: Any) -> GpuHealth:
             return None
 
     errors = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-    return GpuHealth(
+    return Gpu(
         told(lambda: nvml.nvmlDeviceGetUtilizationRates(device).gpu / 100),
         told(lambda: int(nvml.nvmlDeviceGetMemoryInfo(device).used)),
         told(lambda: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * 1_000_000),

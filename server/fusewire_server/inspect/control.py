@@ -8,17 +8,8 @@ from heapq import nsmallest
 from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
-from fusewire_server.inspect.figures import joined
 from fusewire_server.inspect.live_views import set_log_level
-from fusewire_server.inspect.views import (
-    Arrays,
-    EndedSessionView,
-    FailureView,
-    PoolView,
-    QueueView,
-    SlowSegmentView,
-    newest,
-)
+from fusewire_server.inspect.views import Arrays
 
 
 class AskEngines(Protocol):
@@ -67,28 +58,6 @@ class Control:
         page = found[:limit]
         arrays = await self._ask("arrays", shown=session, handles=page)
         return Arrays(arrays=next(filter(None, arrays), ()), next=str(page[-1]) if len(found) > limit else None)
-
-    async def pool(self) -> PoolView:
-        """Returns the memory of the device."""
-        pools: list[PoolView] = await self._ask("pool")
-        return joined(pools)
-
-    async def queue(self) -> QueueView:
-        """Returns the rows that wait."""
-        queues: list[QueueView] = await self._ask("queue")
-        return joined(queues)
-
-    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
-        """Returns the newest slow segments."""
-        return newest(await self._ask("slow_segments", limit=limit))[:limit]
-
-    async def failures(self, limit: int) -> tuple[FailureView, ...]:
-        """Returns the newest failures."""
-        return newest(await self._ask("failures", limit=limit))[:limit]
-
-    async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
-        """Returns the sessions that have ended last."""
-        return newest(await self._ask("ended_sessions", limit=limit))[:limit]
 
     async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
         """Returns the new records of the submissions of each engine, as `launch_records_of` does."""

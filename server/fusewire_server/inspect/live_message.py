@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from fusewire_server.inspect.launches.columns import Rows, seen_with
 from fusewire_server.inspect.launches.history import DeviceHistory
 from fusewire_server.inspect.launches.steps import Steps
-from fusewire_server.inspect.snapshots.snapshot import ProgramView, SessionView, Snapshot, Stats, shown_id
+from fusewire_server.inspect.snapshots.snapshot import ProgramView, SessionView, Snapshot, Stats
 
 LENGTHS = struct.Struct("<II")
 MOST_SESSIONS = 1000  # of a state: those that have used most of the device
@@ -109,12 +109,8 @@ class Names:
         programs = [each for each in device.programs.values() if self._tenant is None or each.digest in own]
         sessions = [each for each in device.sessions.values() if self._tenant in {None, each.tenant}]
         new_programs = {each.number: each[1:] for each in programs if told.get(each.digest) != each}
-        new_sessions = {
-            each.bit: (shown_id(each.session_id), each.name, each.tenant)
-            for each in sessions
-            if each.session_id not in told
-        }
+        new_sessions = {each.bit: each[1:] for each in sessions if each.session not in told}
         told.update({each.digest: each for each in programs})
-        told.update({each.session_id: each for each in sessions})
+        told.update({each.session: each for each in sessions})
         self._told[number] = (device.watch, told)
         return {"device": number, "watch": device.watch, "programs": new_programs, "sessions": new_sessions}

@@ -1,4 +1,4 @@
-"""Answers what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the engine thread.
+"""Answers what no snapshot holds, the arrays of a session and new records of launches. Runs on the engine thread.
 
 Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
 the engine thread only copies their handles; the inspection thread finds those of a page.
@@ -8,38 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
 from typing import Any
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
 from fusewire_server.engine.launch_records import Records
-from fusewire_server.inspect.figures import read
-from fusewire_server.inspect.snapshots import kernel_waits
-from fusewire_server.inspect.snapshots.snapshot import shown_id
-from fusewire_server.inspect.views import (
-    MOST_LISTED,
-    ArrayView,
-    EndedSessionView,
-    FailureView,
-    PoolView,
-    QueuedProgram,
-    QueuedTenant,
-    QueueView,
-    SlowSegmentView,
-)
+from fusewire_server.inspect.views import ArrayView
 from fusewire_server.sessions.session import NO_OP, Session, Value
 from fusewire_server.sessions.values import unpacked
 
 
 def session_of(engine: Engine, shown: str) -> Session | None:
     """Returns the session with this shown id, or None."""
-    for session_id, session in engine.sessions.items():
-        if shown_id(session_id) == shown:
-            return session
-    return None
+    return next((session for session in engine.sessions.values() if session.shown_id == shown), None)
 
 
 def handles_of(engine: Engine, shown: str) -> list[int] | None:
@@ -57,54 +39,6 @@ def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[Array
     values = [] if session is None else [_value_of(session, handle) for handle in handles]
     now_ns = time.monotonic_ns()
     return tuple(_array_view(value, now_ns) for value in values if value is not None)
-
-
-def pool_of(engine: Engine) -> PoolView:
-    """Describes the memory of the device."""
-    return read(PoolView, engine)
-
-
-def queue_of(engine: Engine) -> QueueView:
-    """Describes the rows that wait for the device, by tenant and by the program that each session runs next."""
-    now_ns = time.monotonic_ns()
-    tenants: Counter[str] = Counter()
-    programs: Counter[bytes] = Counter()
-    held_back, oldest_ns = 0, now_ns
-    for session in engine.sessions.values():
-        held_back += len(session.held_back)
-        if session.queue:
-            first = session.queue[0]
-            tenants[session.tenant] += len(session.queue)
-            programs[first.entry.digest] += 1
-            oldest_ns = min(oldest_ns, first.waits_since_ns)
-    return QueueView(
-        rows=tenants.total(),
-        held_back_rows=held_back,
-        oldest_row_s=(now_ns - oldest_ns) / 1e9,
-        submissions=engine.outstanding_submissions,
-        is_held=engine.is_held,
-        tenants=tuple(QueuedTenant(tenant=tenant, rows=rows) for tenant, rows in tenants.most_common(MOST_LISTED)),
-        programs=tuple(
-            QueuedProgram(digest=digest.hex(), sessions=sessions)
-            for digest, sessions in programs.most_common(MOST_LISTED)
-        ),
-        kernel_waits=kernel_waits.described(engine.kernel_waits, now_ns),
-    )
-
-
-def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
-    """Describes the newest slow segments."""
-    return tuple([read(SlowSegmentView, segment) for segment in islice(engine.slow_segments, limit)])
-
-
-def failures_of(engine: Engine, limit: int) -> tuple[FailureView, ...]:
-    """Describes the newest failures."""
-    return tuple([read(FailureView, each) for each in islice(reversed(engine.counters.recent_failures), limit)])
-
-
-def ended_sessions_of(engine: Engine, limit: int) -> tuple[EndedSessionView, ...]:
-    """Describes the sessions that have ended last."""
-    return tuple([read(EndedSessionView, each) for each in islice(reversed(engine.counters.recently_ended), limit)])
 
 
 def launch_records_of(engine: Engine, positions: Iterable[tuple[int, int, int]], most: int) -> Records:
@@ -139,11 +73,6 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "set_log_level": set_log_level,
     "handles": handles_of,
     "arrays": arrays_of,
-    "pool": pool_of,
-    "queue": queue_of,
-    "slow_segments": slow_segments_of,
-    "failures": failures_of,
-    "ended_sessions": ended_sessions_of,
     "launch_records": launch_records_of,
 }
 

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from fusewire_server.inspect.figures import Declared, Kind, declared, labelled, nested_record
+from fusewire_server.figures import Declared, Kind, declared, labelled, nested_record
 from fusewire_server.inspect.snapshots.snapshot import Histogram, Snapshot
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

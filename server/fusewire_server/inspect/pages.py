@@ -14,7 +14,7 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from fusewire_server.inspect.requests.problems import Refused
-from fusewire_server.programs.counters import MOST_RECENT
+from fusewire_server.programs.recent import MOST_RECENT
 
 _T = TypeVar("_T")
 

@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from functools import partial
-from operator import attrgetter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from fusewire_server.inspect.figures import Described, counter, fact, gauge, joined, part, together
+from fusewire_server.figures import Described, fact
 from fusewire_server.inspect.snapshots.snapshot import (
+    BlockView,
     DeviceView,
     KernelWaits,
     ProgramView,
     SessionView,
+    Snapshot,
     TenantAccount,
-    shown_id,
 )
+from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 
 MOST_LISTED = 1000  # programs and tenants of the queue
-
-
-def _seconds(name: str) -> Callable[[Any], float]:
-    return lambda source: getattr(source, name) / 1e9
-
-
-def _block_views(counts: Iterable[Any]) -> tuple[BlockView, ...]:
-    return tuple([BlockView(*count) for count in counts])
-
-
-def _blocks(lists: Sequence[Iterable[BlockView]]) -> tuple[BlockView, ...]:
-    sizes: dict[int, list[BlockView]] = {}
-    for block in together(lists):
-        sizes.setdefault(block.size_bytes, []).append(block)
-    return tuple([joined(sizes[size]) for size in sorted(sizes)])
-
-
-def _most(record: Callable[[Any, Any], Any], lists: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
-    """Joins records of a name and a count: the names with the highest counts."""
-    counts: Counter[str] = Counter()
-    for each in together(lists):
-        name, count = [getattr(each, field.name) for field in fields(each)]
-        counts[name] += count
-    return tuple([record(*each) for each in counts.most_common(MOST_LISTED)])
-
-
-def _when(source: Any) -> str:
-    return datetime.fromtimestamp(source.at_s, UTC).isoformat(timespec="milliseconds")
-
-
-def _whose(source: Any) -> str:
-    return shown_id(source.session_id)
-
-
-def newest(lists: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
-    """Joins lists of what has a time: the newest come first."""
-    return tuple(sorted(together(lists), key=attrgetter("at"), reverse=True))
 
 
 Next = Annotated[
@@ -194,40 +156,6 @@ class Arrays(BaseModel):
 
 
 @dataclass(frozen=True)
-class BlockView(Described):
-    """The blocks of one size in the device's memory pool."""
-
-    size_bytes: int = fact(default=0)
-    """Size of each block."""
-    free: int = gauge()
-    """Blocks that are kept for later allocations."""
-    live: int = gauge()
-    """Blocks in use."""
-
-
-@dataclass(frozen=True)
-class PoolView(Described):
-    """The memory of the device."""
-
-    device_memory_bytes: int = gauge(read="device.info.memory_bytes")
-    """Most bytes that all values may have."""
-    live_bytes: int = gauge(read="memory.live_bytes")
-    """Bytes of values now."""
-    peak_bytes: int = gauge(read="memory.peak_bytes")
-    """Most bytes of values since the start."""
-    pool_bytes: int = gauge(read="memory.pool_bytes")
-    """Free bytes that the pool keeps for later allocations."""
-    free_bytes: int = gauge(read=lambda engine: max(engine.device.info.memory_bytes - engine.memory.live_bytes, 0))
-    """Bytes of the device's memory that no value takes, those of the pool included."""
-    donations: int = counter(read="memory.donations")
-    """Results that were written over inputs."""
-    donated_bytes: int = counter(read="memory.donated_bytes")
-    """Bytes of these results."""
-    blocks: tuple[BlockView, ...] = gauge(read=lambda engine: _block_views(engine.device.block_counts()), join=_blocks)
-    """By size; empty on CUDA, whose pool does not tell sizes."""
-
-
-@dataclass(frozen=True)
 class QueuedTenant(Described):
     """The rows of a tenant that wait."""
 
@@ -247,116 +175,86 @@ class QueuedProgram(Described):
     """Sessions that run it next."""
 
 
+def _free_bytes(snapshot: Snapshot) -> int:
+    return max(snapshot.stats.backend.memory_bytes - snapshot.stats.memory.live_bytes, 0)
+
+
+def _waiting(record: Callable[[str, int], Any], counts: Counter[str]) -> tuple[Any, ...]:
+    return tuple([record(*each) for each in counts.most_common(MOST_LISTED)])
+
+
+def _tenants(snapshot: Snapshot) -> tuple[QueuedTenant, ...]:
+    rows: Counter[str] = Counter()
+    for session in snapshot.sessions:
+        rows[session.tenant] += session.queued_rows
+    return _waiting(QueuedTenant, +rows)
+
+
+def _programs(snapshot: Snapshot) -> tuple[QueuedProgram, ...]:
+    return _waiting(QueuedProgram, Counter([each.next_program for each in snapshot.sessions if each.queued_rows]))
+
+
 @dataclass(frozen=True)
 class QueueView(Described):
     """The segments (rows) that wait for the device, and the submissions that it works on."""
 
-    rows: int = gauge()
+    rows: int = fact(read="stats.queue.ready")
     """Rows that could run."""
-    held_back_rows: int = gauge()
+    held_back_rows: int = fact(read="stats.queue.held_back")
     """Rows that wait for an upload."""
-    oldest_row_s: float = gauge(join=max)
+    oldest_row_s: float = fact(read="stats.queue.oldest_s")
     """Seconds that the oldest row at the head of a queue has waited."""
-    submissions: int = gauge()
+    submissions: int = fact(read="stats.in_flight.submissions")
     """Submissions that the device has not completed."""
-    is_held: bool = gauge(join=any, default=False)
+    is_held: bool = fact(read="stats.is_held")
     """Whether an operator holds the device."""
-    tenants: tuple[QueuedTenant, ...] = gauge(join=partial(_most, QueuedTenant))
+    tenants: tuple[QueuedTenant, ...] = fact(read=_tenants)
     """At most 1,000, those with most rows first."""
-    programs: tuple[QueuedProgram, ...] = gauge(join=partial(_most, QueuedProgram))
+    programs: tuple[QueuedProgram, ...] = fact(read=_programs)
     """At most 1,000, those of most sessions first."""
-    kernel_waits: KernelWaits = part()
+    kernel_waits: KernelWaits = fact(read="stats.kernel_waits")
     """Kernels of single ops that rows on the device wait for."""
 
 
 @dataclass(frozen=True)
-class SlowSegmentView(Described):
-    """A segment that took at least 10 ms from its arrival until the device had completed it.
+class PoolView(Described):
+    """The memory of the device."""
 
-    It has the ops `base` to `base + ops - 1`. The client's `session.line_of` names the line of each.
-    """
-
-    at: str = fact(read=_when)
-    """When it was completed, ISO 8601, UTC."""
-    session: str = fact(read=_whose)
-    """Shown id of the session."""
-    program: str = fact(read=lambda segment: segment.digest.hex())
-    """Digest of the program."""
-    base: int = fact(default=0)
-    """Handle of op 0; op i has the handle base + i, for i from 0 to ops - 1."""
-    ops: int = fact(default=0)
-    """Ops of the segment; of a loop, the ops of its body, with the handles of the first iteration."""
-    iterations: int = fact(default=0)
-    """How often these ops ran: 1, or the iterations of a loop."""
-    tier: int = fact(default=0)
-    """0 if it ran op by op, 1 if it ran by a plan."""
-    rows: int = fact(default=0)
-    """Rows of its submission; of a loop in several submissions, of the last."""
-    total_s: float = fact(read=_seconds("total_ns"))
-    """Seconds from the arrival to the end: queue_s, order_s and device_s."""
-    queue_s: float = fact(read=_seconds("queue_ns"))
-    """Seconds until the device was told to run it (of a loop: its last part), uploads awaited included."""
-    order_s: float = fact(read=_seconds("order_ns"))
-    """Seconds from then to the end without device_s: waiting for other work, launching, reporting."""
-    device_s: float = fact(read=_seconds("device_ns"))
-    """Device time of its submission, in seconds."""
-    planning_s: float = fact(read=_seconds("planning_ns"))
-    """Seconds of planning its program, for which segments do not wait."""
-    compiling_s: float = fact(read=_seconds("compiling_ns"))
-    """Seconds of compiling its program, for which segments do not wait."""
+    device_memory_bytes: int = fact(read="stats.backend.memory_bytes")
+    """Most bytes that all values may have."""
+    live_bytes: int = fact(read="stats.memory.live_bytes")
+    """Bytes of values now."""
+    peak_bytes: int = fact(read="stats.memory.peak_bytes")
+    """Most bytes of values since the start."""
+    pool_bytes: int = fact(read="stats.memory.pool_bytes")
+    """Free bytes that the pool keeps for later allocations."""
+    free_bytes: int = fact(read=_free_bytes)
+    """Bytes of the device's memory that no value takes, those of the pool included."""
+    donations: int = fact(read="stats.memory.donations")
+    """Results that were written over inputs."""
+    donated_bytes: int = fact(read="stats.memory.donated_bytes")
+    """Bytes of these results."""
+    blocks: tuple[BlockView, ...] = fact()
+    """By size."""
 
 
 class SlowLogView(BaseModel):
     """The newest slow segments, at most 128, the newest first."""
 
     threshold_s: float = Field(description="least seconds of a segment in the log")
-    entries: tuple[SlowSegmentView, ...] = Field(description="the segments, the newest first")
-
-
-@dataclass(frozen=True)
-class FailureView(Described):
-    """Why a value of a session will never exist."""
-
-    at: str = fact(read=_when)
-    """When it failed, ISO 8601, UTC."""
-    session: str = fact(read=_whose)
-    """Shown id of the session."""
-    case: str = fact()
-    """Name of the case."""
-    text: str = fact()
-    """What was wrong, as the client is told."""
+    entries: tuple[SlowSegment, ...] = Field(description="the segments, the newest first")
 
 
 class Failures(BaseModel):
     """The newest failures of all sessions, at most 128, the newest first."""
 
-    failures: tuple[FailureView, ...] = Field(description="the failures, the newest first")
-
-
-@dataclass(frozen=True)
-class EndedSessionView(Described):
-    """A session that has ended."""
-
-    at: str = fact(read=_when)
-    """When it ended, ISO 8601, UTC."""
-    session: str = fact(read=_whose)
-    """Shown id of the session."""
-    name: str = fact()
-    """What its user called it, or empty."""
-    tenant: str = fact()
-    """Name of its tenant."""
-    client: str = fact()
-    """What the client said of itself."""
-    reason: str = fact()
-    """Why it ended: the name of a failure, or `goodbye`, `grace_passed`, `replaced` or `server`."""
-    text: str = fact()
-    """What the server told the client of that; or empty."""
+    failures: tuple[RecentFailure, ...] = Field(description="the failures, the newest first")
 
 
 class EndedSessions(BaseModel):
     """The sessions that have ended last, at most 128, the newest first."""
 
-    sessions: tuple[EndedSessionView, ...] = Field(description="the ended sessions, the newest first")
+    sessions: tuple[EndedSession, ...] = Field(description="the ended sessions, the newest first")
 
 
 class SettingView(BaseModel):

@@ -17,7 +17,7 @@ from fusewire_server.inspect.launches.history import History
 from fusewire_server.inspect.launches.steps import Steps, steps_of
 from fusewire_server.inspect.requests.problems import Refused
 from fusewire_server.inspect.routes.fresh import Snapshots
-from fusewire_server.inspect.snapshots.snapshot import Snapshot, shown_id
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 TICK_S = 0.5
 MOST_WATCHERS = 16
@@ -101,5 +101,5 @@ class Watching:
         for device in self.history.devices.values():
             names = device.sessions
             for bit, steps in steps_of(device.rows(_NEWEST), [*names][-_MOST_STEPS:]).items():
-                found[shown_id(names[bit].session_id)] = steps
+                found[names[bit].session] = steps
         return found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import CASES, Consequence
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, bucket
+from fusewire_server.programs.recent import MOST_RECENT, EndedSession, RecentFailure, SlowSegment, when
 
 # Why sessions end. Other reasons are the names of failures that end a session.
 GOODBYE = "goodbye"  # the client has ended it
@@ -22,8 +22,6 @@ END_REASONS = (GOODBYE, GRACE_PASSED, REPLACED, BY_SERVER, "server_fault", *_END
 
 # Why there is no plan: the program or op itself, or the machine, as with a full disk. Then it is asked for again.
 PLAN_REFUSALS = (OF_PROGRAM, OF_MACHINE) = ("program", "machine")
-
-MOST_RECENT = 128  # failures that are kept, and ended sessions
 
 # Where a call is refused: at the check of its token, at the hello of a session, or in an upload or download.
 DOORS = (TOKEN_DOOR, SESSION_DOOR, TRANSFER_DOOR) = ("token", "session", "transfer")
@@ -39,27 +37,6 @@ class Phase:
     def add(self, ns: int) -> None:
         self.count += 1
         self.total_ns += ns
-
-
-class RecentFailure(NamedTuple):
-    """Why a value of a session will never exist."""
-
-    at_s: float  # Unix time
-    session_id: bytes
-    case: str
-    text: str
-
-
-class EndedSession(NamedTuple):
-    """A session that has ended. `reason` is one of `END_REASONS`, and `text` says more of it, or nothing."""
-
-    at_s: float  # Unix time
-    session_id: bytes
-    name: str
-    tenant: str
-    client: str
-    reason: str
-    text: str
 
 
 @dataclass
@@ -91,6 +68,7 @@ class Counters:
     ops_per_launch: Counter[int] = field(default_factory=Counter)
     recent_failures: deque[RecentFailure] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
     recently_ended: deque[EndedSession] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
+    slow_segments: deque[SlowSegment] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
     decode: Phase = field(default_factory=Phase)
     plan: Phase = field(default_factory=Phase)
     compile: Phase = field(default_factory=Phase)
@@ -98,10 +76,10 @@ class Counters:
     device: Phase = field(default_factory=Phase)
     copy_out: Phase = field(default_factory=Phase)
 
-    def failed(self, failure: Failure, session_id: bytes, now_s: float) -> None:
-        """Counts a failure of a session. `now_s` is the Unix time."""
+    def failed(self, failure: Failure, session: str, now_s: float) -> None:
+        """Counts a failure of a session, given its shown id. `now_s` is the Unix time."""
         self.failures[failure.case.name] += 1
-        self.recent_failures.append(RecentFailure(now_s, session_id, failure.case.name, failure.text))
+        self.recent_failures.append(RecentFailure(when(now_s), session, failure.case.name, failure.text))
 
     def refused(self, door: str, case: str, calls: int = 1) -> None:
         """Counts calls that were refused at one of the `DOORS`. `case` is the name of a failure."""

@@ -36,6 +36,7 @@ from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Scalar, in_iteration
 from fusewire_protos.ops.shapes import Spec
+from fusewire_protos.session_name import shown_id
 from fusewire_server.programs.claim import Claim
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
@@ -291,6 +292,11 @@ class Session:
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+
+    @property
+    def shown_id(self) -> str:
+        """The part of its id that people see."""
+        return shown_id(self.session_id)
 
     @property
     def in_flight(self) -> Amount:

@@ -15,7 +15,6 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.settings import devices_text, numbers_in
 from fusewire_server.engine.engine import Engine
-from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport.bulk_transfer import Bulk
@@ -75,7 +74,7 @@ class FusewireService:
                 async with asyncio.timeout(self._engine.config.limits.unread_s):
                     await call.write(pb.ServerFrame(goodbye=goodbye_of(error)).SerializeToString())
             return
-        told |= {"session": shown_id(session.session_id), "epoch": session.epoch}
+        told |= {"session": session.shown_id, "epoch": session.epoch}
         told |= {"name": session.name} if session.name else {}
         audit.info("a session has a stream", extra=told)
         try:

@@ -14,7 +14,6 @@ from fusewire_server.access.interceptor import Access
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.engine.outcome import outcome_of
-from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.call import Call, Messages
@@ -123,7 +122,7 @@ class SessionStream:
         """Ends the session with an error, unless another connection has taken it over."""
         if not self._frames.is_current:
             return
-        told = {"session": shown_id(self._session.session_id), "name": self._session.name}
+        told = {"session": self._session.shown_id, "name": self._session.name}
         log.info("a session ends: %s", error, extra={key: text for key, text in told.items() if text})
         self._goodbye, self._frames.is_ending = goodbye_of(error), True
         self._engine.end(self._session, error.case.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusewire_server.host.gpu_health import GpuHealth, gpu_health
+from fusewire_server.host.gpu_health import Gpu, gpu_health
 
 
 class FakeNvml:
@@ -51,7 +51,7 @@ class FakeNvml:
 def test_a_gpu_tells_how_it_is() -> None:
     read = gpu_health({}, FakeNvml())
     assert read is not None
-    assert read() == GpuHealth(0.75, 1 << 30, 1_980_000_000, 41, 350.5, 2)
+    assert read() == Gpu(0.75, 1 << 30, 1_980_000_000, 41, 350.5, 2)
 
 
 def test_what_a_gpu_does_not_tell_is_nothing() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusewire_server.host import process_usage as _process_usage
-from fusewire_server.host.process_usage import process_usage
+from fusewire_server.host.process_usage import Process, process_usage
 
 
 def test_an_open_file_and_a_thread_are_counted(tmp_path: Path) -> None:
@@ -38,9 +38,9 @@ def test_if_no_file_can_be_opened_the_limit_is_the_number_of_open_files() -> Non
         usage = process_usage()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert usage == (None, lowest, None)
+    assert usage == Process(open_files=lowest)
 
 
 def test_a_system_without_proc_tells_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(_process_usage, "_SELF", tmp_path / "nothing")
-    assert process_usage() == (None, None, None)
+    assert process_usage() == Process()

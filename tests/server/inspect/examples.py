@@ -14,6 +14,7 @@ from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
+    BlockView,
     Bucket,
     Histogram,
     KernelWaits,
@@ -28,18 +29,8 @@ from fusewire_server.inspect.snapshots.snapshot import (
     TenantAccount,
     Totals,
 )
-from fusewire_server.inspect.views import (
-    Arrays,
-    ArrayView,
-    BlockView,
-    EndedSessionView,
-    FailureView,
-    PoolView,
-    QueuedProgram,
-    QueuedTenant,
-    QueueView,
-    SlowSegmentView,
-)
+from fusewire_server.inspect.views import Arrays, ArrayView
+from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 
 KERNEL_WAITS = KernelWaits(
     kernels=1, sessions=1, oldest_s=12.5, oldest=(KernelWaitView("max", 1, ("0123456789ab",), 12.5, "no space"),)
@@ -119,7 +110,36 @@ PLANNED = ProgramDetail(
 )
 UNPLANNED = ProgramDetail(program("bb", tier=0))
 ACCOUNTS = {"lab": TenantAccount(loop_ns=3_000_000, device_ns=2_000_000_000)}
-SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED), tenants=ACCOUNTS)
+SLOW_SEGMENT = SlowSegment(
+    at="2030-01-01T00:00:00.000+00:00",
+    session="0123456789ab",
+    program="aa",
+    base=100,
+    ops=200,
+    iterations=1,
+    tier=1,
+    rows=1,
+    total_s=0.02,
+    queue_s=0.01,
+    order_s=0.005,
+    device_s=0.005,
+    planning_s=0.001,
+    compiling_s=0.25,
+)
+
+
+FAILURE = RecentFailure("2030-01-01T00:00:00.000+00:00", "0123456789ab", "bad_shape", "op 3 add: shapes differ")
+ENDED = EndedSession("2030-01-01T00:00:00.000+00:00", "ffffffffffff", "eval", "lab", "fusewire 0.1.0", "goodbye", "")
+SNAPSHOT = Snapshot(
+    STATS,
+    (SESSION,),
+    (PLANNED, UNPLANNED),
+    tenants=ACCOUNTS,
+    blocks=(BlockView(size_bytes=4096, free=1, live=1),),
+    failures=(FAILURE,),
+    ended_sessions=(ENDED,),
+    slow_segments=(SLOW_SEGMENT,),
+)
 
 
 class FixedSnapshots:
@@ -139,48 +159,6 @@ class FixedSnapshots:
 
 
 ARRAY = ArrayView(handle=7, dtype="float32", shape=(2, 3), bytes=24, state="ready", age_s=0.5, base=4, op=3)
-POOL = PoolView(
-    device_memory_bytes=1 << 30,
-    live_bytes=4096,
-    peak_bytes=8192,
-    pool_bytes=4096,
-    free_bytes=(1 << 30) - 4096,
-    donations=1,
-    donated_bytes=64,
-    blocks=(BlockView(size_bytes=4096, free=1, live=1),),
-)
-QUEUE = QueueView(
-    rows=2,
-    held_back_rows=0,
-    oldest_row_s=0.01,
-    submissions=1,
-    is_held=False,
-    tenants=(QueuedTenant(tenant="lab", rows=2),),
-    programs=(QueuedProgram(digest="aa", sessions=1),),
-    kernel_waits=KernelWaits(),
-)
-SLOW_SEGMENT = SlowSegmentView(
-    at="2030-01-01T00:00:00.000+00:00",
-    session="0123456789ab",
-    program="aa",
-    base=100,
-    ops=200,
-    iterations=1,
-    tier=1,
-    rows=1,
-    total_s=0.02,
-    queue_s=0.01,
-    order_s=0.005,
-    device_s=0.005,
-    planning_s=0.001,
-    compiling_s=0.25,
-)
-
-
-FAILURE = FailureView("2030-01-01T00:00:00.000+00:00", "0123456789ab", "bad_shape", "op 3 add: shapes differ")
-ENDED = EndedSessionView(
-    "2030-01-01T00:00:00.000+00:00", "ffffffffffff", "eval", "lab", "fusewire 0.1.0", "goodbye", ""
-)
 
 
 def record(
@@ -202,8 +180,8 @@ RECORDS = Records(
     records=record(2_000, 1_000, 0, 1) + record(3_000, 500, 0, 1) + record(5_000, 2_000, 1, program=2),
     programs=(ProgramName(1, "aa", 400.0, 300.0), ProgramName(2, "bb", 100.0, 1_900.0)),
     sessions=(
-        SessionName(0, bytes.fromhex("0123456789ab"), "ppo-worker-7", "lab"),
-        SessionName(1, bytes.fromhex("ffffffffffff"), "theirs", "others"),
+        SessionName(0, "0123456789ab", "ppo-worker-7", "lab"),
+        SessionName(1, "ffffffffffff", "theirs", "others"),
     ),
 )
 
@@ -232,26 +210,9 @@ class RememberingControl(Control):
             return None
         return Arrays(arrays=(ARRAY,) if after < ARRAY.handle else ())
 
-    async def pool(self) -> PoolView:
-        return POOL
-
-    async def queue(self) -> QueueView:
-        self._answer()
-        return QUEUE
-
-    async def failures(self, limit: int) -> tuple[FailureView, ...]:
-        return (FAILURE,)[:limit]
-
-    async def ended_sessions(self, limit: int) -> tuple[EndedSessionView, ...]:
-        return (ENDED,)[:limit]
-
     async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
         self._answer()
         return [RECORDS] if not list(positions) else [RECORDS._replace(records=b"", programs=(), sessions=())]
-
-    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
-        self._answer()
-        return (SLOW_SEGMENT,)[:limit]
 
     def _answer(self) -> None:
         if self._is_busy:

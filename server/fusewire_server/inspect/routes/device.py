@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from fusewire_server.figures import read
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.pages import Newest
 from fusewire_server.inspect.requests.problems import responses
+from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.views import Failures, Gate, PoolView, QueueView, SlowLogView
-from fusewire_server.programs.counters import MOST_RECENT
-from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
+from fusewire_server.programs.recent import MOST_RECENT, SLOW_NS
 
 
 def device_routes(control: Control) -> APIRouter:
@@ -17,25 +18,24 @@ def device_routes(control: Control) -> APIRouter:
     router = APIRouter(tags=["device"], responses=responses())
 
     @router.get("/v1/pool")
-    async def pool() -> PoolView:
-        """The memory of the device: values, their peak, the pool and its blocks."""
-        return await control.pool()
+    async def pool(snapshot: Fresh) -> PoolView:
+        """The memory of the device: values, their peak, and the pool and its blocks."""
+        return read(PoolView, snapshot)
 
     @router.get("/v1/queue")
-    async def queue() -> QueueView:
+    async def queue(snapshot: Fresh) -> QueueView:
         """The segments that wait for the device, by tenant and by program, and the kernels that rows wait for."""
-        return await control.queue()
+        return read(QueueView, snapshot)
 
     @router.get("/v1/slowlog")
-    async def slow_log(limit: Newest = MOST_KEPT) -> SlowLogView:
+    async def slow_log(snapshot: Fresh, limit: Newest = MOST_RECENT) -> SlowLogView:
         """The newest segments that took at least 10 ms."""
-        entries = await control.slow_segments(limit)
-        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
+        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=snapshot.slow_segments[:limit])
 
     @router.get("/v1/failures")
-    async def failures(limit: Newest = MOST_RECENT) -> Failures:
+    async def failures(snapshot: Fresh, limit: Newest = MOST_RECENT) -> Failures:
         """The newest failures of all sessions, with the texts that their clients get."""
-        return Failures(failures=await control.failures(limit))
+        return Failures(failures=snapshot.failures[:limit])
 
     @router.post("/v1/device/hold")
     async def hold() -> Gate:

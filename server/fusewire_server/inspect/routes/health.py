@@ -10,8 +10,8 @@ from fastapi.responses import PlainTextResponse
 from pydantic import TypeAdapter
 
 from fusewire_server.access.tokens import Authenticator, Scope
+from fusewire_server.figures import read
 from fusewire_server.inspect.engine_thread import EngineBusy
-from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.requests.guard import check_scope
 from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Snapshots

@@ -23,7 +23,6 @@ from fusewire_server.inspect.requests.guard import IS_HEAD, check_scope, may_ope
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.sessions import Session
 from fusewire_server.inspect.server import MORE_TIME
-from fusewire_server.inspect.snapshots.snapshot import shown_id
 from fusewire_server.inspect.views import CompanionView, CompanyView
 from fusewire_server.inspect.watching import Look, Watching
 
@@ -147,7 +146,7 @@ def _company_of(watching: Watching, session: str, tenant: str | None) -> Company
     """Returns the company of a session that a tenant, or None for all, may see and of which launches were seen."""
     for device in watching.history.devices.values():
         for known in device.sessions.values():
-            if shown_id(known.session_id) == session and tenant in {None, known.tenant}:
+            if known.session == session and tenant in {None, known.tenant}:
                 return _company_view(device, known, tenant)
     return None
 
@@ -158,10 +157,8 @@ def _company_view(device: DeviceHistory, known: SessionName, tenant: str | None)
     with_bits = sorted(told.pop("shared_with").items(), key=lambda each: -each[1])
     shown = [(each, count) for bit, count in with_bits if tenant in {None, (each := device.sessions[bit]).tenant}]
     return CompanyView(
-        session=shown_id(known.session_id),
-        companions=tuple(
-            [CompanionView(shown_id(each.session_id), each.name, each.tenant, count) for each, count in shown]
-        ),
+        session=known.session,
+        companions=tuple([CompanionView(each.session, each.name, each.tenant, count) for each, count in shown]),
         other_companions=len(with_bits) - len(shown),
         **told,
     )

@@ -14,7 +14,7 @@ from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
 from fusewire_server.inspect.views import Arrays, EndedSessions, Ending, Sessions
-from fusewire_server.programs.counters import MOST_RECENT
+from fusewire_server.programs.recent import MOST_RECENT
 
 _LARGEST_HANDLE = (1 << 63) - 1
 
@@ -82,9 +82,9 @@ def session_routes(control: Control) -> APIRouter:
         return Ending(session=session, is_ending=True)
 
     @router.get("/v1/ended_sessions")
-    async def ended_sessions(limit: Newest = MOST_RECENT, tenant: Tenant = None) -> EndedSessions:
+    async def ended_sessions(snapshot: Fresh, limit: Newest = MOST_RECENT, tenant: Tenant = None) -> EndedSessions:
         """The sessions that have ended last, and why."""
-        ended = [each for each in await control.ended_sessions(MOST_RECENT) if tenant in {None, each.tenant}]
+        ended = [each for each in snapshot.ended_sessions if tenant in {None, each.tenant}]
         return EndedSessions(sessions=tuple(ended[:limit]))
 
     return router

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView, shown_id
+from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView
 from fusewire_server.planning.plans import KernelWait
 from fusewire_server.sessions.session import Session
 
@@ -38,7 +38,7 @@ def ops_by_session(waits: Sequence[KernelWait]) -> Mapping[Session, Sequence[str
 
 
 def _described(wait: KernelWait, now_ns: int) -> KernelWaitView:
-    shown = islice(sorted([shown_id(session.session_id) for session in wait.sessions]), _MOST_LISTED)
+    shown = islice(sorted([session.shown_id for session in wait.sessions]), _MOST_LISTED)
     return KernelWaitView(wait.op, len(wait.sessions), tuple(shown), _waited_s(wait, now_ns), wait.refusal)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from fusewire_kernels.compile.binary_cache import default_cache_folder
 from fusewire_server.access.certificates import expires_at_s
 from fusewire_server.host.disk_space import free_bytes
-from fusewire_server.host.gpu_health import GpuHealth, ReadHealth
-from fusewire_server.host.process_usage import process_usage
-from fusewire_server.inspect.snapshots.snapshot import Process
+from fusewire_server.host.gpu_health import Gpu, ReadHealth
+from fusewire_server.host.process_usage import Process, process_usage
 
 _READ_EVERY_NS = 1_000_000_000  # reading takes the engine thread a few tenths of a millisecond
 
@@ -20,12 +20,12 @@ class Machine:
 
     def __init__(self, certificate: Path | None, read_gpu: ReadHealth | None) -> None:
         self.process = Process()
-        self.gpu = GpuHealth()
+        self.gpu = Gpu()
         self.disk_free_bytes: int | None = None
         self.certificate_expires_at_s: float | None = None
         self._certificate = certificate
         self._read_gpu = read_gpu
-        self._reading: asyncio.Future[GpuHealth] | None = None
+        self._reading: asyncio.Future[Gpu] | None = None
         self._read_at_ns = 0
 
     def look(self, now_ns: int) -> None:
@@ -33,7 +33,7 @@ class Machine:
         if now_ns - self._read_at_ns <= _READ_EVERY_NS:
             return
         self._read_at_ns = now_ns
-        self.process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
+        self.process = replace(process_usage(), tasks=len(asyncio.all_tasks()))
         self.disk_free_bytes = free_bytes(default_cache_folder())
         self.certificate_expires_at_s = None if self._certificate is None else expires_at_s(self._certificate)
         if self._reading is not None and self._reading.done() and self._reading.exception() is None:

@@ -10,7 +10,7 @@ from fusewire_kernels.fusion.reasons import sentences_of
 from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.programs.program import Program
 from fusewire_protos.programs.records import OpRecord
-from fusewire_server.inspect.figures import Described
+from fusewire_server.figures import Described
 
 MOST_DRAWN = 300  # ops of a program whose operands are told, so that a page can draw them
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fusewire_server.engine.engine import Engine
+from fusewire_server.figures import read
 from fusewire_server.host.gpu_health import gpu_health
-from fusewire_server.inspect.figures import read
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.machine import Machine
 from fusewire_server.inspect.snapshots.plan_views import compiled_view
 from fusewire_server.inspect.snapshots.snapshot import (
+    BlockView,
     HostMemory,
     KernelWaits,
     PhaseTotal,
@@ -80,6 +81,10 @@ class Publisher:
                 session.tenant: session.tenant_bytes.device_share.held_bytes for session in look.sessions
             },
             tenant_host_bytes={session.tenant: session.tenant_bytes.size_bytes for session in look.sessions},
+            blocks=tuple([BlockView(*each) for each in engine.device.block_counts()]),
+            failures=tuple(reversed(engine.counters.recent_failures)),
+            ended_sessions=tuple(reversed(engine.counters.recently_ended)),
+            slow_segments=tuple(reversed(engine.counters.slow_segments)),
             taken_at_ns=now_ns,
         )
 
@@ -145,9 +150,9 @@ class _Look:
         waits = engine.kernel_waits
         waiting = kernel_waits.ops_by_session(waits)
         self.kernel_waits: KernelWaits = kernel_waits.described(waits, now_ns)
-        self._failures: dict[bytes, list[str]] = {}
+        self._failures: dict[str, list[str]] = {}
         for failure in reversed(self.counters.recent_failures):
-            self._failures.setdefault(failure.session_id, []).append(f"{failure.case}: {failure.text}")
+            self._failures.setdefault(failure.session, []).append(f"{failure.case}: {failure.text}")
         self.views = tuple([self._view(session, waiting.get(session, ())) for session in self.sessions])
         self._inspection_refusals = inspection_refusals
 
@@ -193,7 +198,7 @@ class _Look:
         session.tenant_bytes.count(session)
         host_bytes = session.host_bytes + engine.programs.quota.session_bytes(session.session_id)
         reason = wait_reason(session, waits_for, is_held=engine.is_held)
-        failures = tuple(self._failures.get(session.session_id, ())[:_MOST_FAILURES])
+        failures = tuple(self._failures.get(session.shown_id, ())[:_MOST_FAILURES])
         look = _SessionLook(session, self.now_ns, waits_for, reason, failures, host_bytes, engine.device_number)
         return read(SessionView, look)
 

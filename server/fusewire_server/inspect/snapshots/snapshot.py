@@ -16,7 +16,9 @@ from typing import Any
 
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import PROTOCOL_VERSION
-from fusewire_server.inspect.figures import Described, counter, fact, gauge, itself, joined, part, together
+from fusewire_server.figures import Described, counter, fact, gauge, itself, joined, least, newest, part, together
+from fusewire_server.host.gpu_health import Gpu
+from fusewire_server.host.process_usage import Process
 from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots.plan_views import CompiledView
@@ -28,9 +30,9 @@ from fusewire_server.programs.counters import (
     TOKEN_DOOR,
     TRANSFER_DOOR,
 )
+from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 from fusewire_server.scheduling.coalescer import BatchEnd
 
-_SHOWN_ID_DIGITS = 12
 _MOST_LISTED = 100  # waits for kernels
 _REFUSALS = {  # the cases of each door
     TOKEN_DOOR: ("unauthenticated",),
@@ -63,17 +65,13 @@ def _durations(durations: Any) -> Histogram:
     return Histogram(tuple(buckets), durations.total_ns)
 
 
-def _greatest(values: Sequence[float | None]) -> float | None:
-    return max([value for value in values if value is not None], default=None)
-
-
-def _least(values: Sequence[float | None]) -> float | None:
-    return min([value for value in values if value is not None], default=None)
-
-
 def _or_nan(name: str) -> Callable[[Any], float]:
     """Tells a metric of what may be unknown. An alert on NaN stays quiet."""
     return lambda record: nan if getattr(record, name) is None else getattr(record, name)
+
+
+def _next_program(look: Any) -> str:
+    return look.session.queue[0].entry.digest.hex() if look.session.queue else ""
 
 
 def _device_names(names: Sequence[str]) -> str:
@@ -85,6 +83,13 @@ def _buckets(lists: Sequence[Sequence[Bucket]]) -> tuple[Bucket, ...]:
     for bucket in together(lists):
         counts[bucket.at_most] = counts.get(bucket.at_most, 0) + bucket.count
     return tuple([Bucket(end, counts[end]) for end in sorted(counts)])
+
+
+def _blocks(lists: Sequence[Iterable[BlockView]]) -> tuple[BlockView, ...]:
+    sizes: dict[int, list[BlockView]] = {}
+    for block in together(lists):
+        sizes.setdefault(block.size_bytes, []).append(block)
+    return tuple([joined(sizes[size]) for size in sorted(sizes)])
 
 
 def _longest(lists: Sequence[Sequence[KernelWaitView]]) -> tuple[KernelWaitView, ...]:
@@ -328,6 +333,18 @@ class Memory(Described):
 
 
 @dataclass(frozen=True)
+class BlockView(Described):
+    """The blocks of one size in the device's memory pool."""
+
+    size_bytes: int = fact(default=0)
+    """Size of each block."""
+    free: int = gauge()
+    """Blocks that are kept for later allocations."""
+    live: int = gauge()
+    """Blocks in use."""
+
+
+@dataclass(frozen=True)
 class Launching(Described):
     """How the device has launched many kernels or iterations by one call."""
 
@@ -401,6 +418,8 @@ class InFlight(Described):
     """Ops of all sessions in flight."""
     segments: int = gauge("in_flight_segments", sum_of("in_flight.segments"))
     """Segments of all sessions in flight."""
+    submissions: int = gauge(read="engine.outstanding_submissions")
+    """Submissions that the device has not completed."""
 
 
 @dataclass(frozen=True)
@@ -429,38 +448,6 @@ class HostMemory(Described):
     """Bytes of values and of the free pool if the device's memory is that of the host, else 0."""
     unaccounted: int = gauge("host_memory_bytes", labels={"kind": "unaccounted"})
     """Resident bytes beyond these: the interpreter, its libraries, kernels, and what no owner is known of."""
-
-
-@dataclass(frozen=True)
-class Process(Described):
-    """The server process."""
-
-    resident_bytes: int | None = gauge("resident_memory_bytes", default=None)
-    """Resident memory in bytes. Null on a system without /proc."""
-    open_files: int | None = gauge("open_files", default=None)
-    """Number of open files. Null on a system without /proc."""
-    threads: int | None = gauge("threads", default=None)
-    """Number of threads. Null on a system without /proc."""
-    tasks: int | None = gauge("tasks", default=None)
-    """Number of tasks of the event loop."""
-
-
-@dataclass(frozen=True)
-class Gpu(Described):
-    """The GPU, as NVML tells it. Null where it does not, or where nvidia-ml-py is not installed."""
-
-    utilization_ratio: float | None = gauge("gpu_utilization_ratio", join=_greatest, default=None)
-    """Share of the last moments in which some kernel ran."""
-    memory_used_bytes: int | None = gauge("gpu_memory_used_bytes", default=None)
-    """Bytes of the GPU's memory that all processes use."""
-    clock_hertz: int | None = gauge("gpu_clock_hertz", join=_greatest, default=None)
-    """Clock of the multiprocessors."""
-    temperature_celsius: int | None = gauge("gpu_temperature_celsius", join=_greatest, default=None)
-    """Temperature of the GPU."""
-    power_watts: float | None = gauge("gpu_power_watts", default=None)
-    """Power that the GPU takes."""
-    errors: int | None = gauge("gpu_memory_errors", default=None)
-    """Number of errors of the GPU's memory that could not be corrected, since its driver was loaded."""
 
 
 @dataclass(frozen=True)
@@ -546,13 +533,13 @@ class Stats(Described):
     gpu: Gpu = part(Gpu(), "machine.gpu")
     """The GPU, as NVML tells it."""
     disk_free_bytes: int | None = gauge(
-        "disk_free_bytes", "machine.disk_free_bytes", join=_least, told=_or_nan("disk_free_bytes"), default=None
+        "disk_free_bytes", "machine.disk_free_bytes", join=least, told=_or_nan("disk_free_bytes"), default=None
     )
     """Free bytes of the disk on which compiled kernels are kept. Null if they are not kept on a disk."""
     certificate_expires_at_s: float | None = gauge(
         "certificate_expiry_timestamp_seconds",
         "machine.certificate_expires_at_s",
-        join=_least,
+        join=least,
         told=_or_nan("certificate_expires_at_s"),
         default=None,
     )
@@ -583,7 +570,7 @@ class Stats(Described):
 class SessionView(Described):
     """One session."""
 
-    session: str = fact(read=lambda look: shown_id(look.session.session_id))
+    session: str = fact(read="session.shown_id")
     """Shown id of the session: 12 hexadecimal digits."""
     name: str = fact(read="session.name")
     """What its user calls it, or empty."""
@@ -615,6 +602,10 @@ class SessionView(Described):
     """Bytes of results and small uploads in flight."""
     in_flight_segments: int = gauge(read="session.in_flight.segments")
     """Number of segments in flight."""
+    queued_rows: int = gauge(read=lambda look: len(look.session.queue))
+    """Number of rows that could run."""
+    next_program: str = gauge(read=_next_program, default="")
+    """Digest of the program of the first of them, or empty."""
     live_handles: int = gauge(read=lambda look: look.session.values_held + look.session.failed.count)
     """Number of arrays, with those that loops keep while they run."""
     live_bytes: int = gauge(read="session.live_bytes")
@@ -763,14 +754,13 @@ class Snapshot(Described):
     tenants: Mapping[str, TenantAccount] = counter(label="tenant", default={})
     tenant_host_bytes: Mapping[str, int] = gauge(default={})  # a program of several sessions counts once
     tenant_device_bytes: Mapping[str, int] = gauge(default={})
+    blocks: tuple[BlockView, ...] = gauge(join=_blocks, default=())  # of the device's memory, by size
+    failures: tuple[RecentFailure, ...] = gauge(join=newest, default=())  # the last of all sessions
+    ended_sessions: tuple[EndedSession, ...] = gauge(join=newest, default=())
+    slow_segments: tuple[SlowSegment, ...] = gauge(join=newest, default=())
     taken_at_ns: int = fact(join=min, default=0)  # on the monotonic clock
 
 
 def histogram(counts: Mapping[int, int], sum_of_values: int) -> Histogram:
     """Returns a histogram of counts by the ends of their buckets."""
     return Histogram(tuple([Bucket(at_most, counts[at_most]) for at_most in sorted(counts)]), sum_of_values)
-
-
-def shown_id(session_id: bytes) -> str:
-    """Returns the part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
-    return session_id.hex()[:_SHOWN_ID_DIGITS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_server.inspect.snapshots.kernel_waits import described, ops_by_session
-from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView, shown_id
+from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView
 from fusewire_server.planning.plans import KernelWait
 from tests.server.parts import session
 
@@ -21,7 +21,7 @@ def test_without_waits_there_is_nothing_to_tell() -> None:
 
 
 def test_each_wait_is_told_with_its_sessions_its_age_and_the_last_refusal() -> None:
-    a, b = shown_id(A.session_id), shown_id(B.session_id)
+    a, b = A.shown_id, B.shown_id
     assert described(WAITS, 4 * S) == KernelWaits(
         kernels=2,
         sessions=2,

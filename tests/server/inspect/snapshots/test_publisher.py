@@ -8,17 +8,27 @@ from dataclasses import replace
 
 import pytest
 
-from fusewire_kernels.devices.base import LaunchCounts
+from fusewire_kernels.devices.base import BlockCount, LaunchCounts
 from fusewire_kernels.devices.null import NullPlan
 from fusewire_kernels.plan.plan import PersistentLaunch, Plan
 from fusewire_protos.frames import Cancel, Fetch
+from fusewire_server.engine.outcome import outcome_of
+from fusewire_server.figures import read
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.snapshots.publisher import Publisher
-from fusewire_server.inspect.snapshots.snapshot import Launching, ProgramDetail, Queue, SessionBytes, SessionTotals
+from fusewire_server.inspect.snapshots.snapshot import (
+    BlockView,
+    Launching,
+    ProgramDetail,
+    Queue,
+    SessionBytes,
+    SessionTotals,
+)
+from fusewire_server.inspect.views import PoolView, QueueView
 from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
 from fusewire_server.programs.program_table import TableBounds
 from tests.segments import loop_of
-from tests.server.parts import segment, upload_beside
+from tests.server.parts import SIZE_BYTES, segment, upload_beside
 from tests.server.world import (
     DATA,
     DEADLINE_S,
@@ -48,6 +58,13 @@ PERSISTENT = PersistentLaunch(
     clusters=1,
     most_in_turn=0,
 )
+
+
+class CountingDevice(WatchedDevice):
+    """Tells of its blocks in use, and of three free ones."""
+
+    def block_counts(self) -> list[BlockCount]:
+        return [BlockCount(SIZE_BYTES, 3, len(self.in_use))]
 
 
 def shown(publisher: Publisher, client: Client) -> ProgramDetail:
@@ -84,6 +101,40 @@ def test_the_kernels_that_rows_wait_for_are_shown_and_which_session_waits() -> N
             snapshot = publisher.publish()
             assert (snapshot.stats.kernel_waits.kernels, snapshot.stats.kernel_waits.sessions) == (1, 1)
             assert {view.client: view.waits_for for view in snapshot.sessions} == {"a": ("exp",), "b": ()}
+
+    run(test())
+
+
+def test_waiting_rows_are_told_by_tenant_and_program() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, publisher = here.client(), publisher_of(here)
+            await client.idle()
+            here.engine.hold()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 10))
+            await outcome_of(here.engine.unapplied(client.session))
+            told = read(QueueView, publisher.publish())
+            assert (told.rows, told.is_held) == (2, True)
+            assert [(one.tenant, one.rows) for one in told.tenants] == [("lab", 2)]
+            digest = client.session.programs[NEGATE].digest.hex()
+            assert [(one.digest, one.sessions) for one in told.programs] == [(digest, 1)]
+            here.engine.unhold()
+            await client.idle()
+            assert read(QueueView, publisher.publish()).rows == 0
+
+    run(test())
+
+
+def test_the_pool_is_that_of_the_device() -> None:
+    async def test() -> None:
+        async with world(CountingDevice()) as here:
+            here.client()
+            await until(lambda: len(here.device.in_use) == 2)
+            told = read(PoolView, publisher_of(here).snapshot)
+            assert told.device_memory_bytes == here.engine.device.info.memory_bytes
+            assert told.live_bytes == told.peak_bytes == 2 * SIZE_BYTES
+            assert told.free_bytes == told.device_memory_bytes - told.live_bytes
+            assert told.blocks == (BlockView(size_bytes=SIZE_BYTES, free=3, live=2),)
 
     run(test())
 

@@ -18,8 +18,6 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_type_hints
 
-from pydantic import ConfigDict
-
 _R = TypeVar("_R")
 
 Read = Callable[[Any], Any] | str
@@ -33,7 +31,7 @@ class Described:
 
     __slots__ = ()
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"use_attribute_docstrings": True}
 
 
 class Kind(Enum):
@@ -90,6 +88,21 @@ def first(values: Sequence[Any]) -> Any:
 def together(values: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
     """Returns the entries of all, one after another."""
     return tuple([each for entries in values for each in entries])
+
+
+def newest(values: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
+    """Returns the entries of all, which have a time, the newest first."""
+    return tuple(sorted(together(values), key=attrgetter("at"), reverse=True))
+
+
+def greatest(values: Sequence[Any]) -> Any:
+    """Returns the greatest value that is known, or None."""
+    return max([value for value in values if value is not None], default=None)
+
+
+def least(values: Sequence[Any]) -> Any:
+    """Returns the least value that is known, or None."""
+    return min([value for value in values if value is not None], default=None)
 
 
 def counter(metric: str = "", read: Read = "", **told: Any) -> Any:

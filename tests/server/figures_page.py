@@ -7,18 +7,18 @@ from dataclasses import is_dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from fusewire_server.inspect.figures import Declared, Kind, declared, first, nested_record, total
+from fusewire_server.figures import Declared, Kind, declared, first, nested_record, total
 from fusewire_server.inspect.metrics import FAMILY_TEXTS, PREFIX
 from fusewire_server.inspect.snapshots.snapshot import Histogram, Snapshot
 
 HEAD = """# Figures
 
 All metrics of `/metrics`, and where `/v1/stats` has the same figure. They are declared once, in
-`server/fusewire_server/inspect/snapshots/snapshot.py`, and `FUSEWIRE_WRITE_GOLDEN=1 .venv/bin/python -m pytest
-tests/server/inspect/test_figures.py` writes this page from that. Times are in seconds here, and in nanoseconds in the
-fields whose names end with `_ns`. Figures of several engine processes are added, unless the last column says otherwise.
-Two more metrics are `fusewire_build_info` and `fusewire_loop_lag_seconds`, the time that the event loop needed to
-answer the scrape.
+`server/fusewire_server/inspect/snapshots/snapshot.py` and in the records that a snapshot holds, and
+`FUSEWIRE_WRITE_GOLDEN=1 .venv/bin/python -m pytest tests/server/test_figures.py` writes this page from that. Times are
+in seconds here, and in nanoseconds in the fields whose names end with `_ns`. Figures of several engine processes are
+added, unless the last column says otherwise. Two more metrics are `fusewire_build_info` and
+`fusewire_loop_lag_seconds`, the time that the event loop needed to answer the scrape.
 
 | metric | labels | meaning | in `/v1/stats` | joined |
 |---|---|---|---|---|

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_server.inspect.figures import Described, counter, declared, fact, gauge, joined, part, read, what_stays
+from fusewire_server.figures import Described, counter, declared, fact, gauge, joined, part, read, what_stays
 from tests.golden_files import FOLDER, check_text
-from tests.server.inspect.figures_page import figures_page
+from tests.server.figures_page import figures_page
 
 
 @dataclass(frozen=True)
