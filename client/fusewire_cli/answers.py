@@ -1,4 +1,4 @@
-"""Commands that show an answer of inspection as it is, or order something: queue, slowlog, pool, hold, log and others.
+"""Commands that show an answer of inspection as it is, or order something: queue, slowlog, pool, hold, kill and others.
 
 The end of a field's name says its unit, so that a new figure of the server is shown without a change here.
 """
@@ -7,24 +7,43 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 from fusewire._transport.inspection import checked_answer, inspect
 from fusewire_cli.text import duration, harmless, properties, size, table
 
+_Answer = TypeVar("_Answer")
+
 
 def run(parsed: argparse.Namespace) -> int:
-    """Asks the route `parsed.path` by `parsed.method`, and prints the answer. Raises FusewireError."""
-    answer = inspect(parsed.path, parsed.http, parsed.tls_ca, method=parsed.method)
-    _print(parsed, answer)
-    return 0
+    """Asks the route `parsed.path` by `parsed.method`, and prints the answer, or that it is done. Raises FusewireError.
+
+    Braces in the path and in `parsed.done` stand for what was typed, such as the session.
+    """
+    path = parsed.path.format_map({name: quoted("{}", str(text)) for name, text in vars(parsed).items()})
+    answer = inspect(path, parsed.http, parsed.tls_ca, method=parsed.method)
+    return tell(parsed, answer, lambda answer: parsed.done.format_map(vars(parsed)) or text_of(answer))
 
 
 def log_level(parsed: argparse.Namespace) -> int:
     """Prints the level of the log, or sets it first. Raises FusewireError."""
     content = None if parsed.level is None else {"level": parsed.level}
     answer = inspect("/v1/log", parsed.http, parsed.tls_ca, method="GET" if content is None else "PUT", content=content)
-    _print(parsed, answer)
+    return tell(parsed, answer, text_of)
+
+
+def quoted(path: str, typed: str) -> str:
+    """Returns a path with what was typed in the place of its braces."""
+    return path.format(quote(typed, safe="", errors="surrogateescape"))
+
+
+def tell(parsed: argparse.Namespace, answer: _Answer, text_of: Callable[[_Answer], str]) -> int:
+    """Prints an answer as JSON or as text. Returns the exit status. Raises ServerFault if it is not of Fusewire."""
+    with checked_answer(parsed.http):
+        text = text_of(answer)
+    print(json.dumps(answer, indent=2) if parsed.json else text)
     return 0
 
 
@@ -68,9 +87,3 @@ def _title(name: str) -> str:
     for unit in ("_bytes", "_ns", "_s"):
         name = name.removesuffix(unit)
     return name.removeprefix("is_").replace("_", " ")
-
-
-def _print(parsed: argparse.Namespace, answer: Any) -> None:
-    with checked_answer(parsed.http):
-        text = text_of(answer)
-    print(json.dumps(answer, indent=2) if parsed.json else text)

@@ -106,12 +106,12 @@ def _one_session(parser: argparse.ArgumentParser) -> None:
     _inspected(parser)
 
 
-def _asks(path: str, method: str = "GET") -> Callable[[argparse.ArgumentParser], None]:
-    """Returns what adds the arguments of a command that asks a route."""
+def _asks(path: str, method: str = "GET", done: str = "") -> Callable[[argparse.ArgumentParser], None]:
+    """Returns what adds the arguments of a command that asks a route. Its answer is shown, unless `done` tells it."""
 
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        _inspected(parser)
-        parser.set_defaults(path=path, method=method)
+        (_one_session if "{session}" in path else _inspected)(parser)
+        parser.set_defaults(path=path, method=method, done=done)
 
     return add_arguments
 
@@ -248,20 +248,25 @@ COMMANDS = (
         "Serves the page of the server on this machine until it is interrupted, by the token and certificates that the "
         "other commands use, and opens it.",
     ),
-    Command(("sessions", "ls"), "list the sessions", _inspected, "fusewire_cli.sessions:list_all"),
+    Command(("sessions", "ls"), "list the sessions", _inspected, "fusewire_cli.listings:sessions"),
     Command(("sessions", "show"), "show a session and its arrays", _one_session, "fusewire_cli.sessions:show"),
     Command(
         ("sessions", "ended"), "list sessions that have ended", _asks("/v1/ended_sessions"), "fusewire_cli.answers:run"
     ),
-    Command(("sessions", "kill"), "end a session", _one_session, "fusewire_cli.sessions:kill"),
-    Command(("programs", "ls"), "list the programs", _inspected, "fusewire_cli.programs:list_all"),
+    Command(
+        ("sessions", "kill"),
+        "end a session",
+        _asks("/v1/sessions/{session}", "DELETE", "{session} ends"),
+        "fusewire_cli.answers:run",
+    ),
+    Command(("programs", "ls"), "list the programs", _inspected, "fusewire_cli.listings:programs"),
     Command(
         ("programs", "show"),
         "show a program: its plan, what was fused, its kernels",
         _one_program,
         "fusewire_cli.programs:show",
     ),
-    Command(("tenants",), "list the tenants that have sessions", _inspected, "fusewire_cli.tenants:run"),
+    Command(("tenants",), "list the tenants that have sessions", _inspected, "fusewire_cli.listings:tenants"),
     Command(("why",), "say in a line why a session waits, failed or ended", _why, "fusewire_cli.why:run"),
     Command(("queue",), "show the work that waits for the device", _asks("/v1/queue"), "fusewire_cli.answers:run"),
     Command(("slowlog",), "show segments that took long", _asks("/v1/slowlog"), "fusewire_cli.answers:run"),
@@ -281,8 +286,8 @@ COMMANDS = (
     Command(
         ("drain",),
         "let a server's sessions finish their work, and end the server",
-        _inspected,
-        "fusewire_cli.drain:run",
+        _asks("/v1/drain", "POST", "{http} drains"),
+        "fusewire_cli.answers:run",
         "The server takes no more sessions, lets those that there are finish their work for at most limits.drain_s, "
         "and ends. A second drain ends it at once.",
     ),

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
-from fusewire._transport.inspection import checked_answer, inspect
+from fusewire._transport.inspection import inspect
+from fusewire_cli.answers import tell
 from fusewire_cli.text import properties, size
 from fusewire_cli.waits import waits_of
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints the statistics of a server. Raises FusewireError."""
-    stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
-    with checked_answer(parsed.http):
-        text = status_text(stats)
-    print(json.dumps(stats, indent=2) if parsed.json else text)
-    return 0
+    return tell(parsed, inspect("/v1/stats", parsed.http, parsed.tls_ca), status_text)
 
 
 def status_text(stats: dict[str, Any]) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
+from http import HTTPStatus
+from http.client import (
+    BadStatusLine,
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    RemoteDisconnected,
+)
 from typing import Any
 from urllib.parse import quote
 
@@ -39,23 +45,27 @@ def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET", co
 
 def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET", content: object = None) -> str:
     """Asks the inspection as `inspect` does, and returns its answer as text."""
-    url, headers = _url(path, address, tls_ca), _bearer(address, tls_ca)
+    url = _url(path, address, tls_ca)
     # The request uses no proxy and follows no redirection, because the token must reach nobody else.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirection(), *_tls(tls_ca))
+    connection, headers = connection_to(address, tls_ca, _ANSWER_DEADLINE_S)
     try:
-        data = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http or https, as above
-        with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
-            raw: bytes = answer.read(_MOST_ANSWER_BYTES + 1)
-        if len(raw) > _MOST_ANSWER_BYTES:
-            raise ServerFault(f"the answer from {url} is longer than {_MOST_ANSWER_BYTES >> 20} MiB")
+        if content is None:
+            connection.request(method, path, headers=headers)
+        else:
+            connection.request(method, path, json.dumps(content), {**headers, "Content-Type": "application/json"})
+        answer = connection.getresponse()
+        raw = answer.read(_MOST_ANSWER_BYTES + 1)
         text = raw.decode()
-    except urllib.error.HTTPError as refused:
-        raise _refusal(refused, url) from None
     except BadStatusLine as reason:
         raise ServerFault(f"no answer from {url}: {_why_no_http(reason, tls_ca)}") from None
     except (OSError, ValueError, HTTPException) as reason:
-        raise ServerFault(f"no answer from {url}: {getattr(reason, 'reason', reason)}") from None
+        raise ServerFault(f"no answer from {url}: {reason}") from None
+    finally:
+        connection.close()
+    if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+        raise _refusal(answer, text, url)
+    if len(raw) > _MOST_ANSWER_BYTES:
+        raise ServerFault(f"the answer from {url} is longer than {_MOST_ANSWER_BYTES >> 20} MiB")
     return text
 
 
@@ -96,13 +106,6 @@ def checked_answer(address: str) -> Iterator[None]:
         raise ServerFault(f"the server at {address} is not the inspection of a Fusewire server") from None
 
 
-class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    """Lets a redirection be an error like any other refusal."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
 def _url(path: str, address: str, tls_ca: str | None) -> str:
     return f"{'http' if tls_ca is None else 'https'}://{_checked(address)}{path}"
 
@@ -112,10 +115,6 @@ def _checked(address: str) -> Address:
         return read_address(address, least_port=1)
     except ValueError as reason:
         raise ConfigurationError(f"inspection at {address!r}: {reason}") from None
-
-
-def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
-    return [] if ca_file is None else [urllib.request.HTTPSHandler(context=_context(ca_file))]
 
 
 def _context(ca_file: str) -> ssl.SSLContext:
@@ -140,14 +139,13 @@ def _why_no_http(reason: BadStatusLine, tls_ca: str | None) -> str:
     return "it speaks no HTTP; is this the HTTP port of a Fusewire server (7424), and not its gRPC port (7423)?"
 
 
-def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
-    with refused:
-        try:
-            message = json.loads(refused.read(_MOST_ANSWER_BYTES))["detail"]
-        except (HTTPException, OSError, LookupError, RecursionError, TypeError, ValueError):
-            message = refused.reason
-    if refused.code in {401, 403}:
+def _refusal(answer: HTTPResponse, text: str, url: str) -> FusewireError:
+    try:
+        message = json.loads(text)["detail"]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        message = answer.reason
+    if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return Unauthenticated(
             f"{url}: {message}; set {TOKEN_VARIABLE} to a token of scope inspect, or admin to operate"
         )
-    return ServerFault(f"{url}: {refused.code} {message}")
+    return ServerFault(f"{url}: {answer.status} {message}")

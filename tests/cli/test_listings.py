@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire_cli.programs import programs_text
+from fusewire_cli.listings import PROGRAMS
 
 PROGRAM = {
     "digest": "aa" * 32,
@@ -21,7 +21,7 @@ PROGRAM = {
 
 
 def test_the_form_of_a_program_is_a_column() -> None:
-    heading, first, second = programs_text([PROGRAM, {**PROGRAM, "form": "ops", "tier": 0}]).splitlines()
+    heading, first, second = PROGRAMS.text_of([PROGRAM, {**PROGRAM, "form": "ops", "tier": 0}]).splitlines()
     assert heading.split()[:5] == ["program", "state", "form", "tier", "ops"]
     assert first.split()[:5] == ["aaaaaaaaaaaa", "loaded", "persistent", "1", "200"]
     assert second.split()[2:4] == ["ops", "0"]
@@ -29,6 +29,6 @@ def test_the_form_of_a_program_is_a_column() -> None:
 
 def test_a_time_that_was_not_measured_is_not_told_as_0() -> None:
     unmeasured = {**PROGRAM, "row_ns": 0, "planning_ns": 0, "compiling_ns": 0}
-    _, measured, unknown = programs_text([PROGRAM, unmeasured]).splitlines()
+    _, measured, unknown = PROGRAMS.text_of([PROGRAM, unmeasured]).splitlines()
     assert measured.endswith("2.5 µs     30.0 µs")
     assert unknown.split()[-2:] == ["-", "-"]
