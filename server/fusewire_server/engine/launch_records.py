@@ -15,11 +15,26 @@ from fusewire_server.scheduling.coalescer import BatchEnd
 from fusewire_server.scheduling.lanes import OutstandingBatch
 from fusewire_server.sessions.session import Session
 
-# ended_ns (monotonic clock), device_ns, the low and the high half of the mask of its sessions, number of the
-# submission, how many submissions the record is of, order_ns (from the order to the end), queue_ns (the longest wait of
-# a row before the order), iterations of all rows, bytes of results, program, rows, why it ended there (the place in
-# REASONS), tier, device, failed rows.
-RECORD = struct.Struct("<QQQQIIffIfHHBBBB")
+# The fields of a record, and the format of each in `struct` and NumPy.
+FIELDS = (
+    ("ended_ns", "Q"),  # on the monotonic clock
+    ("device_ns", "Q"),
+    ("low", "Q"),  # half of the mask of its sessions
+    ("high", "Q"),  # the other half
+    ("number", "I"),  # of the submission
+    ("count", "I"),  # how many submissions the record is of
+    ("order_ns", "f"),  # from the order to the end
+    ("queue_ns", "f"),  # the longest wait of a row before the order
+    ("iterations", "I"),  # of all rows
+    ("result_bytes", "f"),
+    ("program", "H"),
+    ("rows", "H"),
+    ("reason", "B"),  # why it ended there: the place in REASONS
+    ("tier", "B"),
+    ("device", "B"),
+    ("failed", "B"),  # rows
+)
+RECORD = struct.Struct("<" + "".join([code for _, code in FIELDS]))
 REASONS = tuple([each.value for each in BatchEnd])
 MOST_RECORDS = 1 << 16
 WATCHED_NS = 3_000_000_000  # how long records are kept after somebody has read them

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
 
 from fusewire_server.config.version import installed_version
 from fusewire_server.engines.engines import Engines
 from fusewire_server.engines.joined_snapshots import joined_snapshots
 from fusewire_server.host.process_usage import process_usage
-from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.engine_thread import wait_for
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
@@ -24,13 +21,7 @@ from fusewire_server.inspect.snapshots.snapshot import (
     Stats,
     Totals,
 )
-from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.programs.counters import TOKEN_DOOR
-
-_T = TypeVar("_T")
-
-_SNAPSHOT_WITHIN_S = 0.5
-_ANSWER_WITHIN_S = 1.0
 
 
 class InFront:
@@ -81,19 +72,3 @@ class EnginesSnapshots:
         left = [each.left for each in engines if each.left is not None]
         self.newest = joined_snapshots(self._front.snapshot(), devices, left)
         return self.newest
-
-
-def inspection_of(
-    engines: Engines, front: InFront, loop: asyncio.AbstractEventLoop, drain: Callable[[], None]
-) -> tuple[EnginesSnapshots, SnapshotReader, Control]:
-    """Returns what takes the snapshots of several engines, and what the inspection thread asks. `loop` runs them."""
-
-    def begin(question: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question, loop))
-
-    async def ask(name: str, **arguments: Any) -> list[Any]:
-        return await wait_for(begin(engines.ask(name, **arguments)), _ANSWER_WITHIN_S)
-
-    snapshots = EnginesSnapshots(engines, front)
-    reader = SnapshotReader(lambda: begin(snapshots.take()), lambda: snapshots.newest, _SNAPSHOT_WITHIN_S)
-    return snapshots, reader, Control(ask, lambda: loop.call_soon_threadsafe(drain))

@@ -18,10 +18,10 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.timer_slack import reduce_timer_slack
-from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.engine_thread import EngineThread
+from fusewire_server.inspect.control import Control, inspection_on
 from fusewire_server.inspect.live_views import ANSWERS
 from fusewire_server.inspect.snapshots.publisher import Publisher
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.planning.idle_packing import command_for, pack_when_idle
 from fusewire_server.planning.planner import Planner
@@ -93,17 +93,16 @@ class OneEngine:
 
 def inspection_of_one(one: OneEngine, end: Callable[[], None]) -> tuple[SnapshotReader, Control]:
     """Returns what the inspection thread asks of the engine of this process. `end` ends the process in order."""
-    loop = asyncio.get_running_loop()
-    engine_thread = EngineThread(loop.call_soon_threadsafe)
-
-    async def ask(name: str, **arguments: Any) -> list[Any]:
-        return [await engine_thread.ask(lambda: ANSWERS[name](one.engine, **arguments))]
-
     publisher = one.publisher
-    reader = SnapshotReader(
-        lambda: engine_thread.begin(publisher.publish), lambda: publisher.snapshot, _SNAPSHOT_WITHIN_S
-    )
-    return reader, Control(ask, lambda: loop.call_soon_threadsafe(end))
+
+    async def answer(name: str, **arguments: Any) -> list[Any]:
+        return [ANSWERS[name](one.engine, **arguments)]
+
+    async def take() -> Snapshot:
+        return publisher.publish()
+
+    loop = asyncio.get_running_loop()
+    return inspection_on(loop, answer, take, lambda: publisher.snapshot, end, snapshot_within_s=_SNAPSHOT_WITHIN_S)
 
 
 async def drain(

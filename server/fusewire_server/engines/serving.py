@@ -10,15 +10,16 @@ from typing import NamedTuple, Protocol
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.config import Config
 from fusewire_server.engines.engines import Engines
-from fusewire_server.engines.inspection import InFront, inspection_of
+from fusewire_server.engines.inspection import EnginesSnapshots, InFront
 from fusewire_server.engines.one_engine import STOP_DEADLINE_S, OneEngine, drain, inspection_of_one
 from fusewire_server.front_ends.front_ends import FrontEnds
 from fusewire_server.host.garbage_collector import GarbageCollector
-from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.control import Control, inspection_on
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.listeners import Listeners, front_ends_of
 
 _TELL_EVERY_S = 0.1  # front ends, what engines have to do
+_SNAPSHOT_WITHIN_S = 0.5
 _NEVER_DRAINED_S = 2.0  # beyond limits.drain_s: then an engine does not answer
 
 
@@ -108,8 +109,14 @@ class InFrontOfEngines:
         self._front = InFront(refusals)
         self._front_ends: FrontEnds | None = None
         self._telling: asyncio.Task[None] | None = None
-        self._snapshots, self.snapshots, self.control = inspection_of(
-            self._engines, self._front, asyncio.get_running_loop(), end
+        self._snapshots = EnginesSnapshots(self._engines, self._front)
+        self.snapshots, self.control = inspection_on(
+            asyncio.get_running_loop(),
+            self._engines.ask,
+            self._snapshots.take,
+            lambda: self._snapshots.newest,
+            end,
+            snapshot_within_s=_SNAPSHOT_WITHIN_S,
         )
 
     async def start(self) -> Backend:

@@ -14,7 +14,7 @@ from fastapi import Depends, FastAPI
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.config.version import installed_version
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.requests.guard import BodyLimit, HeadAsGet, refuse_foreign_names, token_check
+from fusewire_server.inspect.requests.guard import HeadAsGet, refuse_foreign_names, token_check
 from fusewire_server.inspect.requests.problems import handle_problems, refuse_wrong_parameters
 from fusewire_server.inspect.routes.device import device_routes
 from fusewire_server.inspect.routes.documentation import documentation_routes
@@ -58,7 +58,6 @@ def create_app(
     app.state.snapshots = snapshots
     watching = Watching(snapshots, control)
     app.add_middleware(HeadAsGet)
-    app.add_middleware(BodyLimit)
     app.add_middleware(AnswerAge)
     app.include_router(health_routes(snapshots, authenticator))
     app.include_router(server_routes(control, settings or {}))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from heapq import nsmallest
 from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
 from fusewire_server.inspect.live_views import set_log_level
+from fusewire_server.inspect.loop_thread import begun, wait_for
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import Arrays
+
+_ANSWER_WITHIN_S = 1.0
 
 
 class AskEngines(Protocol):
@@ -63,6 +69,27 @@ class Control:
         """Returns the new records of the submissions of each engine, as `launch_records_of` does."""
         records: list[Records] = await self._ask("launch_records", positions=[*positions], most=most)
         return records
+
+
+def inspection_on(
+    loop: asyncio.AbstractEventLoop,
+    answer: Callable[..., Coroutine[Any, Any, list[Any]]],
+    take: Callable[[], Coroutine[Any, Any, Snapshot]],
+    newest: Callable[[], Snapshot],
+    end: Callable[[], object],
+    *,
+    snapshot_within_s: float,
+) -> tuple[SnapshotReader, Control]:
+    """Returns what the inspection thread asks of the loop thread, which runs `loop` and calls these functions.
+
+    `answer` answers as `AskEngines`, `take` takes a snapshot, and `end` ends the server in order.
+    """
+
+    async def ask(name: str, **arguments: Any) -> list[Any]:
+        return await wait_for(begun(answer(name, **arguments), loop), _ANSWER_WITHIN_S)
+
+    reader = SnapshotReader(lambda: begun(take(), loop), newest, snapshot_within_s)
+    return reader, Control(ask, lambda: loop.call_soon_threadsafe(end))
 
 
 def _known(answers: Iterable[Any]) -> Any:

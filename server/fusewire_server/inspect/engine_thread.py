@@ -3,51 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import threading
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-
-_DEADLINE_S = 1.0
 
 
 class EngineBusy(Exception):
     """Raised if the engine thread does not answer in time, because it is busy."""
 
 
-class EngineThread:
-    """The engine thread, as the inspection thread sees it. `call` passes a function to the engine thread."""
+def begun(question: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> asyncio.Future[_T]:
+    """Returns a future, for the running event loop, of what a coroutine returns on the engine thread, which runs `loop`.
 
-    def __init__(self, call: Callable[[Callable[[], None]], object], deadline_s: float = _DEADLINE_S) -> None:
-        self._call = call
-        self._deadline_s = deadline_s
+    A coroutine that has not begun when the future is cancelled does nothing later.
+    """
+    is_over = threading.Event()
 
-    def tell(self, order: Callable[[], None]) -> None:
-        """Has the engine thread call a function, and returns at once. May be called on any thread."""
-        self._call(order)
+    async def ask() -> _T:
+        if is_over.is_set():
+            question.close()
+            raise asyncio.CancelledError
+        return await question
 
-    async def ask(self, question: Callable[[], _T]) -> _T:
-        """Returns what the function returns on the engine thread. Raises EngineBusy, or what the function raises.
-
-        A function that has not begun when EngineBusy is raised is not called later.
-        """
-        return await wait_for(self.begin(question), self._deadline_s)
-
-    def begin(self, question: Callable[[], _T]) -> asyncio.Future[_T]:
-        """Returns a future, for the running event loop, of what the function returns on the engine thread."""
-        answer: concurrent.futures.Future[_T] = concurrent.futures.Future()
-
-        def call() -> None:
-            if not answer.set_running_or_notify_cancel():
-                return
-            try:
-                answer.set_result(question())
-            except Exception as error:  # noqa: BLE001 - the inspection thread raises it
-                answer.set_exception(error)
-
-        self._call(call)
-        return asyncio.wrap_future(answer)
+    answer = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(ask(), loop))
+    answer.add_done_callback(lambda _answer: is_over.set())
+    return answer
 
 
 async def wait_for(answer: Awaitable[_T], deadline_s: float) -> _T:

@@ -79,54 +79,6 @@ class Tenants(BaseModel):
 
 
 @dataclass(frozen=True)
-class CompanionView(Described):
-    """A session whose rows ran in the same submissions."""
-
-    session: str
-    """Shown id of the session."""
-    name: str
-    """What its user calls it, or empty."""
-    tenant: str
-    """Name of its tenant."""
-    submissions: int
-    """Submissions that both had rows in."""
-
-
-@dataclass(frozen=True)
-class CompanyView(Described):
-    """Who shared the launches of a session, and what that saved and cost it.
-
-    A submission of n rows takes a + b n, as the server has learnt. So a row's share of what sharing saves is
-    a (n - 1) / n, and the row lasts b (n - 1) longer than alone.
-    """
-
-    session: str
-    """Shown id of the session."""
-    seconds: float
-    """Seconds that the launches span."""
-    submissions: int
-    """Submissions with a row of the session."""
-    shared_submissions: int
-    """Those of them that had rows of other sessions too."""
-    rows: int
-    """Rows of these submissions, those of others included."""
-    companions: tuple[CompanionView, ...]
-    """The sessions that shared some, those that shared most first."""
-    other_companions: int
-    """Sessions that shared some and that the caller may not see."""
-    device_ns: int
-    """Device time of these submissions, in nanoseconds."""
-    saved_ns: int
-    """Device time that sharing saved the session, in nanoseconds, estimated."""
-    longer_ns: int
-    """Time by which its rows lasted longer because of the rows of others, in nanoseconds, estimated."""
-    waited_ns: int
-    """Time in which its rows waited while the device worked for others alone, in nanoseconds."""
-    error: float
-    """How far the estimate is from the measured device time of the same submissions, as a share of that."""
-
-
-@dataclass(frozen=True)
 class ArrayView(Described):
     """One array of a session, without its value."""
 

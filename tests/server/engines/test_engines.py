@@ -66,7 +66,7 @@ def test_each_device_has_an_engine_with_a_socket_of_its_own() -> None:
             assert [each.device for each in engines.at] == [0, 3]
             assert len({each.name for each in engines.at} | {each.secret for each in engines.at}) == 4
             assert await engines.ask("end_session", shown="none") == [False, False]
-            assert {pool.live_bytes for pool in await engines.ask("pool")} == {0}
+            assert await engines.ask("handles", shown="none") == [None, None]
 
     run(test())
 
@@ -108,7 +108,7 @@ def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -
             await snapshots.take()
             before = engines.all[1].at
             os.kill(pid_of(engines, 1), signal.SIGSTOP)
-            asked = asyncio.ensure_future(engines.all[1].ask("pool"))
+            asked = asyncio.ensure_future(engines.all[1].ask("handles", shown="none"))
             await asyncio.sleep(0)
             os.kill(pid_of(engines, 1), signal.SIGKILL)
             with pytest.raises(EngineGone):
@@ -152,6 +152,6 @@ def test_an_engine_that_drains_says_when_no_session_is_left() -> None:
 def test_without_an_engine_a_question_has_no_answer() -> None:
     async def test() -> None:
         with pytest.raises(EngineBusy, match="no engine answers"):
-            await Engines(CONFIG, {0: {}}, lambda: None, lambda _: None).ask("pool")
+            await Engines(CONFIG, {0: {}}, lambda: None, lambda _: None).ask("handles", shown="none")
 
     run(test())

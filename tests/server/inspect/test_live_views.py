@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fusewire_protos.frames import Free
 from fusewire_server.inspect import live_views
 from fusewire_server.inspect.control import Control
-from fusewire_server.inspect.engine_thread import EngineThread
 from tests.server.parts import segment
 from tests.server.world import (
-    DEADLINE_S,
     NEGATE,
     World,
     in_world,
@@ -19,10 +16,8 @@ from tests.server.world import (
 
 
 def control_of(here: World) -> Control:
-    engine_thread = EngineThread(asyncio.get_running_loop().call_soon_threadsafe, DEADLINE_S)
-
     async def ask(name: str, **arguments: Any) -> list[Any]:
-        return [await engine_thread.ask(lambda: live_views.ANSWERS[name](here.engine, **arguments))]
+        return [live_views.ANSWERS[name](here.engine, **arguments)]
 
     return Control(ask, lambda: None)
 

@@ -7,30 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_server.engine.launch_records import RECORD
+from fusewire_server.engine.launch_records import FIELDS
 
-# As `RECORD` packs them. Times in ns; the mask of sessions is in two halves.
-COLUMNS = np.dtype(
-    [
-        ("ended_ns", "<u8"),
-        ("device_ns", "<u8"),
-        ("low", "<u8"),
-        ("high", "<u8"),
-        ("number", "<u4"),
-        ("count", "<u4"),
-        ("order_ns", "<f4"),
-        ("queue_ns", "<f4"),
-        ("iterations", "<u4"),
-        ("result_bytes", "<f4"),
-        ("program", "<u2"),
-        ("rows", "<u2"),
-        ("reason", "u1"),
-        ("tier", "u1"),
-        ("device", "u1"),
-        ("failed", "u1"),
-    ]
-)
-assert COLUMNS.itemsize == RECORD.size, "the columns are those of the record"
+COLUMNS = np.dtype([(name, f"<{code}") for name, code in FIELDS])
 _HALF = (1 << 64) - 1
 
 Rows = npt.NDArray[np.void]

@@ -7,50 +7,97 @@ the absolute differences between a + b n and the measured times of the same subm
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_server.engine.launch_records import ProgramName
+from fusewire_server.engine.launch_records import ProgramName, SessionName
+from fusewire_server.figures import Described
 from fusewire_server.inspect.launches.columns import Rows, began_ns, has_any
 
 
-class Company(NamedTuple):
-    """What the records of one device tell of a session. `shared_with` has by bit how many submissions were shared."""
+@dataclass(frozen=True)
+class CompanionView(Described):
+    """A session whose rows ran in the same submissions."""
 
+    session: str
+    """Shown id of the session."""
+    name: str
+    """What its user calls it, or empty."""
+    tenant: str
+    """Name of its tenant."""
     submissions: int
-    shared_submissions: int
-    rows: int
-    shared_with: dict[int, int]
-    device_ns: int
-    saved_ns: int
-    longer_ns: int
-    waited_ns: int
-    error: float
+    """Submissions that both had rows in."""
+
+
+@dataclass(frozen=True)
+class CompanyView(Described):
+    """Who shared the launches of a session, and what that saved and cost it.
+
+    A submission of n rows takes a + b n, as the server has learnt. So a row's share of what sharing saves is
+    a (n - 1) / n, and the row lasts b (n - 1) longer than alone.
+    """
+
+    session: str
+    """Shown id of the session."""
     seconds: float
+    """Seconds that the launches span."""
+    submissions: int
+    """Submissions with a row of the session."""
+    shared_submissions: int
+    """Those of them that had rows of other sessions too."""
+    rows: int
+    """Rows of these submissions, those of others included."""
+    companions: tuple[CompanionView, ...]
+    """The sessions that shared some, those that shared most first."""
+    other_companions: int
+    """Sessions that shared some and that the caller may not see."""
+    device_ns: int
+    """Device time of these submissions, in nanoseconds."""
+    saved_ns: int
+    """Device time that sharing saved the session, in nanoseconds, estimated."""
+    longer_ns: int
+    """Time by which its rows lasted longer because of the rows of others, in nanoseconds, estimated."""
+    waited_ns: int
+    """Time in which its rows waited while the device worked for others alone, in nanoseconds."""
+    error: float
+    """How far the estimate is from the measured device time of the same submissions, as a share of that."""
 
 
-def company_of(rows: Rows, bit: int, programs: Iterable[ProgramName], others: Iterable[int]) -> Company:
-    """Returns the company of the session with this bit. `others` are the bits of sessions to look for."""
+def company_of(
+    rows: Rows, bit: int, programs: Iterable[ProgramName], names: Mapping[int, SessionName], tenant: str | None = None
+) -> CompanyView:
+    """Returns the company of the session with this bit, as a tenant may see it, or None who may see all.
+
+    `names` are those of all sessions by their bits.
+    """
     mine = rows[has_any(rows, 1 << bit)]
     beside_ns, own_ns = _costs(mine, programs)
     times = mine["iterations"] / np.maximum(mine["rows"], 1)  # a and b are of an iteration of each row
     beside_ns, own_ns = beside_ns * times, own_ns * times
     n = np.maximum(mine["rows"].astype(np.float64), 1)
-    together = {other: int(has_any(mine, 1 << other).sum()) for other in others if other != bit}
-    return Company(
+    counted = [(name, int(has_any(mine, 1 << other).sum())) for other, name in names.items() if other != bit]
+    shared = sorted([each for each in counted if each[1]], key=lambda each: -each[1])
+    shown = [
+        CompanionView(name.session, name.name, name.tenant, count)
+        for name, count in shared
+        if tenant in {None, name.tenant}
+    ]
+    return CompanyView(
+        session=names[bit].session,
+        seconds=float(np.ptp(rows["ended_ns"]) / 1e9) if len(rows) else 0.0,
         submissions=len(mine),
         shared_submissions=int((mine["rows"] > 1).sum()),
         rows=int(mine["rows"].sum()),
-        shared_with={other: count for other, count in together.items() if count},
+        companions=tuple(shown),
+        other_companions=len(shared) - len(shown),
         device_ns=int(mine["device_ns"].sum()),
         saved_ns=round((beside_ns * (n - 1) / n).sum()),
         longer_ns=round((own_ns * (n - 1)).sum()),
         waited_ns=_waited_ns(rows, mine, bit),
         error=_error(mine, beside_ns, own_ns),
-        seconds=float(np.ptp(rows["ended_ns"]) / 1e9) if len(rows) else 0.0,
     )
 
 

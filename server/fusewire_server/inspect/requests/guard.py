@@ -1,4 +1,4 @@
-"""Checks who may make a request: tokens, the name of the host, pages of browsers, the length of the body."""
+"""Checks who may make a request: tokens, the name of the host, pages of browsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusewire_protos.address import read_address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Principal, bearer
 from fusewire_server.access.tokens import Scope as TokenScope
-from fusewire_server.inspect.requests.problems import Refused, problem
+from fusewire_server.inspect.requests.problems import Refused
 
 _audit = logging.getLogger("fusewire.audit")
 
@@ -24,8 +24,6 @@ _OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/docs", "/ui/", "/ui/{file:p
 _TENANTS_PATHS = frozenset({"/v1/live", "/v1/programs/{digest}", "/v1/sessions/{session}/company"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 IS_HEAD = "fusewire.is_head"  # the place in a request's scope that tells that only the head of the answer is wanted
-_MOST_BODY_BYTES = 1 << 20
-_TOO_LONG = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_long", f"a body has at most {_MOST_BODY_BYTES} bytes")
 
 Check = Callable[[Request], Awaitable[None]]
 
@@ -134,36 +132,3 @@ class HeadAsGet:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
         await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, send_head)
-
-
-class BodyLimit:
-    """Refuses a body of more than 1 MiB, before the application reads more of it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        left = _MOST_BODY_BYTES
-
-        async def receive_within() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise Refused(*_TOO_LONG)
-            return message
-
-        if _declared_bytes(scope) > _MOST_BODY_BYTES:
-            await problem(*_TOO_LONG)(scope, receive, send)
-        else:
-            await self._app(scope, receive_within, send)
-
-
-def _declared_bytes(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0

@@ -14,16 +14,13 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from fusewire_server.access.tokens import Authenticator, Scope
-from fusewire_server.engine.launch_records import SessionName
-from fusewire_server.inspect.launches.company import company_of
-from fusewire_server.inspect.launches.history import DeviceHistory
+from fusewire_server.inspect.launches.company import CompanyView, company_of
 from fusewire_server.inspect.launches.reduce import reduced
 from fusewire_server.inspect.live_message import Names, message, seen_by, state_of
 from fusewire_server.inspect.requests.guard import IS_HEAD, check_scope, may_operate, refuse_other_sites, tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.sessions import Session
 from fusewire_server.inspect.server import MORE_TIME
-from fusewire_server.inspect.views import CompanionView, CompanyView
 from fusewire_server.inspect.watching import Look, Watching
 
 STREAM_S = 600.0  # then the watcher asks again, by the token that it has now
@@ -147,18 +144,5 @@ def _company_of(watching: Watching, session: str, tenant: str | None) -> Company
     for device in watching.history.devices.values():
         for known in device.sessions.values():
             if known.session == session and tenant in {None, known.tenant}:
-                return _company_view(device, known, tenant)
+                return company_of(device.rows(), known.bit, device.programs.values(), device.sessions, tenant)
     return None
-
-
-def _company_view(device: DeviceHistory, known: SessionName, tenant: str | None) -> CompanyView:
-    found = company_of(device.rows(), known.bit, device.programs.values(), device.sessions)
-    told = found._asdict()
-    with_bits = sorted(told.pop("shared_with").items(), key=lambda each: -each[1])
-    shown = [(each, count) for bit, count in with_bits if tenant in {None, (each := device.sessions[bit]).tenant}]
-    return CompanyView(
-        session=known.session,
-        companions=tuple([CompanionView(each.session, each.name, each.tenant, count) for each, count in shown]),
-        other_companions=len(with_bits) - len(shown),
-        **told,
-    )

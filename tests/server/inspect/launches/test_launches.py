@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_server.engine.launch_records import ProgramName
+from fusewire_server.engine.launch_records import ProgramName, SessionName
 from fusewire_server.inspect.launches import history as history_module
 from fusewire_server.inspect.launches import reduce as reduce_module
 from fusewire_server.inspect.launches.columns import began_ns, has_any, mask_of, rows_of, seen_with
@@ -16,6 +16,7 @@ from fusewire_server.inspect.launches.steps import steps_of
 from tests.server.inspect.examples import RECORDS, record
 
 PROGRAMS = (ProgramName(1, "aa", 400.0, 300.0),)
+NAMES = {bit: SessionName(bit, "abc"[bit], "", "lab") for bit in range(3)}
 _RECORDS = st.lists(
     st.builds(
         lambda end, lasts, bits, program: record(end, min(lasts, end), *bits, program=program),
@@ -73,26 +74,27 @@ def test_who_owns_no_session_of_a_submission_sees_only_its_time_and_rows() -> No
 
 def test_the_company_of_a_session_follows_from_the_learnt_times() -> None:
     rows = rows_of(record(2_000, 1_000, 0, 1) + record(4_000, 1_000, 0, 1) + record(6_000, 700, 0))
-    found = company_of(rows, 0, PROGRAMS, [0, 1, 2])
-    assert (found.submissions, found.shared_submissions, found.rows, found.shared_with) == (3, 2, 5, {1: 2})
+    found = company_of(rows, 0, PROGRAMS, NAMES)
+    assert (found.submissions, found.shared_submissions, found.rows) == (3, 2, 5)
+    assert [(each.session, each.submissions) for each in found.companions] == [("b", 2)]
     assert found.saved_ns == 2 * 400 / 2
     assert found.longer_ns == 2 * 300
     assert found.error == 0.0
 
 
 def test_the_error_is_how_far_the_estimate_is_from_the_measured_times() -> None:
-    found = company_of(rows_of(record(2_000, 1_400, 0)), 0, PROGRAMS, [0])
+    found = company_of(rows_of(record(2_000, 1_400, 0)), 0, PROGRAMS, NAMES)
     assert found.error == 0.5
 
 
 def test_a_session_waits_for_others_while_they_run_and_its_row_is_queued() -> None:
     theirs = record(3_000, 2_000, 1) + record(4_000, 500, 1)
     mine = record(5_000, 1_000, 0, queue_ns=2_500.0)  # it came at 1,500 and was ordered at 4,000
-    assert company_of(rows_of(theirs + mine), 0, PROGRAMS, [1]).waited_ns == 1_500 + 500
+    assert company_of(rows_of(theirs + mine), 0, PROGRAMS, NAMES).waited_ns == 1_500 + 500
 
 
 def test_company_of_nothing_is_nothing() -> None:
-    found = company_of(rows_of(b""), 5, (), ())
+    found = company_of(rows_of(b""), 2, (), NAMES)
     assert (found.submissions, found.saved_ns, found.error, found.seconds) == (0, 0.0, 0.0, 0.0)
 
 

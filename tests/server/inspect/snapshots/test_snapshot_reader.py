@@ -9,20 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from fusewire_server.inspect.engine_thread import EngineBusy, EngineThread
+from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import TICK_S, SnapshotReader
 from tests.patience import HANGS_S
 from tests.server.inspect.examples import SNAPSHOT
 
 
-def _on_a_thread(function: Callable[[], None]) -> None:
-    threading.Thread(target=function).start()
-
-
 def _reader_of(publish: Callable[[], Snapshot], deadline_s: float) -> SnapshotReader:
-    thread = EngineThread(_on_a_thread)
-    return SnapshotReader(lambda: thread.begin(publish), lambda: SNAPSHOT, deadline_s)
+    return SnapshotReader(lambda: asyncio.to_thread(publish), lambda: SNAPSHOT, deadline_s)
 
 
 class _Publisher:
