@@ -58,9 +58,10 @@ from fusewire._stream.profiling import Profiling
 from fusewire._stream.receivers import FutureValue, Value, end_quietly
 from fusewire._stream.resumption import Resumption
 from fusewire._stream.sender import Sender, Trigger
-from fusewire._stream.session_state import SessionState, deadline_after, left_s
+from fusewire._stream.session_state import SessionState
 from fusewire._stream.session_timer import SessionTimer
 from fusewire._stream.upload_sender import UploadSender
+from fusewire._transport.deadlines import deadline_after, left_s
 from fusewire._transport.interface import Attempt, ConnectionCut, Transport
 from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount

@@ -60,7 +60,7 @@ def test_afterwards_kernels_name_nothing() -> None:
         torch.ones(3, device="fusewire").exp().sum().item()
     profiling = fusewire.torch.session().begin_profile()
     torch.ones(3, device="fusewire").exp().sum().item()  # by no profile of a user, which alone tells kernels
-    events = profiling.end("a")
+    events = profiling.end("a", None)
     named += [name for facts in events.programs.values() for name in facts.names]
     assert "" not in named
 

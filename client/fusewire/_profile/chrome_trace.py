@@ -1,7 +1,7 @@
 """Writes a timeline in the trace event format of Chrome, which Perfetto opens. Pure.
 
 The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event Format). Times
-are in microseconds. An arrow of a segment leads from your code, or from the cutting, to each launch that computed it.
+are in microseconds. An arrow of a segment leads from your code, or from the cutting, to what computed it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def trace_text(timeline: Timeline) -> str:
 
 
 def _process_of(timeline: Timeline) -> list[int]:
-    """Returns the process of each track: launches are on the server, all else is here."""
-    on_server = {block.track for block in timeline.blocks if block.kind == "launch"}
+    """Returns the process of each track: submissions are on the server, all else is here."""
+    on_server = {block.track for block in timeline.blocks if block.kind == "submission"}
     return [_SERVER if track in on_server else _CLIENT for track in range(len(timeline.tracks))]
 
 
@@ -68,16 +68,16 @@ def _arguments(timeline: Timeline, block: Block) -> dict[str, Any]:
 def _arrows(timeline: Timeline) -> Iterator[dict[str, Any]]:
     processes = _process_of(timeline)
     origins: dict[int, Block] = {}
-    launches: dict[int, list[Block]] = defaultdict(list)
+    submissions: dict[int, list[Block]] = defaultdict(list)
     for block in timeline.blocks:
         if block.ended_ns == block.began_ns or block.segment == NO_SEGMENT:
             continue  # an arrow is bound to the block in which its end lies
-        if block.kind == "launch":
-            launches[block.segment].append(block)
+        if block.kind == "submission":
+            submissions[block.segment].append(block)
         elif block.kind == "code" or (block.kind == "cut" and block.segment not in origins):
             origins[block.segment] = block
-    for segment in sorted(origins.keys() & launches.keys()):
-        chain = [origins[segment], *sorted(launches[segment], key=lambda each: each.began_ns)]
+    for segment in sorted(origins.keys() & submissions.keys()):
+        chain = [origins[segment], *sorted(submissions[segment], key=lambda each: each.began_ns)]
         for place, block in enumerate(chain):
             phase = "s" if place == 0 else "f" if place == len(chain) - 1 else "t"
             yield {

@@ -17,7 +17,9 @@ from fusewire._profile.events import SessionEvents
 from fusewire._profile.html_page import page_text
 from fusewire._profile.summary import summary_of
 from fusewire._profile.timeline import Timeline, timeline_of
+from fusewire._transport.deadlines import deadline_after
 
+END_TIMEOUT_S = 60.0
 NameOps = Callable[[int, int, str], object]  # takes the number of the first op, that behind the last, and their name
 
 
@@ -27,7 +29,7 @@ class Ending(Protocol):
     @property
     def on_named(self) -> NameOps: ...
 
-    def end(self, name: str, *, is_closing: bool = False) -> SessionEvents: ...
+    def end(self, name: str, deadline_s: float | None, *, is_closing: bool = False) -> SessionEvents: ...
 
 
 class Profilable(Protocol):
@@ -43,12 +45,20 @@ class Profilable(Protocol):
 
 
 class Profile:
-    """Where the time of a block goes; `fusewire.profile` makes it. Its text is six lines for people.
+    """Where the time of a block goes; `fusewire.profile` makes it. Its text is six lines for people, and notes.
 
     Everything else is there once the block has ended: `summary` has the six lines, `timeline` the data.
     """
 
-    def __init__(self, path: str | Path | None = None, *, trace: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        trace: str | Path | None = None,
+        timeout: float | None = END_TIMEOUT_S,
+    ) -> None:
+        deadline_after(timeout)  # raises ArgumentError for what is no timeout
+        self.timeout_s = timeout
         self._path, self._trace = (None if each is None else Path(each) for each in (path, trace))
         self._running: WeakKeyDictionary[Profilable, Ending] = WeakKeyDictionary()
         self._ended: list[SessionEvents] = []
@@ -76,7 +86,9 @@ class Profile:
         Path(path).write_text(trace_text(self.timeline), encoding="utf-8")
 
     def __str__(self) -> str:
-        return "a profile that has not ended" if self._timeline is None else "\n".join(self.summary)
+        if self._timeline is None:
+            return "a profile that has not ended"
+        return "\n".join((*self.summary, *self._timeline.notes))
 
     def __enter__(self) -> Self:
         with _lock:
@@ -99,7 +111,10 @@ class Profile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits until the device has done what was recorded, and writes the files. Also after an error of the block."""
+        """Waits until the device has done what was recorded, and writes the files. Also after an error of the block.
+
+        Waits no longer than the profile's timeout, for all sessions together.
+        """
         self._ended_ns = time.monotonic_ns()
         self._stop()
         self._timeline = timeline_of(self._began_ns, self._ended_ns, self._ended)
@@ -110,10 +125,11 @@ class Profile:
             self.save_trace(self._trace)
 
     def _stop(self) -> None:
+        deadline_s = deadline_after(self.timeout_s)
         with _lock, ExitStack() as each_one:  # ends the others too if an end raises
             _active.remove(self)
             for session in [*self._running]:
-                each_one.callback(self.end, session)
+                each_one.callback(self.end, session, deadline_s)
 
     def begin(self, session: Profilable) -> None:
         """Begins to profile a session, unless it is profiled already."""
@@ -123,16 +139,18 @@ class Profile:
         for listen in listeners:
             listen(session, profiling.on_named)
 
-    def end(self, session: Profilable, *, is_closing: bool = False) -> None:
-        """Ends the profile of a session, which may go on."""
+    def end(self, session: Profilable, deadline_s: float | None, *, is_closing: bool = False) -> None:
+        """Ends the profile of a session, which may go on. Waits for its work until `deadline_s` at most."""
         profiling = self._running.pop(session, None)
         if profiling is not None:
             for listen in listeners:
                 listen(session, None)
-            self._ended.append(profiling.end(session.id, is_closing=is_closing))
+            self._ended.append(profiling.end(session.id, deadline_s, is_closing=is_closing))
 
 
-def profile(path: str | Path | None = None, *, trace: str | Path | None = None) -> Profile:
+def profile(
+    path: str | Path | None = None, *, trace: str | Path | None = None, timeout: float | None = END_TIMEOUT_S
+) -> Profile:
     """Profiles a `with` block: what this process and its servers do, on one timeline, and where the time goes.
 
         with fw.profile("run.html", trace="run.json") as p:
@@ -141,12 +159,14 @@ def profile(path: str | Path | None = None, *, trace: str | Path | None = None) 
 
     `path` is a page to be written, which any browser opens and which needs nothing else. `trace` is a file for Perfetto
     (https://ui.perfetto.dev). Of all sessions, those included that are opened in the block, it has the cutting of
-    segments, frames, queues, launches, reads, waits and memory, each with your line. Sends no op earlier than without
-    it; the end of the block waits until the device has done what was recorded.
+    segments, frames, queues, submissions, reads, waits and memory, each with your line. Sends no op earlier than
+    without it. The end of the block waits until the device has done what was recorded, for at most `timeout` seconds
+    (None: as long as it takes); then the profile notes that the rest is missing.
 
-    Raises RequestError if a profile is on already, and ArgumentError if the folder of a file is not there.
+    Raises RequestError if a profile is on already, and ArgumentError if the folder of a file is not there, or for a
+    wrong timeout.
     """
-    return Profile(path, trace=trace)
+    return Profile(path, trace=trace, timeout=timeout)
 
 
 # Called with a session and what takes the names of its ops, or None at the end.
@@ -170,7 +190,7 @@ def note_closing(session: Profilable) -> None:
     if _active:
         with _lock:
             for active in _active:
-                active.end(session, is_closing=True)
+                active.end(session, deadline_after(active.timeout_s), is_closing=True)
 
 
 def _check_writable(path: Path | None) -> None:

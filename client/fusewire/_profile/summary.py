@@ -102,14 +102,14 @@ def _device(timeline: Timeline) -> str:
     counts = timeline.counts
     by_label: Counter[str] = Counter()
     for block in timeline.blocks:
-        if block.kind == "launch":
+        if block.kind == "submission":
             line = timeline.segments[block.segment].line if block.segment != NO_SEGMENT else ""
             by_label[f"{block.label} ({line})" if line else block.label] += block.ended_ns - block.began_ns
     most = "".join([f", most for {label}" for label, _ in by_label.most_common(1)])
     share = counts.get("device_ns", 0) / max(timeline.length_ns, 1)
     memory = size(counts.get("memory_bytes", 0))
-    launches = counts.get("launches", 0)
-    return f"the device computed for {share:.0%} of it: {launches:,} launches{most}; at most {memory} of memory"
+    submissions = counts.get("submissions", 0)
+    return f"the device computed for {share:.0%} of it: {submissions:,} submissions{most}; at most {memory} of memory"
 
 
 def _at(blocks: Sequence[Block]) -> str:

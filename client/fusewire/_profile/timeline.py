@@ -1,7 +1,7 @@
 """Puts what was noted of sessions, and what their servers told, on one timeline. Pure.
 
 All times are nanoseconds since the block began. A segment is one use of a program: your code records its ops, then it
-is cut, travels in a frame, waits in the server's queue, and runs on the device in one launch or several.
+is cut, travels in a frame, waits in the server's queue, and runs on the device in one submission or several.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Segment(NamedTuple):
 class Block(NamedTuple):
     """Something that lasted. Blocks of one track do not overlap.
 
-    `kind` is "code" (your code, and recording), "cut", "read", "credit" (waiting for it), "frame" or "launch".
+    `kind` is "code" (your code, and recording), "cut", "read", "credit" (waiting for it), "frame" or "submission".
     `segment` is the place of the segment that it is of, or NO_SEGMENT.
     """
 
@@ -70,7 +70,7 @@ class Timeline(NamedTuple):
     blocks: tuple[Block, ...]
     segments: tuple[Segment, ...]
     series: tuple[Series, ...]
-    counts: Mapping[str, int]  # of "sessions", "threads", "ops", "segments", "frames", "frame_bytes", "launches", …
+    counts: Mapping[str, int]  # of "sessions", "threads", "ops", "segments", "frames", "frame_bytes", "submissions", …
     error_ns: int | None
     notes: tuple[str, ...]
 
@@ -82,7 +82,7 @@ def timeline_of(began_ns: int, ended_ns: int, sessions: Sequence[SessionEvents])
         made.add(events, f" of {events.name}" if len(sessions) > 1 else "")
     blocks = sorted(made.blocks, key=lambda each: (each.track, each.began_ns, each.ended_ns))
     last_ns = max([ended_ns - began_ns, *[each.ended_ns for each in blocks]])
-    on_device = {"launches": len(made.submissions), "device_ns": sum(made.submissions.values())}
+    on_device = {"submissions": len(made.submissions), "device_ns": sum(made.submissions.values())}
     counts = {"sessions": len(sessions), "threads": len(made.user_threads), **on_device, **made.counts}
     errors = made.errors
     error_ns = None if None in errors else max([each for each in errors if each is not None], default=0)
@@ -120,7 +120,7 @@ class _Assembly:
         here = {base: [self._on_clock(run, alignment) for run in each] for base, each in runs.items()}
         self._add_threads(events, place_of, here)
         self._add_frames(events, place_of, here, of)
-        self._add_launches(place_of, here, of)
+        self._add_submissions(place_of, here, of)
         self._count(events, here)
 
     def _on_clock(self, run: Run, alignment: Alignment) -> Run:
@@ -183,7 +183,7 @@ class _Assembly:
             blocks.append(Block(0, "frame", at_ns, ended_ns, f"frame {frame.number}", place, facts=facts))
         self._add_lanes(f"frames{of}", blocks)
 
-    def _add_launches(self, place_of: Mapping[int, int], runs: Mapping[int, list[Run]], of: str) -> None:
+    def _add_submissions(self, place_of: Mapping[int, int], runs: Mapping[int, list[Run]], of: str) -> None:
         blocks = []
         for base, run in [(base, run) for base, each in runs.items() for run in each]:
             place = place_of.get(base, NO_SEGMENT)
@@ -197,7 +197,7 @@ class _Assembly:
                 ("tier", run.tier),
                 ("failed", run.failed),
             )
-            blocks.append(Block(0, "launch", begun_ns(run), run.ended_ns, label, place, facts=facts))
+            blocks.append(Block(0, "submission", begun_ns(run), run.ended_ns, label, place, facts=facts))
         self._add_lanes(f"device{of}", blocks)
         all_runs = [run for each in runs.values() for run in each]
         steps = sorted([(run.queued_ns, 1) for run in all_runs] + [(run.ordered_ns, -1) for run in all_runs])
@@ -245,7 +245,7 @@ class _Assembly:
         self.counts["memory_bytes"] = max(self.counts["memory_bytes"], most)
         lost = sum(asked.answer.lost for asked in events.asked)
         if lost:
-            self.notes.append(f"{lost} launches were too many to be kept")
+            self.notes.append(f"{lost} submissions were too many to be kept")
         if events.left_out:
             self.notes.append(f"{events.left_out} events were too many to be kept")
         unknown = sum(each.base not in runs for each in events.sealed)

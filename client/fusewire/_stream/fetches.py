@@ -23,7 +23,8 @@ from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Programs, Use
 from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
-from fusewire._stream.session_state import SessionState, deadline_after, left_s
+from fusewire._stream.session_state import SessionState
+from fusewire._transport.deadlines import deadline_after, left_s
 from fusewire_protos.errors import exception_of
 from fusewire_protos.frames import Abandon, Explain, Fetch, Profile
 from fusewire_protos.ops import dtypes

@@ -14,7 +14,8 @@ from fusewire._profile.events import Asked, SessionEvents
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.receivers import BlockedReader
-from fusewire._stream.session_state import SessionState, left_s
+from fusewire._stream.session_state import SessionState
+from fusewire._transport.deadlines import left_s
 from fusewire_protos.credit import Amount
 from fusewire_protos.profiled import decode_profiled
 
@@ -61,15 +62,17 @@ class Profiling:
             if not self._ask_and_wait():
                 break
 
-    def end(self, name: str, *, is_closing: bool = False) -> SessionEvents:
+    def end(self, name: str, deadline_s: float | None, *, is_closing: bool = False) -> SessionEvents:
         """Ends the notes and returns them. If the session `is_closing`, its unsent ops will be dropped.
 
-        Waits until the device has done what was recorded, because only then it is known how that ran. Sends no op for
-        it: the ops of a thread that pauses are sent a millisecond later anyway.
+        Waits until the device has done what was recorded, because only then it is known how that ran, but no longer
+        than until `deadline_s`, as a device may be held. Sends no op for it: the ops of a thread that pauses are sent a
+        millisecond later anyway.
         """
         state = self._state
         try:
-            self._wait_until_done(are_dropped=is_closing)
+            if not self._is_done_by(deadline_s, are_dropped=is_closing):
+                self._notes.append("the device did not do all that was recorded in time: the rest is missing")
             self._goes_on = False
             self._ask_and_wait()
         except BaseException:  # such as Ctrl-C in a wait; the server ends its part all the same
@@ -84,10 +87,11 @@ class Profiling:
         self._take_answers()
         return self._collector.events(name, self._asked, tuple(dict.fromkeys(self._notes)))
 
-    def _wait_until_done(self, *, are_dropped: bool) -> None:
+    def _is_done_by(self, deadline_s: float | None, *, are_dropped: bool) -> bool:
         """Waits until the device has done all that is recorded now, but an incomplete body, which waits for its rest.
 
-        If `are_dropped`, unsent ops are not waited for. Nor is what other threads record meanwhile.
+        Returns whether it has by the deadline. If `are_dropped`, unsent ops are not waited for. Nor is what other
+        threads record meanwhile.
         """
         state, me = self._state, threading.get_ident()
         recorded = [] if are_dropped else [(each, each.next_number) for each in self._thread_recorders.all()]
@@ -100,14 +104,17 @@ class Profiling:
             return state.ended is not None or any(map(state.credit.has_completed, awaited))
 
         if state.transport.is_own_thread():
-            return
+            return True
         state.credit_waiters.add(me)  # so that the transport listens
         try:
             state.transport.wake()
             with state.lock:
-                while not state.changed.wait_for(is_done, _PAUSE_S):
+                while not state.changed.wait_for(is_done, min(_PAUSE_S, left_s(deadline_s) or _PAUSE_S)):
                     if not awaited and state.credit.has_completed(sent_before):
                         break
+                    if left_s(deadline_s) == 0:
+                        return False
+                return True
         finally:
             state.credit_waiters.discard(me)
 

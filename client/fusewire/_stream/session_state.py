@@ -9,23 +9,20 @@ handler can still record. Such code must not send or wait, so sending and waitin
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import NamedTuple
 
-from fusewire._errors import ArgumentError, FusewireError, RequestError, WaitTimeout
+from fusewire._errors import FusewireError, RequestError, WaitTimeout
 from fusewire._profile.collector import Collector
 from fusewire._recording.recorder import Recorder
 from fusewire._stream.credit import Credit
 from fusewire._stream.frames import NO_WISH, ClientStream, Outgoing, Wish
+from fusewire._transport.deadlines import left_s
 from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
-
-_LONGEST_WAIT_S = threading.TIMEOUT_MAX / 2  # users may pass infinity, but waiting on a lock raises for infinity
 
 
 class Spending(NamedTuple):
@@ -126,20 +123,3 @@ def finish(act: Callable[[], None]) -> None:
     except BaseException:
         act()
         raise
-
-
-def deadline_after(timeout_s: float | None) -> float | None:
-    """Returns the time `timeout_s` seconds from now, on the monotonic clock; None if `timeout_s` is None.
-
-    Raises ArgumentError if `timeout_s` is neither a number nor None.
-    """
-    if timeout_s is None:
-        return None
-    if not isinstance(timeout_s, Real) or math.isnan(timeout_s):
-        raise ArgumentError(f"a timeout is a number of seconds, not {timeout_s!r}")
-    return time.monotonic() + float(timeout_s)
-
-
-def left_s(deadline_s: float | None) -> float | None:
-    """Returns how many seconds a wait may last until the deadline; None if there is no deadline."""
-    return None if deadline_s is None else min(max(deadline_s - time.monotonic(), 0.0), _LONGEST_WAIT_S)

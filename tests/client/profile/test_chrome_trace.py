@@ -24,13 +24,13 @@ def test_the_trace_keeps_to_the_format_and_has_every_block(drawn: Drawn) -> None
 
 
 @given(sessions())
-def test_arrows_lead_from_what_recorded_or_cut_a_segment_to_its_launches(drawn: Drawn) -> None:
+def test_arrows_lead_from_what_recorded_or_cut_a_segment_to_its_submissions(drawn: Drawn) -> None:
     timeline = drawn.timeline
     events = checked(trace_text(timeline))
     lasting = [each for each in timeline.blocks if each.ended_ns > each.began_ns]
-    launches = Counter(each.segment for each in lasting if each.kind == "launch")
+    submissions = Counter(each.segment for each in lasting if each.kind == "submission")
     origins = {each.segment for each in lasting if each.kind in {"code", "cut"}}
     arrows = Counter(each["id"] - 1 for each in events if each["ph"] in "tf")
-    assert arrows == {segment: count for segment, count in launches.items() if segment in origins}
+    assert arrows == {segment: count for segment, count in submissions.items() if segment in origins}
     on_server = {each["ph"] for each in events if each["ph"] in "stf" and each["pid"] == 2}
     assert on_server <= {"t", "f"}

@@ -38,7 +38,7 @@ def test_counts_are_those_of_what_was_sent() -> None:
         _steps(session)
     counts, sent = p.timeline.counts, Counter(type(each) for each in peer.server.entries)
     assert (counts["segments"], counts["reads"], counts["uploads"]) == (sent[Segment], sent[Fetch], sent[Upload])
-    assert counts["launches"] == sent[Segment]
+    assert counts["submissions"] == sent[Segment]
     assert counts["ops"] == 60
     assert p.timeline.notes == ()
 
@@ -47,10 +47,10 @@ def test_blocks_have_the_lines_of_the_program() -> None:
     with connect().session as session, fw.profile() as p:
         x, recorded = session.array(np.ones(4, np.float32)) + 1, _here()
         _, read = x.numpy(), _here()
-    (launch,) = [each for each in p.timeline.blocks if each.kind == "launch"]
+    (submission,) = [each for each in p.timeline.blocks if each.kind == "submission"]
     (wait,) = [each for each in p.timeline.blocks if each.kind == "read"]
-    assert p.timeline.segments[launch.segment].line == f"{Path(__file__).name}:{recorded}"
-    assert (wait.line, wait.segment) == (f"{Path(__file__).name}:{read}", launch.segment)
+    assert p.timeline.segments[submission.segment].line == f"{Path(__file__).name}:{recorded}"
+    assert (wait.line, wait.segment) == (f"{Path(__file__).name}:{read}", submission.segment)
 
 
 def test_a_profile_changes_nothing_of_what_is_sent() -> None:
@@ -81,7 +81,7 @@ def test_what_is_recorded_at_the_end_is_told_without_being_sent_early() -> None:
         with fw.profile() as p:
             y = fw.exp(x)
         assert session.stats.cuts["age"] == 1  # it was sent because its thread paused, as it would be without a profile
-        assert p.timeline.counts["launches"] == 1
+        assert p.timeline.counts["submissions"] == 1
         assert y.numpy()[0] == pytest.approx(np.e)
 
 
@@ -91,7 +91,7 @@ def test_a_session_that_is_opened_and_closed_in_the_block_is_told() -> None:
             with connect().session as session:
                 _steps(session)
     counts = p.timeline.counts
-    assert (counts["sessions"], counts["reads"], counts["launches"]) == (2, 6, counts["segments"])
+    assert (counts["sessions"], counts["reads"], counts["submissions"]) == (2, 6, counts["segments"])
 
 
 def test_afterwards_the_session_is_no_longer_watched() -> None:
@@ -158,7 +158,7 @@ def test_waits_for_credit_are_told() -> None:
     peer = connect(holds_completion=False)
     profiling = peer.session.begin_profile()
     peer.session._state.profile.on_waited("credit", 0)  # type: ignore[union-attr]
-    events = profiling.end("a")
+    events = profiling.end("a", None)
     (wait,) = events.waited
     assert (wait.kind, wait.line != NO_LINE) == ("credit", True)
     peer.session.close()

@@ -18,7 +18,7 @@ _COUNTS = {
     "segments": 4,
     "frames": 4,
     "frame_bytes": 4096,
-    "launches": 4,
+    "submissions": 4,
     "device_ns": 50_000,
     "reads": 2,
 }
@@ -41,14 +41,14 @@ def test_there_are_six_lines_and_shares_are_the_whole(drawn: Drawn) -> None:
 def test_the_greatest_part_stands_first_with_its_line() -> None:
     facts = (("way_ns", 500_000), ("queue_ns", 0), ("run_ns", 100_000))
     reads = [Block(0, "read", at_ns, at_ns + 300_000, "", 0, "train.py:40", facts) for at_ns in (0, 400_000)]
-    launch = Block(1, "launch", 0, 50_000, "tanh", 0)
-    assert summary_of(_timeline(*reads, launch)) == (
+    submission = Block(1, "submission", 0, 50_000, "tanh", 0)
+    assert summary_of(_timeline(*reads, submission)) == (
         "1 ms: 100 ops in 4 segments, clocks aligned to ±1.5 µs",
         "waiting for reads 60%: 2 reads, each a round trip; your line train.py:40",
         "your code and recording 40%: 4 µs an op",
         "waiting for the device to catch up 0%: none",
         "cutting and sending 0%: 4 frames of 4.0 KiB",
-        "the device computed for 5% of it: 4 launches, most for tanh (train.py:3); at most 0 bytes of memory",
+        "the device computed for 5% of it: 4 submissions, most for tanh (train.py:3); at most 0 bytes of memory",
     )
 
 

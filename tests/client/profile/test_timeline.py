@@ -29,8 +29,8 @@ def test_every_event_is_a_block_of_its_segment(drawn: Drawn) -> None:
     kinds = Counter(each.kind for each in timeline.blocks)
     runs = runs_by_base([run for each in events.asked for run in each.answer.runs])
     assert (kinds["cut"], kinds["frame"], kinds["read"]) == (len(events.sealed), len(events.framed), len(events.waited))
-    assert kinds["launch"] == sum(map(len, runs.values()))
-    assert Counter(each.segment for each in timeline.blocks if each.kind == "launch") == {
+    assert kinds["submission"] == sum(map(len, runs.values()))
+    assert Counter(each.segment for each in timeline.blocks if each.kind == "submission") == {
         place: len(runs[each.base]) for place, each in enumerate(events.sealed)
     }
     assert all(each.segment != NO_SEGMENT for each in timeline.blocks)
@@ -42,7 +42,7 @@ def test_counts_are_those_of_the_events(drawn: Drawn) -> None:
     assert counts["ops"] == sum(each.ops for each in events.sealed)
     assert counts["frame_bytes"] == sum(each.size_bytes for each in events.framed)
     assert (counts["segments"], counts["reads"]) == (len(events.sealed), len(events.fetched))
-    assert counts["launches"] == len(events.asked[0].answer.runs)
+    assert counts["submissions"] == len(events.asked[0].answer.runs)
 
 
 def test_code_lies_between_cuts_and_has_the_segment_that_it_recorded() -> None:
@@ -65,7 +65,7 @@ def test_a_submission_that_sessions_share_counts_once() -> None:
     answer = Profiled(100, 0, (Run(1, 10, 20, 90, 50, 0, 7, 0, 1, 2, 1, 0),))
     told = [SessionEvents(name, {}, asked=[Asked(5, 120, answer)]) for name in ("one", "two")]
     counts = timeline_of(0, 200, told).counts
-    assert (counts["launches"], counts["device_ns"]) == (1, 50)
+    assert (counts["submissions"], counts["device_ns"]) == (1, 50)
 
 
 def test_tracks_of_several_sessions_have_their_names() -> None:

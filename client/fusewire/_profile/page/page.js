@@ -5,7 +5,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const TEXTS = DATA.texts;
 const KINDS = { code: "your code, and recording", cut: "cutting into segments", read: "waiting for a value",
-  credit: "waiting for the device to catch up", frame: "a frame on its way", launch: "computing on the device, a colour for each program" };
+  credit: "waiting for the device to catch up", frame: "a frame on its way", submission: "computing on the device, a colour for each program" };
 const PALETTES = {
   light: ["#1f6fd1", "#b83280", "#7a5af5", "#8a6d00", "#2b8a3e", "#0b7285", "#d9631e"],
   dark: ["#6ea8fe", "#f783c1", "#b197fc", "#e3c341", "#69db7c", "#66d9e8", "#ff9d5c"],
@@ -27,7 +27,7 @@ for (const block of blocks) {
 }
 const spent = new Map();
 for (const block of blocks) {
-  if (block.kind === "launch") spent.set(block.label, (spent.get(block.label) || 0) + block.ended - block.began);
+  if (block.kind === "submission") spent.set(block.label, (spent.get(block.label) || 0) + block.ended - block.began);
 }
 const hues = new Map([...spent].sort((a, b) => b[1] - a[1]).map(([label], place) => [label, place]));
 const byId = id => document.getElementById(id);
@@ -71,7 +71,7 @@ function colors() {
 }
 
 function colorOf(block, now) {
-  return block.kind === "launch" ? now.palette[hues.get(block.label) % now.palette.length] : now[block.kind];
+  return block.kind === "submission" ? now.palette[hues.get(block.label) % now.palette.length] : now[block.kind];
 }
 
 function layOut() {
@@ -79,7 +79,7 @@ function layOut() {
   bands = [];
   DATA.tracks.forEach((name, track) => {
     const kinds = byTrack[track].length ? byTrack[track][0].kind : "code";
-    const height = HEIGHTS[kinds === "launch" ? "device" : kinds === "frame" ? "frames" : "thread"];
+    const height = HEIGHTS[kinds === "submission" ? "device" : kinds === "frame" ? "frames" : "thread"];
     bands.push({ name, track, top: top + LABEL, height });
     top += LABEL + height + GAP;
   });
@@ -188,7 +188,7 @@ function drawBlock(band, block, x, end, now) {
   context.rect(x, band.top, end - x - 4, band.height);
   context.clip();
   context.fillStyle = block.kind === "code" ? now.text : now.on;
-  if (!scheme.matches && block.kind === "launch") context.fillStyle = now.card;
+  if (!scheme.matches && block.kind === "submission") context.fillStyle = now.card;
   context.font = "12px system-ui, sans-serif";
   context.fillText(block.kind === "read" || block.kind === "credit" ? block.line || block.label : block.label, x + 5, band.top + band.height / 2 + 4);
   context.restore();
@@ -246,7 +246,7 @@ function drawPicked(now) {
   }
 }
 
-const STAGES = ["code", "cut", "frame", "launch"];
+const STAGES = ["code", "cut", "frame", "submission"];
 
 function chainOf(segment) {
   const found = segment < 0 ? [] : (bySegment.get(segment) || []).filter(each => STAGES.includes(each.kind));
@@ -404,7 +404,7 @@ function listen() {
 const WHY_CUT = { count: "there were enough ops", credit: "there were enough ops", age: "recording paused",
   idle: "the device had nothing to do", demand: "a value was asked for", body: "a loop was recorded once" };
 const WORDS = { way_ns: "on the way, both ways", queue_ns: "in the queue", run_ns: "launch and device", device_ns: "on the device",
-  size_bytes: "size", segments: "segments in it", iterations: "iterations", rows: "rows of its launch", submission: "launch number",
+  size_bytes: "size", segments: "segments in it", iterations: "iterations", rows: "rows of its submission", submission: "submission number",
   tier: "runs", failed: "failed" };
 
 function factText(name, value) {
@@ -444,21 +444,21 @@ function fillTables() {
   for (const block of blocks) {
     const [ns, line] = [block.ended - block.began, block.line || segments[block.segment]?.line];
     if (line) {
-      const one = lines.get(line) || lines.set(line, { code: 0, wait: 0, launch: 0, all: 0 }).get(line);
+      const one = lines.get(line) || lines.set(line, { code: 0, wait: 0, submission: 0, all: 0 }).get(line);
       one.all += ns;
-      one[block.kind === "read" || block.kind === "credit" ? "wait" : block.kind === "launch" ? "launch" : "code"] += ns;
+      one[block.kind === "read" || block.kind === "credit" ? "wait" : block.kind === "submission" ? "submission" : "code"] += ns;
     }
-    if (block.kind === "launch") {
-      const one = programs.get(block.label) || programs.set(block.label, { launches: 0, ns: 0, line }).get(block.label);
-      one.launches += 1;
+    if (block.kind === "submission") {
+      const one = programs.get(block.label) || programs.set(block.label, { submissions: 0, ns: 0, line }).get(block.label);
+      one.submissions += 1;
       one.ns += ns;
     }
   }
   const told = ns => (ns ? duration(ns) : "");
   fillTable("line-table", ["line", "code, cutting", "waits", "device"], [...lines].sort((a, b) => b[1].all - a[1].all).slice(0, 100)
-    .map(([line, one]) => [line, told(one.code), told(one.wait), told(one.launch)]));
-  fillTable("program-table", ["program", "line", "launches", "device", "each"], [...programs].sort((a, b) => b[1].ns - a[1].ns).slice(0, 100)
-    .map(([label, one]) => [label, one.line || "", one.launches.toLocaleString("en"), duration(one.ns), duration(one.ns / one.launches)]));
+    .map(([line, one]) => [line, told(one.code), told(one.wait), told(one.submission)]));
+  fillTable("program-table", ["program", "line", "submissions", "device", "each"], [...programs].sort((a, b) => b[1].ns - a[1].ns).slice(0, 100)
+    .map(([label, one]) => [label, one.line || "", one.submissions.toLocaleString("en"), duration(one.ns), duration(one.ns / one.submissions)]));
 }
 
 function fillHead() {
