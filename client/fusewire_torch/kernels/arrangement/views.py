@@ -21,11 +21,16 @@ TABLE.bare["as_strided"] = TABLE.bare["_reshape_alias"] = restrided
 TABLE.bare["view"] = TABLE.bare["_unsafe_view"] = viewed
 
 
+def by_pytorch(op: Any, *operands: Any) -> torch.Tensor:
+    """Runs PyTorch's kernel of an op for tensors without data, which makes views and needs nothing of the device."""
+    made: torch.Tensor = op.redispatch(_META, *operands)
+    return made
+
+
 def _restride(x: torch.Tensor, storage: Any, offset: Any, shape: Any, strides: Any) -> torch.Tensor:
-    """Makes `x` a view of a storage. PyTorch's kernel for tensors without data needs none of the device."""
+    """Makes `x` a view of a storage."""
     held(storage).is_viewed = True
-    changed: torch.Tensor = _set.redispatch(_META, x, storage, offset, shape, strides)
-    return changed
+    return by_pytorch(_set, x, storage, offset, shape, strides)
 
 
 @TABLE.kernel("view.dtype")

@@ -9,13 +9,12 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire._api.complex.complex_array import ComplexArray
+from fusewire_torch.kernels.arrangement.views import by_pytorch
 from fusewire_torch.kernels.elementwise.pointwise import elementwise
 from fusewire_torch.storage import array_of, held
 from fusewire_torch.table import Table
 
 TABLE = Table()
-
-_META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
 
 
 def _view(name: str, *, is_turned: bool) -> Any:
@@ -27,8 +26,7 @@ def _view(name: str, *, is_turned: bool) -> Any:
         elements = held(x.untyped_storage())
         elements.is_viewed = True
         elements.is_turned = elements.is_turned or is_turned
-        seen: torch.Tensor = op.redispatch(_META, x)
-        return seen
+        return by_pytorch(op, x)
 
     return kernel
 

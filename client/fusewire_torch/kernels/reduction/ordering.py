@@ -11,7 +11,7 @@ from fusewire import Array
 from fusewire_torch.dtypes import fusewire_of
 from fusewire_torch.kernels.arrangement.indexing import at_least_vector
 from fusewire_torch.promotion import number_of
-from fusewire_torch.storage import array_of, is_ours, write
+from fusewire_torch.storage import DEVICE, array_of, is_ours, write
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -182,7 +182,7 @@ def _searchsorted(
 @TABLE.value("searchsorted.Scalar")
 def _searchsorted_number(sorted_sequence: torch.Tensor, x: Any, **options: Any) -> Array:
     dtype = sorted_sequence.dtype
-    return _searchsorted(sorted_sequence, torch.full((), number_of(x), dtype=dtype, device="fusewire"), **options)
+    return _searchsorted(sorted_sequence, torch.full((), number_of(x), dtype=dtype, device=DEVICE), **options)
 
 
 @TABLE.value("bucketize.Tensor")
