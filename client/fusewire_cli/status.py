@@ -1,4 +1,4 @@
-"""`fusewire status`: what a server is doing."""
+"""`fusewire status`: what a server is doing, and which kernels its rows wait for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from fusewire._transport.inspection import inspect
 from fusewire_cli.answers import tell
-from fusewire_cli.text import properties, size
-from fusewire_cli.waits import waits_of
+from fusewire_cli.text import duration, properties, size
+
+_MOST_TOLD = 3  # waits for kernels
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -45,6 +46,26 @@ def state_of(stats: dict[str, Any]) -> str:
     if not stats["is_ready"]:
         return "unready"
     return f"ready, but {stats['trouble']}" if stats.get("trouble") else "ready"
+
+
+def waits_of(stats: dict[str, Any]) -> list[str]:
+    """Returns a line for each of the longest waits, and one for all others. Older servers tell of none."""
+    waits = stats.get("kernel_waits")
+    if not waits:
+        return []
+    told = [_line(wait) for wait in waits["oldest"][:_MOST_TOLD]]
+    left_out = waits["kernels"] - len(told)
+    return [*told, f"and for {_counted(left_out, 'more kernel')}"] if left_out > 0 else told
+
+
+def _line(wait: dict[str, Any]) -> str:
+    who = _counted(wait["waiting_sessions"], "session")
+    why = f": {wait['refusal']}" if wait["refusal"] else ""
+    return f"waits for the kernel of {wait['op']}, {duration(wait['waited_s'])}, {who}{why}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _per_launch(totals: dict[str, Any]) -> str:

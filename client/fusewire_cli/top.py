@@ -16,9 +16,8 @@ from rich.text import Text
 
 from fusewire._transport.inspection import checked_answer, inspect, inspect_all
 from fusewire_cli.activity import Activity, Look, SessionActivity, activity_between, as_json
-from fusewire_cli.status import state_of
+from fusewire_cli.status import state_of, waits_of
 from fusewire_cli.text import harmless, rate, size
-from fusewire_cli.waits import waits_of
 from fusewire_protos.errors import ServerFault
 
 _MOST_SESSIONS = 200  # that are shown: those for which the device works most

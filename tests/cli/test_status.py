@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusewire_cli.sessions import session_text
-from fusewire_cli.status import status_text
-from fusewire_cli.waits import waits_of
+from fusewire_cli.status import status_text, waits_of
 from tests.inspected import KERNEL_WAITS, SESSION, STATS
 
 LINES = [
