@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
 from fusewire_server.inspect.live_views import set_log_level
-from fusewire_server.inspect.loop_thread import begun, wait_for
+from fusewire_server.inspect.engine_thread import begun, wait_for
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import Arrays
@@ -80,7 +80,7 @@ def inspection_on(
     *,
     snapshot_within_s: float,
 ) -> tuple[SnapshotReader, Control]:
-    """Returns what the inspection thread asks of the loop thread, which runs `loop` and calls these functions.
+    """Returns what the inspection thread asks of the engine thread, which runs `loop` and calls these functions.
 
     `answer` answers as `AskEngines`, `take` takes a snapshot, and `end` ends the server in order.
     """

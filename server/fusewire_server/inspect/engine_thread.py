@@ -15,7 +15,7 @@ class EngineBusy(Exception):
 
 
 def begun(question: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> asyncio.Future[_T]:
-    """Returns a future, for the running event loop, of what a coroutine returns on the engine thread, which runs `loop`.
+    """Returns a future, for the running event loop, of what a coroutine returns on the engine thread, in `loop`.
 
     A coroutine that has not begun when the future is cancelled does nothing later.
     """
