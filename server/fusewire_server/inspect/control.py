@@ -9,8 +9,8 @@ from heapq import nsmallest
 from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
-from fusewire_server.inspect.live_views import set_log_level
 from fusewire_server.inspect.engine_thread import begun, wait_for
+from fusewire_server.inspect.live_views import set_log_level
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import Arrays
