@@ -1,1 +1,1 @@
-"""Files of sessions' streams."""
+"""Recorded streams."""
