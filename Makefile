@@ -43,13 +43,17 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-torch test-faults conformance deploy-check wheel check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-deep test-torch test-faults conformance deploy-check wheel check check-protos check-stubs bench recorder server protos stubs api-docs test-gpu sanitize-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) -m "not gpu and not faults and not deploy"
+
+# The usual run draws the same examples each time. This one draws ten times as many, new ones in every run, and takes hours.
+test-deep: $(INSTALLED_DEV)
+	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --hypothesis-profile deep -m "not gpu and not deploy" tests/client tests/contract tests/differential tests/faults tests/kernels tests/protos tests/server
 
 # PyTorch is large, so that only these tests have it. TORCH names another version, or another wheel.
 test-torch: $(INSTALLED_DEV) $(INSTALLED_TORCH)

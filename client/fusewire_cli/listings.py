@@ -94,7 +94,7 @@ PROGRAMS = Listing(
     },
 )
 ARRAYS = Listing(
-    "/v1/sessions/{session}/arrays",
+    "/arrays",  # behind the path of the session
     "arrays",
     1,
     {

@@ -18,7 +18,7 @@ def show(parsed: argparse.Namespace) -> int:
     """Prints a session and its arrays, the first thousand. Raises FusewireError."""
     path = quoted("/v1/sessions/{}", parsed.session)
     session = inspect(path, parsed.http, parsed.tls_ca)
-    arrays = list(islice(inspect_all(f"{path}/arrays", "arrays", parsed.http, parsed.tls_ca), _MOST_ARRAYS))
+    arrays = list(islice(inspect_all(path + ARRAYS.path, ARRAYS.entries, parsed.http, parsed.tls_ca), _MOST_ARRAYS))
     told = {"session": session, "arrays": arrays}
     return tell(parsed, told, lambda told: f"{session_text(told['session'])}\n\n{ARRAYS.text_of(told['arrays'])}")
 

@@ -113,7 +113,8 @@ class Profile:
     ) -> None:
         """Waits until the device has done what was recorded, and writes the files. Also after an error of the block.
 
-        Waits no longer than the profile's timeout, for all sessions together.
+        Waits no longer than the profile's timeout, for all sessions together, and a second more for each that does not
+        answer.
         """
         self._ended_ns = time.monotonic_ns()
         self._stop()
@@ -186,7 +187,7 @@ def note_open(session: Profilable) -> None:
 
 
 def note_closing(session: Profilable) -> None:
-    """Notes that a session is about to be closed. A profile that is on first asks its server for the rest."""
+    """Notes that a session is about to be closed. A profile that is on first waits for its rest, as at its end."""
     if _active:
         with _lock:
             for active in _active:

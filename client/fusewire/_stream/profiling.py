@@ -21,6 +21,7 @@ from fusewire_protos.profiled import decode_profiled
 
 _FIRST_QUESTIONS = 5  # each is a round trip, of which the shortest shows best how the clocks differ
 _TIMEOUT_S = 10.0  # of the wait for an answer
+_LEAST_TIMEOUT_S = 1.0  # of the last question, once the profile has waited as long as it may
 _PAUSE_S = 0.05  # in which a thread that pauses has its ops sent, if they are to be sent at all
 _MOST_OPEN_QUESTIONS = 64
 
@@ -74,7 +75,8 @@ class Profiling:
             if not self._is_done_by(deadline_s, are_dropped=is_closing):
                 self._notes.append("the device did not do all that was recorded in time: the rest is missing")
             self._goes_on = False
-            self._ask_and_wait()
+            left = left_s(deadline_s)
+            self._ask_and_wait(_TIMEOUT_S if left is None else max(min(left, _TIMEOUT_S), _LEAST_TIMEOUT_S))
         except BaseException:  # such as Ctrl-C in a wait; the server ends its part all the same
             self._goes_on = False
             with suppress(FusewireError):
@@ -128,9 +130,9 @@ class Profiling:
             self._questions.append(question)
             return question
 
-    def _ask_and_wait(self) -> bool:
+    def _ask_and_wait(self, timeout_s: float = _TIMEOUT_S) -> bool:
         """Asks, and waits for the answer, but not in the transport's thread. Returns whether it came."""
-        deadline_s, transport = time.monotonic() + _TIMEOUT_S, self._state.transport
+        deadline_s, transport = time.monotonic() + timeout_s, self._state.transport
         try:
             question = self._ask()
             transport.wake()
@@ -141,7 +143,7 @@ class Profiling:
             self._notes.append(f"the server could not be asked: {reason}")
             return False
         if not is_answered:
-            self._notes.append(f"the server did not answer within {_TIMEOUT_S:g} s")
+            self._notes.append(f"the server did not answer within {timeout_s:.3g} s")
         self._take_answers()
         return is_answered
 

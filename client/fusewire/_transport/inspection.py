@@ -55,7 +55,6 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
             connection.request(method, path, json.dumps(content), {**headers, "Content-Type": "application/json"})
         answer = connection.getresponse()
         raw = answer.read(_MOST_ANSWER_BYTES + 1)
-        text = raw.decode()
     except BadStatusLine as reason:
         raise ServerFault(f"no answer from {url}: {_why_no_http(reason, tls_ca)}") from None
     except (OSError, ValueError, HTTPException) as reason:
@@ -63,10 +62,13 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
     finally:
         connection.close()
     if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-        raise _refusal(answer, text, url)
+        raise _refusal(answer, raw.decode(errors="replace"), url)
     if len(raw) > _MOST_ANSWER_BYTES:
         raise ServerFault(f"the answer from {url} is longer than {_MOST_ANSWER_BYTES >> 20} MiB")
-    return text
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as reason:
+        raise ServerFault(f"no answer from {url}: {reason}") from None
 
 
 def connection_to(address: str, tls_ca: str | None, deadline_s: float) -> tuple[HTTPConnection, dict[str, str]]:

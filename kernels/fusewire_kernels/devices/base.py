@@ -250,7 +250,7 @@ class Device(Protocol):
         """Returns the number of free bytes that the device keeps for later allocations. Any thread."""
 
     def block_counts(self) -> list[BlockCount]:
-        """Returns the number of blocks by size, ascending. Empty if the device's pool does not tell. Any thread."""
+        """Returns the number of blocks by size, ascending. The sizes are few, whatever is allocated. Any thread."""
 
     def launch_counts(self) -> LaunchCounts:
         """Returns how the device has launched kernels. Any thread."""

@@ -87,9 +87,10 @@ class BlockPool:
     def give_back(self, block: Block) -> None:
         """Keeps a block that was in use for later requests, or frees it."""
         with self._lock:
-            self._used[block.size_bytes] -= 1
-            if not self._used[block.size_bytes]:
-                del self._used[block.size_bytes]
+            counted_as = self._counted_as(block.size_bytes)
+            self._used[counted_as] -= 1
+            if not self._used[counted_as]:
+                del self._used[counted_as]
             if self._may_keep(block):
                 self._keep(block)
             else:
@@ -97,7 +98,7 @@ class BlockPool:
                 self._free(block)
 
     def counts(self) -> list[BlockCount]:
-        """Returns the blocks by size. Any thread."""
+        """Returns the blocks by size; above the largest kept ones, by the next power of two. Any thread."""
         with self._lock:
             self._keep_taken_back()
             free = {size_bytes: len(blocks) for size_bytes, blocks in self._kept.items()}
@@ -119,6 +120,10 @@ class BlockPool:
         size_bytes = max(size_bytes, unit_bytes)
         step = max(1 << max(size_bytes.bit_length() - 3, 0), unit_bytes) if size_bytes <= self._largest_bytes else 1
         return -(-size_bytes // step) * step
+
+    def _counted_as(self, size_bytes: int) -> int:
+        """Returns the size under which a block in use is counted, so that those of few sizes are counted apart."""
+        return size_bytes if size_bytes <= self._largest_bytes else 1 << (size_bytes - 1).bit_length()
 
     # ---- under the lock ----
 
@@ -157,7 +162,7 @@ class BlockPool:
 
     def _use(self, block: Block) -> Block:
         self._held_bytes += block.size_bytes
-        self._used[block.size_bytes] += 1
+        self._used[self._counted_as(block.size_bytes)] += 1
         return block
 
     def _clear(self) -> None:

@@ -50,7 +50,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
     """Refuses every method, health and reflection included, to a call without a valid token."""
 
     def __init__(self, access: Access, count_refusal: Callable[[], None]) -> None:
-        """`count_refusal` is called on the engine thread for each refused call."""
+        """`count_refusal` is called on the thread of the event loop for each refused call."""
         self._access = access
         self._count_refusal = count_refusal
         self._waiting = asyncio.Semaphore(MOST_WAITING)

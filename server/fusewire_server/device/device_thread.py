@@ -3,7 +3,7 @@
 This is the device thread. On a GPU, which computes by itself, the engine thread acts on short orders as it gives
 them, if the device thread has none: then no thread has to be woken, and none waits for the interpreter's lock.
 
-The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
+The engine thread gives orders through one queue, and the device thread acts on them in their order, so that
 a block that is released may be reused by any later order. A run at tier 0, and the read of a large value, take several
 slices; orders of other sessions that come in between may overtake it (see `unfinished_orders`), and several unfinished
 orders take turns. The device thread does not wait for the device: the completion thread waits for fences, in order, and

@@ -22,7 +22,7 @@ from fusewire_server.engine.row_effects import Donations, leave_inputs, publish_
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
-from fusewire_server.programs.recent import SLOW_NS, SlowSegment, when
+from fusewire_server.programs.recent import SLOW_NS, SlowRow
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes, OutstandingBatch
 from fusewire_server.sessions.effects import Effects
@@ -134,23 +134,21 @@ class Submissions:
             self._charge(began_ns, *[row.session for row in rows])
 
     def _note_slow(self, row: Row, outstanding: OutstandingBatch, device_ns: int, now_ns: int) -> None:
-        total_ns, queue_ns = now_ns - row.queued_at_ns, outstanding.at_ns - row.queued_at_ns
-        self._counters.slow_segments.append(
-            SlowSegment(
-                at=when(time.time()),
-                session=row.session.shown_id,
-                program=row.entry.digest.hex(),
+        self._counters.slow_rows.append(
+            SlowRow(
+                at_s=time.time(),
+                session_id=row.session.session_id,
+                digest=row.entry.digest,
                 base=row.base,
                 ops=row.entry.program.op_count,
                 iterations=row.count,
                 tier=0 if outstanding.loaded is None else 1,
                 rows=len(outstanding.batch.spans),
-                total_s=total_ns / 1e9,
-                queue_s=queue_ns / 1e9,
-                order_s=max(total_ns - queue_ns - device_ns, 0) / 1e9,
-                device_s=device_ns / 1e9,
-                planning_s=row.entry.planning_ns / 1e9,
-                compiling_s=row.entry.compiling_ns / 1e9,
+                total_ns=now_ns - row.queued_at_ns,
+                queue_ns=outstanding.at_ns - row.queued_at_ns,
+                device_ns=device_ns,
+                planning_ns=row.entry.planning_ns,
+                compiling_ns=row.entry.compiling_ns,
             )
         )
 

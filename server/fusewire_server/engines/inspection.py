@@ -58,7 +58,7 @@ class InFront:
 
 
 class EnginesSnapshots:
-    """Takes snapshots of all engines. Runs on the engine thread."""
+    """Takes snapshots of all engines. Runs on the thread of the event loop, which has no engine here."""
 
     def __init__(self, engines: Engines, front: InFront) -> None:
         self._engines = engines

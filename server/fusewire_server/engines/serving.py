@@ -31,7 +31,7 @@ class Backend(NamedTuple):
 
 
 class Serving(Protocol):
-    """The part of a server process that clients reach. Everything runs on the engine thread."""
+    """The part of a server process that clients reach. Everything runs on the thread of the process's event loop."""
 
     snapshots: SnapshotReader
     control: Control

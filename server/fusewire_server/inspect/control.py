@@ -9,8 +9,10 @@ from heapq import nsmallest
 from typing import Any, Protocol
 
 from fusewire_server.engine.launch_records import Records
+from fusewire_server.figures import joined
 from fusewire_server.inspect.engine_thread import begun, wait_for
 from fusewire_server.inspect.live_views import set_log_level
+from fusewire_server.inspect.snapshots.details import Details
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.snapshots.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import Arrays
@@ -65,6 +67,11 @@ class Control:
         arrays = await self._ask("arrays", shown=session, handles=page)
         return Arrays(arrays=next(filter(None, arrays), ()), next=str(page[-1]) if len(found) > limit else None)
 
+    async def details(self) -> Details:
+        """Returns the blocks of the devices' memory and what happened last, of all engines together."""
+        engines: list[Details] = await self._ask("details")
+        return joined(engines)
+
     async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
         """Returns the new records of the submissions of each engine, as `launch_records_of` does."""
         records: list[Records] = await self._ask("launch_records", positions=[*positions], most=most)
@@ -80,7 +87,7 @@ def inspection_on(
     *,
     snapshot_within_s: float,
 ) -> tuple[SnapshotReader, Control]:
-    """Returns what the inspection thread asks of the engine thread, which runs `loop` and calls these functions.
+    """Returns what the inspection thread asks of the thread that runs `loop` and calls these functions.
 
     `answer` answers as `AskEngines`, `take` takes a snapshot, and `end` ends the server in order.
     """

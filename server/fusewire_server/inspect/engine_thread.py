@@ -1,4 +1,4 @@
-"""Passes questions and orders of the inspection thread to the engine thread, which owns the engine."""
+"""Passes questions and orders of the inspection thread to the thread that owns the engine, or knows the engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EngineBusy(Exception):
 
 
 def begun(question: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> asyncio.Future[_T]:
-    """Returns a future, for the running event loop, of what a coroutine returns on the engine thread, in `loop`.
+    """Returns a future, for the running event loop, of what a coroutine returns on the thread that runs `loop`.
 
     A coroutine that has not begun when the future is cancelled does nothing later.
     """

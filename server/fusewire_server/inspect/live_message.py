@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from heapq import nlargest
 from typing import Any
 
@@ -28,9 +28,11 @@ _STATS = {
     *("memory", "rows_per_launch", "devices"),
 }
 _TOTALS = {"ops", "segments", "rows", "launches", "submissions", "received_bytes", "sent_bytes"}
+_OF_THE_QUEUE = {"queued_rows", "next_program"}  # of a session: what only the route of the queue sums up
 _SHOWN: dict[str, Any] = {
     "stats": {**dict.fromkeys(_STATS, True), "totals": _TOTALS, "phases": {"device", "queue"}},
-    **dict.fromkeys(("taken_at_ns", "sessions", "programs", "other_sessions", "steps", "names", "may_operate"), True),
+    "sessions": {"__all__": {each.name for each in fields(SessionView)} - _OF_THE_QUEUE},
+    **dict.fromkeys(("taken_at_ns", "programs", "other_sessions", "steps", "names", "may_operate"), True),
 }
 
 

@@ -1,4 +1,4 @@
-"""Answers what no snapshot holds, the arrays of a session and new records of launches. Runs on the engine thread.
+"""Answers what no snapshot holds: arrays, blocks, what happened last, records of launches. Runs on the engine thread.
 
 Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
 the engine thread only copies their handles; the inspection thread finds those of a page.
@@ -14,6 +14,7 @@ from typing import Any
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
 from fusewire_server.engine.launch_records import Records
+from fusewire_server.inspect.snapshots.details import details_of
 from fusewire_server.inspect.views import ArrayView
 from fusewire_server.sessions.session import NO_OP, Session, Value
 from fusewire_server.sessions.values import unpacked
@@ -71,6 +72,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "release": Engine.unhold,
     "end_session": end_session,
     "set_log_level": set_log_level,
+    "details": details_of,
     "handles": handles_of,
     "arrays": arrays_of,
     "launch_records": launch_records_of,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from fusewire_server.figures import Described, fact
+from fusewire_server.inspect.snapshots.details import BlockView
 from fusewire_server.inspect.snapshots.snapshot import (
-    BlockView,
     DeviceView,
     KernelWaits,
     ProgramView,
@@ -150,21 +150,21 @@ def _programs(snapshot: Snapshot) -> tuple[QueuedProgram, ...]:
 class QueueView(Described):
     """The segments (rows) that wait for the device, and the submissions that it works on."""
 
-    rows: int = fact(read="stats.queue.ready")
+    rows: int = fact(read="stats.queue.ready", default=MISSING)
     """Rows that could run."""
-    held_back_rows: int = fact(read="stats.queue.held_back")
+    held_back_rows: int = fact(read="stats.queue.held_back", default=MISSING)
     """Rows that wait for an upload."""
-    oldest_row_s: float = fact(read="stats.queue.oldest_s")
+    oldest_row_s: float = fact(read="stats.queue.oldest_s", default=MISSING)
     """Seconds that the oldest row at the head of a queue has waited."""
-    submissions: int = fact(read="stats.in_flight.submissions")
+    submissions: int = fact(read="stats.in_flight.submissions", default=MISSING)
     """Submissions that the device has not completed."""
-    is_held: bool = fact(read="stats.is_held")
+    is_held: bool = fact(read="stats.is_held", default=MISSING)
     """Whether an operator holds the device."""
-    tenants: tuple[QueuedTenant, ...] = fact(read=_tenants)
+    tenants: tuple[QueuedTenant, ...] = fact(read=_tenants, default=MISSING)
     """At most 1,000, those with most rows first."""
-    programs: tuple[QueuedProgram, ...] = fact(read=_programs)
+    programs: tuple[QueuedProgram, ...] = fact(read=_programs, default=MISSING)
     """At most 1,000, those of most sessions first."""
-    kernel_waits: KernelWaits = fact(read="stats.kernel_waits")
+    kernel_waits: KernelWaits = fact(read="stats.kernel_waits", default=MISSING)
     """Kernels of single ops that rows on the device wait for."""
 
 
@@ -172,22 +172,22 @@ class QueueView(Described):
 class PoolView(Described):
     """The memory of the device."""
 
-    device_memory_bytes: int = fact(read="stats.backend.memory_bytes")
+    device_memory_bytes: int = fact(read="stats.backend.memory_bytes", default=MISSING)
     """Most bytes that all values may have."""
-    live_bytes: int = fact(read="stats.memory.live_bytes")
+    live_bytes: int = fact(read="stats.memory.live_bytes", default=MISSING)
     """Bytes of values now."""
-    peak_bytes: int = fact(read="stats.memory.peak_bytes")
+    peak_bytes: int = fact(read="stats.memory.peak_bytes", default=MISSING)
     """Most bytes of values since the start."""
-    pool_bytes: int = fact(read="stats.memory.pool_bytes")
+    pool_bytes: int = fact(read="stats.memory.pool_bytes", default=MISSING)
     """Free bytes that the pool keeps for later allocations."""
-    free_bytes: int = fact(read=_free_bytes)
+    free_bytes: int = fact(read=_free_bytes, default=MISSING)
     """Bytes of the device's memory that no value takes, those of the pool included."""
-    donations: int = fact(read="stats.memory.donations")
+    donations: int = fact(read="stats.memory.donations", default=MISSING)
     """Results that were written over inputs."""
-    donated_bytes: int = fact(read="stats.memory.donated_bytes")
+    donated_bytes: int = fact(read="stats.memory.donated_bytes", default=MISSING)
     """Bytes of these results."""
-    blocks: tuple[BlockView, ...] = fact()
-    """By size."""
+    blocks: tuple[BlockView, ...] = fact(read=lambda _: (), default=MISSING)
+    """By size. Of a GPU, free blocks above 1 MiB are kept by CuPy, which tells only their bytes."""
 
 
 class SlowLogView(BaseModel):
@@ -249,7 +249,7 @@ class Readiness(Described):
     """Bytes of all values now."""
     pool_bytes: int = fact(read="memory.pool_bytes", default=0)
     """Free bytes that the pool keeps for later allocations."""
-    devices: tuple[DeviceView, ...] = fact()
+    devices: tuple[DeviceView, ...] = fact(default=())
     """The devices, if there is an engine process for each."""
 
 

@@ -9,7 +9,7 @@ from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import CASES, Consequence
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry, bucket
-from fusewire_server.programs.recent import MOST_RECENT, EndedSession, RecentFailure, SlowSegment, when
+from fusewire_server.programs.recent import MOST_RECENT, EndedSession, RecentFailure, SlowRow, when
 
 # Why sessions end. Other reasons are the names of failures that end a session.
 GOODBYE = "goodbye"  # the client has ended it
@@ -68,7 +68,7 @@ class Counters:
     ops_per_launch: Counter[int] = field(default_factory=Counter)
     recent_failures: deque[RecentFailure] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
     recently_ended: deque[EndedSession] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
-    slow_segments: deque[SlowSegment] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
+    slow_rows: deque[SlowRow] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))
     decode: Phase = field(default_factory=Phase)
     plan: Phase = field(default_factory=Phase)
     compile: Phase = field(default_factory=Phase)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
+from fusewire_protos.session_name import shown_id
 from fusewire_server.figures import Described
 
 SLOW_NS = 10_000_000
@@ -80,6 +82,42 @@ class SlowSegment(Described):
     """Seconds of planning its program, for which segments do not wait."""
     compiling_s: float
     """Seconds of compiling its program, for which segments do not wait."""
+
+
+class SlowRow(NamedTuple):
+    """What is noted of a slow row when it has ended, on the way of every row: people see it as a `SlowSegment`."""
+
+    at_s: float  # Unix time
+    session_id: bytes
+    digest: bytes
+    base: int
+    ops: int
+    iterations: int
+    tier: int
+    rows: int
+    total_ns: int
+    queue_ns: int
+    device_ns: int
+    planning_ns: int
+    compiling_ns: int
+
+    def shown(self) -> SlowSegment:
+        return SlowSegment(
+            at=when(self.at_s),
+            session=shown_id(self.session_id),
+            program=self.digest.hex(),
+            base=self.base,
+            ops=self.ops,
+            iterations=self.iterations,
+            tier=self.tier,
+            rows=self.rows,
+            total_s=self.total_ns / 1e9,
+            queue_s=self.queue_ns / 1e9,
+            order_s=max(self.total_ns - self.queue_ns - self.device_ns, 0) / 1e9,
+            device_s=self.device_ns / 1e9,
+            planning_s=self.planning_ns / 1e9,
+            compiling_s=self.compiling_ns / 1e9,
+        )
 
 
 def when(unix_s: float) -> str:

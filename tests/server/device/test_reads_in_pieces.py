@@ -63,7 +63,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     here.thread.stop(DEADLINE_S)
 
 
-def fetching_of(world: World, one: Session) -> PendingFetch:
+def pending_fetch_of(world: World, one: Session) -> PendingFetch:
     """Orders a read of a value of 16 bytes, 0 to 15."""
     value = world.value()
     assert value.block is not None
@@ -74,7 +74,7 @@ def fetching_of(world: World, one: Session) -> PendingFetch:
 
 
 def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: PiecesWorld) -> None:
-    pending = fetching_of(pieces, session("a"))
+    pending = pending_fetch_of(pieces, session("a"))
     pieces.run(FAST, session("b"))
     pieces.thread.start()
     report = pieces.brought_beside(FAST)
@@ -86,7 +86,7 @@ def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: Piec
 
 def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) -> None:
     one = session("a")
-    pending = fetching_of(pieces, one)
+    pending = pending_fetch_of(pieces, one)
     pieces.thread.order(Release(frozenset([one]), (pending.value,)))
     pieces.run(FAST, session("b"))
     was_there: list[bool] = []
@@ -101,7 +101,7 @@ def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) 
 def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: PiecesWorld) -> None:
     device = pieces.device
     device.completes_by_itself = False
-    fetching_of(pieces, session("a"))
+    pending_fetch_of(pieces, session("a"))
     pieces.thread.start()
     for count in range(1, 4):
         for _ in range(2):  # between which the read has had a turn
@@ -113,7 +113,7 @@ def test_at_most_two_pieces_are_on_their_way_and_nobody_waits_for_them(pieces: P
 
 @pytest.mark.parametrize("why", ["abandoned", "ended"])
 def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: PiecesWorld, why: str) -> None:
-    pending = fetching_of(pieces, session("a"))
+    pending = pending_fetch_of(pieces, session("a"))
 
     def leave() -> None:
         pending.is_abandoned = why == "abandoned"

@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, SessionName
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.engine_thread import EngineBusy
+from fusewire_server.inspect.snapshots.details import BlockView, Details
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
 from fusewire_server.inspect.snapshots.snapshot import (
     BackendView,
-    BlockView,
     Bucket,
     Histogram,
     KernelWaits,
@@ -135,11 +135,8 @@ SNAPSHOT = Snapshot(
     (SESSION,),
     (PLANNED, UNPLANNED),
     tenants=ACCOUNTS,
-    blocks=(BlockView(size_bytes=4096, free=1, live=1),),
-    failures=(FAILURE,),
-    ended_sessions=(ENDED,),
-    slow_segments=(SLOW_SEGMENT,),
 )
+DETAILS = Details((BlockView(size_bytes=4096, free=1, live=1),), (FAILURE,), (ENDED,), (SLOW_SEGMENT,))
 
 
 class FixedSnapshots:
@@ -209,6 +206,10 @@ class RememberingControl(Control):
         if session != SESSION.session:
             return None
         return Arrays(arrays=(ARRAY,) if after < ARRAY.handle else ())
+
+    async def details(self) -> Details:
+        self._answer()
+        return DETAILS
 
     async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
         self._answer()

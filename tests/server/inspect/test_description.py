@@ -91,6 +91,16 @@ def test_every_field_has_a_title_a_description_and_an_example() -> None:
             assert told["examples"], (name, field)
 
 
+def test_every_default_is_as_its_schema_says() -> None:
+    schemas = _DESCRIPTION["components"]["schemas"]
+    for schema in schemas.values():
+        for field in schema.get("properties", {}).values():
+            if "default" in field:
+                jsonschema.Draft202012Validator({**field, "components": {"schemas": schemas}}).validate(
+                    field["default"]
+                )
+
+
 def test_every_answer_has_an_example() -> None:
     schemas = _DESCRIPTION["components"]["schemas"]
     for path, methods in _DESCRIPTION["paths"].items():

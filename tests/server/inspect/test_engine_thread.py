@@ -24,7 +24,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def test_an_answer_comes_from_the_loop_thread(loop: asyncio.AbstractEventLoop) -> None:
+def test_an_answer_comes_from_the_engine_thread(loop: asyncio.AbstractEventLoop) -> None:
     async def question() -> int:
         return threading.get_ident()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter
 
 from fusewire_server.figures import read
@@ -20,7 +22,7 @@ def device_routes(control: Control) -> APIRouter:
     @router.get("/v1/pool")
     async def pool(snapshot: Fresh) -> PoolView:
         """The memory of the device: values, their peak, and the pool and its blocks."""
-        return read(PoolView, snapshot)
+        return replace(read(PoolView, snapshot), blocks=(await control.details()).blocks)
 
     @router.get("/v1/queue")
     async def queue(snapshot: Fresh) -> QueueView:
@@ -28,14 +30,14 @@ def device_routes(control: Control) -> APIRouter:
         return read(QueueView, snapshot)
 
     @router.get("/v1/slowlog")
-    async def slow_log(snapshot: Fresh, limit: Newest = MOST_RECENT) -> SlowLogView:
+    async def slow_log(limit: Newest = MOST_RECENT) -> SlowLogView:
         """The newest segments that took at least 10 ms."""
-        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=snapshot.slow_segments[:limit])
+        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=(await control.details()).slow_segments[:limit])
 
     @router.get("/v1/failures")
-    async def failures(snapshot: Fresh, limit: Newest = MOST_RECENT) -> Failures:
+    async def failures(limit: Newest = MOST_RECENT) -> Failures:
         """The newest failures of all sessions, with the texts that their clients get."""
-        return Failures(failures=snapshot.failures[:limit])
+        return Failures(failures=(await control.details()).failures[:limit])
 
     @router.post("/v1/device/hold")
     async def hold() -> Gate:

@@ -82,9 +82,9 @@ def session_routes(control: Control) -> APIRouter:
         return Ending(session=session, is_ending=True)
 
     @router.get("/v1/ended_sessions")
-    async def ended_sessions(snapshot: Fresh, limit: Newest = MOST_RECENT, tenant: Tenant = None) -> EndedSessions:
+    async def ended_sessions(limit: Newest = MOST_RECENT, tenant: Tenant = None) -> EndedSessions:
         """The sessions that have ended last, and why."""
-        ended = [each for each in snapshot.ended_sessions if tenant in {None, each.tenant}]
+        ended = [each for each in (await control.details()).ended_sessions if tenant in {None, each.tenant}]
         return EndedSessions(sessions=tuple(ended[:limit]))
 
     return router

@@ -16,7 +16,6 @@ from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.machine import Machine
 from fusewire_server.inspect.snapshots.plan_views import compiled_view
 from fusewire_server.inspect.snapshots.snapshot import (
-    BlockView,
     HostMemory,
     KernelWaits,
     PhaseTotal,
@@ -81,10 +80,6 @@ class Publisher:
                 session.tenant: session.tenant_bytes.device_share.held_bytes for session in look.sessions
             },
             tenant_host_bytes={session.tenant: session.tenant_bytes.size_bytes for session in look.sessions},
-            blocks=tuple([BlockView(*each) for each in engine.device.block_counts()]),
-            failures=tuple(reversed(engine.counters.recent_failures)),
-            ended_sessions=tuple(reversed(engine.counters.recently_ended)),
-            slow_segments=tuple(reversed(engine.counters.slow_segments)),
             taken_at_ns=now_ns,
         )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import PROTOCOL_VERSION
-from fusewire_server.figures import Described, counter, fact, gauge, itself, joined, least, newest, part, together
+from fusewire_server.figures import Described, counter, fact, gauge, itself, joined, least, part, together
 from fusewire_server.host.gpu_health import Gpu
 from fusewire_server.host.process_usage import Process
 from fusewire_server.inspect.requests.refusals import CASES as INSPECTION_CASES
@@ -30,7 +30,6 @@ from fusewire_server.programs.counters import (
     TOKEN_DOOR,
     TRANSFER_DOOR,
 )
-from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 from fusewire_server.scheduling.coalescer import BatchEnd
 
 _MOST_LISTED = 100  # waits for kernels
@@ -83,13 +82,6 @@ def _buckets(lists: Sequence[Sequence[Bucket]]) -> tuple[Bucket, ...]:
     for bucket in together(lists):
         counts[bucket.at_most] = counts.get(bucket.at_most, 0) + bucket.count
     return tuple([Bucket(end, counts[end]) for end in sorted(counts)])
-
-
-def _blocks(lists: Sequence[Iterable[BlockView]]) -> tuple[BlockView, ...]:
-    sizes: dict[int, list[BlockView]] = {}
-    for block in together(lists):
-        sizes.setdefault(block.size_bytes, []).append(block)
-    return tuple([joined(sizes[size]) for size in sorted(sizes)])
 
 
 def _longest(lists: Sequence[Sequence[KernelWaitView]]) -> tuple[KernelWaitView, ...]:
@@ -333,18 +325,6 @@ class Memory(Described):
 
 
 @dataclass(frozen=True)
-class BlockView(Described):
-    """The blocks of one size in the device's memory pool."""
-
-    size_bytes: int = fact(default=0)
-    """Size of each block."""
-    free: int = gauge()
-    """Blocks that are kept for later allocations."""
-    live: int = gauge()
-    """Blocks in use."""
-
-
-@dataclass(frozen=True)
 class Launching(Described):
     """How the device has launched many kernels or iterations by one call."""
 
@@ -582,11 +562,11 @@ class SessionView(Described):
     """Network address of the client."""
     client: str = fact(read="session.client")
     """What the client says of itself."""
-    protocol_version: int = fact(read=lambda _look: PROTOCOL_VERSION)
+    protocol_version: int = fact(read=lambda _look: PROTOCOL_VERSION, default=0)
     """Version of the protocol."""
     epoch: int = counter(read="session.epoch")
     """Number of connections that have carried the session."""
-    state: str = gauge(read="session.state.value")
+    state: str = gauge(read="session.state.value", default="")
     """open, or detached: its connection broke and it waits to be resumed."""
     ops: int = counter(read="session.ops_total")
     """Number of ops that came."""
@@ -644,7 +624,7 @@ class ProgramView(Described):
     """Digest of the program, in hexadecimal digits."""
     is_fragment: bool = fact(default=False)
     """Whether it is a fragment: ops that a client recorded outside loops."""
-    ops: int = fact(read="program.op_count")
+    ops: int = fact(read="program.op_count", default=0)
     """Number of ops."""
     structure: str = fact(default="")
     """Digest of its ops and their operands without sizes. Programs with one structure differ in sizes or attributes."""
@@ -754,10 +734,6 @@ class Snapshot(Described):
     tenants: Mapping[str, TenantAccount] = counter(label="tenant", default={})
     tenant_host_bytes: Mapping[str, int] = gauge(default={})  # a program of several sessions counts once
     tenant_device_bytes: Mapping[str, int] = gauge(default={})
-    blocks: tuple[BlockView, ...] = gauge(join=_blocks, default=())  # of the device's memory, by size
-    failures: tuple[RecentFailure, ...] = gauge(join=newest, default=())  # the last of all sessions
-    ended_sessions: tuple[EndedSession, ...] = gauge(join=newest, default=())
-    slow_segments: tuple[SlowSegment, ...] = gauge(join=newest, default=())
     taken_at_ns: int = fact(join=min, default=0)  # on the monotonic clock
 
 

@@ -15,9 +15,9 @@ from fusewire_protos.frames import Cancel, Fetch
 from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.figures import read
 from fusewire_server.inspect.requests.refusals import RefusalCounts
+from fusewire_server.inspect.snapshots.details import BlockView, details_of
 from fusewire_server.inspect.snapshots.publisher import Publisher
 from fusewire_server.inspect.snapshots.snapshot import (
-    BlockView,
     Launching,
     ProgramDetail,
     Queue,
@@ -134,7 +134,7 @@ def test_the_pool_is_that_of_the_device() -> None:
             assert told.device_memory_bytes == here.engine.device.info.memory_bytes
             assert told.live_bytes == told.peak_bytes == 2 * SIZE_BYTES
             assert told.free_bytes == told.device_memory_bytes - told.live_bytes
-            assert told.blocks == (BlockView(size_bytes=SIZE_BYTES, free=3, live=2),)
+            assert details_of(here.engine).blocks == (BlockView(size_bytes=SIZE_BYTES, free=3, live=2),)
 
     run(test())
 
