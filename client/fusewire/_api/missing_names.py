@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, MAKE_ARRAYS, OTHER_NAMES
+from fusewire._api.names_of_numpy import ABOUT_NO_ARRAY, ITERATE, MAKE_ARRAYS, OTHER_NAMES
 from fusewire_protos.ops import dtypes
 
 _INSTEAD = {
@@ -65,6 +65,8 @@ def instead_of(name: str) -> str:
         return f"another name of fw.{OTHER_NAMES[name]}"
     if name in MAKE_ARRAYS:
         return f"uploads what NumPy makes, np.{name}"
+    if name in ITERATE:
+        return f"NumPy's own, np.{name}, over values that are read only"
     if name in ABOUT_NO_ARRAY:
         return f"NumPy's own, np.{name}"
     in_numpy = getattr(np, name, None)

@@ -19,7 +19,7 @@ NAMESPACE: Any = fw
 
 @pytest.fixture(scope="module", autouse=True)
 def session() -> Iterator[fw.Session]:
-    with connect().session as opened:
+    with connect().session as opened, connect().session:  # the second one is the default session
         yield opened
 
 
@@ -52,7 +52,10 @@ def test_what_numpy_computes_of_coefficients_is_uploaded_and_a_polynomial_takes_
     roots = NAMESPACE.roots(session.array([1.0, -3.0, 2.0]))
     assert isinstance(roots, fw.Array)
     np.testing.assert_allclose(np.asarray(roots), [2, 1])
+    quotient, rest = NAMESPACE.polydiv(session.array([1.0, -3.0, 2.0]), [1.0, -1.0])
+    assert (quotient.tolist(), rest.tolist(), rest.session) == ([1.0, -2.0], [0.0], session)
     polynomial = NAMESPACE.poly1d(session.array([1.0, -3.0, 2.0]))
+    assert isinstance(polynomial, NAMESPACE.poly1d)
     assert (str(polynomial), polynomial(4.0)) == (str(np.poly1d([1.0, -3.0, 2.0])), 6.0)
     assert polynomial(session.array(A)).tolist() == np.poly1d([1.0, -3.0, 2.0])(A).tolist()
     of_ours: Any = np.poly1d(session.array([1.0, -3.0, 2.0]))
@@ -60,10 +63,29 @@ def test_what_numpy_computes_of_coefficients_is_uploaded_and_a_polynomial_takes_
     np.testing.assert_allclose([*map(float, of_ours.deriv().coeffs)], [2, -3])
 
 
+def test_what_numpy_computes_of_arrays_is_uploaded_to_their_session(session: fw.Session) -> None:
+    x = session.array([1.0, 2.0])
+    assert fw.default_session() is not session
+    assert [NAMESPACE.roots(x).session, NAMESPACE.polyadd(a1=[1.0], a2=x).session] == [session, session]
+
+
 def test_a_function_of_one_element_is_called_with_the_values(session: fw.Session) -> None:
     assert NAMESPACE.vectorize(lambda x: x if x > 2 else 0)(session.array(A)).tolist() == [[0, 0, 0], [3, 4, 5]]
     assert [place for place, x in NAMESPACE.ndenumerate(session.array(A)) if x > 4] == [(1, 2)]
-    assert sum(x for x in NAMESPACE.nditer(session.array(A))) == A.sum()
+
+
+def test_an_iterator_of_numpys_reads_arrays_and_refuses_to_write_to_them(session: fw.Session) -> None:
+    x = session.array(A)
+    assert sum(each for each in NAMESPACE.nditer(x)) == A.sum()
+    assert [float(a + b) for a, b in NAMESPACE.nditer([x, A])] == (A + A).ravel().tolist()
+    outer, inner = NAMESPACE.nested_iters(op=x, axes=[[0], [1]])
+    assert [[float(each) for each in inner] for _ in outer] == A.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        NAMESPACE.nditer(x, op_flags=["readwrite"])
+    with pytest.raises(ValueError, match="read-only"):
+        NAMESPACE.nditer([A, x], op_flags=[["readonly"], ["writeonly"]])
+    with pytest.raises(ValueError, match="read-only"):
+        NAMESPACE.nested_iters(x, [[0], [1]], op_flags=[["readwrite"]])
 
 
 def test_the_assertions_of_numpy_take_arrays(session: fw.Session) -> None:

@@ -24,8 +24,8 @@ __all__ = ["polyfit", "polyval", "vander"]
 def polyfit(
     x: Any,
     y: Any,
-    deg: int,
     /,
+    deg: int,
     rcond: float | None = None,
     *,
     w: Any = None,
@@ -36,17 +36,15 @@ def polyfit(
     `x` is a vector [m], `y` a vector or a matrix [m, k] of several to fit, and `w` [m] multiplies what is left at each
     point, whose squares are least. `rcond` is what `lstsq` takes, by default m times the precision. With `cov` the
     covariances of the coefficients are returned too, which for "unscaled" are not multiplied by the variance of what
-    is left. Raises ShapeError for other shapes, and ArgumentError for a negative degree and for too few points.
+    is left. Raises ShapeError for other shapes, and ArgumentError for a negative degree, no points, and too few for
+    `cov`.
     """
     terms = operator.index(deg) + 1
     points, values = (astype(each, dtypes.promote(each.dtype, dtypes.float32), copy=False) for each in arrays_of(x, y))
-    if terms < 1:
-        raise ArgumentError(f"polyfit of degree {deg}: expected 0 or more")
-    if points.ndim != 1 or values.ndim not in (1, 2) or values.shape[:1] != points.shape:
-        raise ShapeError(f"polyfit takes a vector and as many values, not the shapes {points.shape}, {values.shape}")
+    weights = None if w is None else array_beside(w, points)
+    _check_fit(terms - 1, points, values, weights)
     powers = vander(points, terms)
-    if w is not None:
-        weights = array_beside(w, points)
+    if weights is not None:
         powers, values = powers * weights[:, None], (values.T * weights).T
     scale = sqrt((powers * powers).sum(0))
     scaled = powers / scale
@@ -63,6 +61,17 @@ def polyfit(
     else:
         raise ArgumentError(f"the covariances of {terms} coefficients take more points than {points.size}")
     return fitted, (covariances[:, :, None] if values.ndim == 2 else covariances) * variance
+
+
+def _check_fit(degree: int, points: Array, values: Array, weights: Array | None) -> None:
+    if degree < 0:
+        raise ArgumentError(f"polyfit of degree {degree}: expected 0 or more")
+    if points.ndim != 1 or values.ndim not in (1, 2) or values.shape[:1] != points.shape:
+        raise ShapeError(f"polyfit takes a vector and as many values, not the shapes {points.shape}, {values.shape}")
+    if not points.size:
+        raise ArgumentError("polyfit takes one point or more")
+    if weights is not None and weights.shape != points.shape:
+        raise ShapeError(f"weights of shape {weights.shape} beside {points.shape}")
 
 
 def polyval(p: Any, x: Any, /) -> Array:

@@ -73,6 +73,9 @@ def test_a_polynomial_is_fitted_as_numpy_fits_it(
         np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-9, strict=True)
     slope: Any = np.polyfit(session.array([0, 1, 2]), session.array([1, 3, 5]), 1)
     np.testing.assert_allclose(slope.numpy(), [2, 1])
+    for fit in (fw.polyfit, np.polyfit):
+        by_name: Any = fit(session.array([0, 1, 2]), session.array([1, 3, 5]), deg=1)
+        np.testing.assert_allclose(by_name.numpy(), [2, 1])
 
 
 def test_a_polynomial_that_cannot_be_fitted_is_refused() -> None:
@@ -83,3 +86,8 @@ def test_a_polynomial_that_cannot_be_fitted_is_refused() -> None:
         fw.polyfit(x, x[:2], 1)
     with pytest.raises(fw.ArgumentError, match="more points than 3"):
         fw.polyfit(x, x, 2, cov=True)
+    with pytest.raises(fw.ArgumentError, match="one point or more"):
+        fw.polyfit(x[:0], x[:0], 1)
+    for weights in ([1.0], [1.0, 2.0]):
+        with pytest.raises(fw.ShapeError, match=rf"weights of shape \({len(weights)},\) beside \(3,\)"):
+            fw.polyfit(x, x, 1, w=weights)
