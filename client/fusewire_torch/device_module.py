@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fusewire_torch import random_state
-from fusewire_torch.connection import session
+from fusewire_torch.connection import CONNECTION
 
 __all__ = [
     "current_device",
@@ -75,8 +75,9 @@ def set_device(device: Any) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits until all work recorded so far is done."""
-    (session().array(0.0) + 0.0).numpy()
+    """Waits until all work recorded so far is done. Without a session there is none."""
+    if CONNECTION.session is not None:
+        (CONNECTION.session.array(0.0) + 0.0).numpy()
 
 
 def empty_cache() -> None:

@@ -6,7 +6,7 @@ get a branch for it; tensors of other devices take the way that they took.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import wraps
 from itertools import chain
 from typing import Any
@@ -25,11 +25,13 @@ def teach_saving() -> None:
     tensor._reduce_ex_internal = _saved_by_way_of_the_cpu(tensor._reduce_ex_internal)
     storage.__deepcopy__ = _copied_on_the_device(storage.__deepcopy__)
     torch.serialization.register_package(_BEFORE_PYTORCHS, lambda storage: None, _marked_for_the_device)
-    torch._utils._rebuild_tensor = _moved_once_loaded(torch._utils._rebuild_tensor)
-    for script in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule):  # neither has the other's methods
-        for name in ("save", "save_to_buffer"):
-            setattr(script, name, _of_the_cpu_alone(getattr(script, name), _tensors_of_module))
-    torch.export.save = _of_the_cpu_alone(torch.export.save, lambda program: program.state_dict.values())
+    for name in ("_rebuild_tensor", "_rebuild_tensor_v3"):  # the second one for dtypes that are no storage's
+        setattr(torch._utils, name, _moved_once_loaded(getattr(torch._utils, name)))
+    torch._weights_only_unpickler._get_allowed_globals.cache_clear()  # it may keep the former ones
+    torch.export.save = _of_the_cpu_alone(torch.export.save)
+    for script in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule, torch.jit.ScriptFunction):
+        for name in ("save", "save_to_buffer"):  # none of these classes has the other's methods
+            setattr(script, name, _of_the_cpu_alone(getattr(script, name)))
 
 
 def _saved_by_way_of_the_cpu(reduce: Any) -> Any:
@@ -75,20 +77,37 @@ def _moved_once_loaded(rebuild: Any) -> Any:
     return rebuilt
 
 
-def _of_the_cpu_alone(save: Any, tensors_of: Callable[[Any], Iterable[torch.Tensor]]) -> Any:
+def _of_the_cpu_alone(save: Any) -> Any:
     """Returns how a program of TorchScript or `torch.export` is saved, whose file would lack the elements of ours."""
 
     @wraps(save)
-    def saved(program: Any, *arguments: Any, **options: Any) -> Any:
-        if any(is_ours(each) for each in tensors_of(program)):
+    def saved(*arguments: Any, **options: Any) -> Any:
+        if any(is_ours(each) for given in (*arguments, *options.values()) for each in _tensors_of(given)):
             raise RuntimeError(f'a program with tensors of "{DEVICE}" cannot be saved: trace or export it on the CPU')
-        return save(program, *arguments, **options)
+        return save(*arguments, **options)
 
     return saved
 
 
-def _tensors_of_module(module: torch.nn.Module) -> Iterable[torch.Tensor]:
-    return chain(module.parameters(), module.buffers())
+def _tensors_of(given: Any) -> Iterable[torch.Tensor]:
+    """Returns the tensors that are saved with a program. What is none has none."""
+    if isinstance(given, torch.export.ExportedProgram):
+        values = (*given.state_dict.values(), *given.constants.values())
+        return [each for each in values if isinstance(each, torch.Tensor)]
+    if isinstance(given, torch.jit.ScriptFunction):
+        return _constants_of(given)
+    if isinstance(given, torch.jit.ScriptModule):
+        parts = [each._c for each in given.modules() if isinstance(each, torch.jit.ScriptModule)]
+        methods = [part._get_method(name) for part in parts for name in part._method_names()]
+        return chain(given.parameters(), given.buffers(), *map(_constants_of, methods))
+    return ()
+
+
+def _constants_of(code: Any) -> Iterable[torch.Tensor]:
+    """Returns tensors that are part of compiled code: those of a closure, and the weights of a frozen module."""
+    graph = code.inlined_graph  # its nodes live as long as it does
+    constants = [node.output() for node in graph.findAllNodes("prim::Constant")]
+    return [each.toIValue() for each in constants if each.type().isSubtypeOf(torch._C.TensorType.get())]
 
 
 def _copied_on_the_device(deepcopy: Any) -> Any:

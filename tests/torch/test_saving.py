@@ -38,6 +38,13 @@ def test_a_saved_state_is_loaded_to_the_cpu() -> None:
     assert loaded.device.type == "cpu"
 
 
+@pytest.mark.parametrize("dtype", [torch.uint32, torch.float8_e5m2])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_dtypes_that_the_device_lacks_are_not_loaded_to_it(dtype: torch.dtype, weights_only: bool) -> None:
+    with pytest.raises(TypeError, match=str(dtype)):
+        torch.load(_saved(torch.ones(3).to(dtype)), map_location="fusewire", weights_only=weights_only)
+
+
 def test_a_whole_module_is_loaded_to_the_device() -> None:
     layer = nn.Linear(3, 2)
     loaded = torch.load(_saved(layer), map_location="fusewire", weights_only=False)
@@ -57,15 +64,40 @@ def test_the_format_before_pytorch_1_6_is_loaded_by_way_of_the_cpu() -> None:
         torch.load(file, map_location="fusewire")
 
 
+class _Scaled(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
+    """Has a tensor that is neither a parameter nor a buffer."""
+
+    def __init__(self, factors: torch.Tensor) -> None:
+        super().__init__()
+        self.factors = factors
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factors
+
+
+def _scripted(layer: nn.Module, x: torch.Tensor) -> list[Any]:
+    traced = torch.jit.trace(layer, x)
+    frozen = torch.jit.freeze(torch.jit.trace(layer.eval(), x))
+    factors = torch.full_like(x, 2.0)
+    of_tensor, closure = torch.jit.trace(_Scaled(factors), x), torch.jit.trace(lambda y: y * factors, x)
+    return [traced, torch.jit.script(layer), frozen, of_tensor, closure]
+
+
 @pytest.mark.filterwarnings("ignore")  # of TorchScript and its successor, about themselves
 def test_programs_without_python_are_saved_from_the_cpu_alone(tmp_path: Path) -> None:
     layer, x = nn.Linear(3, 2), torch.ones(1, 3)
-    torch.jit.save(torch.jit.trace(layer, x), io.BytesIO())
-    torch.export.save(torch.export.export(layer, (x,)), io.BytesIO())
+    for module in _scripted(layer, x):
+        torch.jit.save(module, io.BytesIO())
+    torch.export.save(f=io.BytesIO(), ep=torch.export.export(layer, (x,)))
     layer, x = layer.to("fusewire"), x.to("fusewire")
-    for module in (torch.jit.trace(layer, x), torch.jit.script(layer)):
+    for module in _scripted(layer, x):
         for place in (io.BytesIO(), str(tmp_path / "module")):
             with pytest.raises(RuntimeError, match="on the CPU"):
                 torch.jit.save(module, place)
-    with pytest.raises(RuntimeError, match="on the CPU"):
-        torch.export.save(torch.export.export(layer, (x,)), io.BytesIO())
+    for program in (torch.export.export(layer, (x,)), torch.export.export(_Scaled(x + 1), (x,))):
+        with pytest.raises(RuntimeError, match="on the CPU"):
+            torch.export.save(program, io.BytesIO())
+        with pytest.raises(RuntimeError, match="on the CPU"):
+            torch.export.save(f=io.BytesIO(), ep=program)
+    with pytest.raises(TypeError, match="'ep' parameter"):
+        torch.export.save(layer, io.BytesIO())

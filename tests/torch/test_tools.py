@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import fusewire.torch
 from fusewire.testing.server_process import ServerProcess
+from fusewire_torch.connection import CONNECTION
 
 
 def test_the_profiler_sees_the_ops_of_both_directions() -> None:
@@ -38,6 +39,12 @@ def test_programs_of_any_accelerator_find_this_one() -> None:
     module.synchronize()
     module.empty_cache()
     assert module.is_bf16_supported()
+
+
+def test_without_a_session_there_is_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CONNECTION, "session", None)
+    torch.accelerator.synchronize()
+    assert CONNECTION.session is None
 
 
 @pytest.mark.parametrize("device", ["cpu", "fusewire"])
@@ -65,6 +72,18 @@ def test_checkpointed_activations_give_the_gradients_of_kept_ones() -> None:
 def test_a_loader_that_pins_memory_gives_batches_to_move(workers: int) -> None:
     loader = DataLoader(TensorDataset(torch.arange(6.0)), batch_size=4, pin_memory=True, num_workers=workers)
     assert [batch.to("fusewire", non_blocking=True).tolist() for (batch,) in loader] == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_memory_that_is_pinned_is_a_copy() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x.pin_memory()
+    (y * 2).sum().backward()
+    assert x.is_leaf
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0] * 3
+    with torch.no_grad():
+        y += 1
+    assert x.tolist() == [1.0] * 3
 
 
 def _learn_in_a_process(rank: int, target: str) -> None:

@@ -58,8 +58,9 @@ def register_kernels() -> None:
     register_autocast(library, rest)
     for key in ("Conjugate", "Negative"):  # whose kernel for other ops would copy to a tensor of its own
         library.impl("_copy_from", torch.library.fallthrough_kernel, key)
-    # A DataLoader pins the batches of the CPU where there is a device. Uploads to this one gain nothing by that.
-    library.impl("_pin_memory", lambda x, device=None: x, "CPU")
+    # A DataLoader pins the batches of the CPU where there is a device. Uploads to this one gain nothing by that. The
+    # result is a tensor of its own, because PyTorch records it so.
+    library.impl("_pin_memory", lambda x, device=None: x.clone(), "CPU")
     _libraries.extend((library, rest))
 
 
