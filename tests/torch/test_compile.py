@@ -52,10 +52,27 @@ def test_without_a_backend_graphs_of_the_device_run_on_it(mode: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+@pytest.mark.parametrize("make", [lambda x: torch.zeros(2, device="fusewire") + 1, lambda x: x.to("fusewire") + 1])
+def test_without_a_backend_graphs_that_make_tensors_of_the_device_run_on_it(make: Any) -> None:
+    torch._dynamo.reset()
+    run = torch.compile(make)
+    for _ in range(4):
+        made = run(torch.zeros(2))
+        assert (made.device.type, made.tolist()) == ("fusewire", [1.0, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
 def test_without_a_backend_graphs_of_other_devices_are_compiled_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     torch._dynamo.reset()
-    monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", lambda graph, examples, **options: graph.forward)
+    seen = []
+
+    def compile_fx(graph: Any, examples: Any, **options: Any) -> Any:
+        seen.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", compile_fx)
     assert torch.compile(lambda x: x * 2)(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert len(seen) == 1
 
 
 def test_a_function_of_two_graphs_is_right_at_other_shapes_too() -> None:

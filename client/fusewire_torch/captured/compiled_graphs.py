@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import chain
 from typing import Any, cast
 
 import torch
@@ -35,7 +36,8 @@ def teach_compiling() -> None:
 def _or_recorded_once(compile_graph: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(compile_graph)
     def compiled(self: Any, graph: Any, examples: Sequence[Any], **options: Any) -> Callable[..., Any]:
-        if any(isinstance(each, torch.Tensor) and is_ours(each) for each in examples):
+        made = (node.meta.get("example_value") for node in graph.graph.nodes)
+        if any(isinstance(each, torch.Tensor) and is_ours(each) for each in chain(examples, made)):
             return compile_backend(graph, examples)
         return cast("Callable[..., Any]", compile_graph(self, graph, examples, **options))
 

@@ -21,7 +21,7 @@ from fusewire._api.indexing.writes import COMBINATIONS
 from fusewire._api.ops.strided import with_view
 from fusewire._errors import DtypeError, ShapeError, WaitTimeout
 from fusewire._recording.body import check_may_assign
-from fusewire._recording.recorded_ops import Recorded, exchange
+from fusewire._recording.recorded_ops import Recorded, exchange, exchanging
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._stream.receivers import UserFuture, Value
@@ -91,6 +91,7 @@ class ComplexArray(Array):
 
     # ---- assignment ----
 
+    @partial(exchanging, make=Array._with_item)  # which warns of an assignment that is lost, and then calls this one
     def __setitem__(self, key: Any, value: Any) -> None:
         self._assign(self._with_item(key, value))
 

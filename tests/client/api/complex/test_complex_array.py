@@ -34,6 +34,15 @@ def test_the_parts_are_two_arrays_of_one_shape_and_dtype(session: fw.Session) ->
             ComplexArray(session.array(X), session.array(other))
 
 
+@pytest.mark.parametrize("lost", ["z[1][0] = 9", "z[1][0] += 9", "z.T[0] = 9"])
+def test_an_assignment_to_complex_numbers_without_a_name_is_lost_with_a_warning(session: fw.Session, lost: str) -> None:
+    z = session.array(W)
+    with pytest.warns(UserWarning, match="the assignment is lost") as caught:
+        exec(compile(lost, "program.py", "exec"), {"z": z})  # noqa: S102
+    assert [each.filename for each in caught] == ["program.py"]
+    np.testing.assert_array_equal(z.numpy(), W)
+
+
 def test_the_real_and_the_imaginary_part_are_values_of_their_own(session: fw.Session) -> None:
     z = session.array(V)
     real, imag = z.real, z.imag
