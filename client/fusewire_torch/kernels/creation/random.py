@@ -46,6 +46,21 @@ def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) 
     )
 
 
+@TABLE.kernel("cauchy_")
+def _cauchy(x: torch.Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    drawn = random_state.generator(generator).standard_cauchy(tuple(x.shape))
+    return write(x, (median + sigma * drawn).astype(fusewire_of(x.dtype)))
+
+
+@TABLE.kernel("log_normal_")
+def _log_normal(x: torch.Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> torch.Tensor:
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return write(x, random_state.generator(generator).lognormal(mean, std, tuple(x.shape)).astype(fusewire_of(x.dtype)))
+
+
 @TABLE.kernel("geometric_")
 def _geometric(x: torch.Tensor, p: float, *, generator: Any = None) -> torch.Tensor:
     if not 0 < p < 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import distributions
@@ -33,6 +35,16 @@ def test_a_distribution_has_its_mean(make: object) -> None:
     assert bool((distance < STANDARD_ERRORS).all())
 
 
+@pytest.mark.parametrize(("name", "median"), [("cauchy_", 3.0), ("log_normal_", math.exp(3))])
+def test_half_of_the_numbers_are_below_the_median(name: str, median: float) -> None:
+    torch.manual_seed(0)
+    drawn = getattr(torch.empty(COUNT, device="fusewire"), name)(3.0, 0.5)
+    share = float((drawn < median).float().mean())
+    assert abs(share - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(COUNT)
+    with pytest.raises(RuntimeError, match=rf"{name} expects .* > 0.0"):
+        getattr(drawn, name)(3.0, 0.0)
+
+
 def test_gamma_numbers_of_a_small_shape_are_above_zero() -> None:
     drawn = distributions.Gamma(_tensor(1e-4), _tensor(1.0)).sample((1000,))
     assert bool((drawn > 0).all())
@@ -54,6 +66,8 @@ def test_a_tensor_of_probabilities_fills_another() -> None:
         lambda generator: torch.multinomial(torch.ones(99, device="fusewire"), 9, generator=generator),
         lambda generator: torch.bernoulli(torch.full((99,), 0.5, device="fusewire"), generator=generator),
         lambda generator: torch.empty(9, device="fusewire").exponential_(generator=generator),
+        lambda generator: torch.empty(9, device="fusewire").cauchy_(generator=generator),
+        lambda generator: torch.empty(9, device="fusewire").log_normal_(generator=generator),
         lambda generator: torch.empty(9, device="fusewire", dtype=torch.int64).random_(generator=generator),
         lambda generator: torch.nn.init.xavier_uniform_(torch.empty(3, 3, device="fusewire"), generator=generator),
     ],

@@ -210,10 +210,11 @@ def histogram(
     `bins` are a number of bins of equal width, from the least element to the greatest or over `range`, or the ascending
     edges, or a name such as "auto", by which NumPy finds the edges of values for which the call waits. A bin holds its
     lower edge, the last one both. Counts are int64, and sums of `weights` float64. With `density` they are divided by
-    their sum and by the widths. Raises ArgumentError for no bins or a bad range.
+    their sum and by the widths. Raises ArgumentError for no bins, a bad range, an unknown name, and weights beside a
+    name.
     """
     values = asarray(x).reshape(-1)
-    edges = _edges(values, bins, range)
+    edges = _named_edges(values, bins, range, weights) if isinstance(bins, str) else _edges(values, bins, range)
     weight = None if weights is None else array_beside(weights, values).reshape(-1)
     counts = _counted(_bins_of(values, edges), edges.size - 1, weight)
     if not density:
@@ -233,14 +234,14 @@ def histogram2d(
 ) -> tuple[Array, Array, Array]:
     """Returns how many points (`x`, `y`) lie in each cell of a grid, in float64, and the edges along both axes.
 
-    `bins` are those of `histogram` for both axes, or a pair of them, and `range` is a pair of limits for each axis.
-    With `density` the counts, or sums of `weights`, are divided by their sum and by the areas. Raises ShapeError unless
-    `x` and `y` are vectors of one length, and what `histogram` raises.
+    `bins` are those of `histogram` for both axes, but no name, or a pair of them, and `range` is a pair of limits for
+    each axis. With `density` the counts, or sums of `weights`, are divided by their sum and by the areas. Raises
+    ShapeError unless `x` and `y` are vectors of one length, and what `histogram` raises.
     """
     points = arrays_of(x, y)
     if any(each.ndim != 1 for each in points) or points[0].size != points[1].size:
         raise ShapeError(f"histogram2d takes vectors of one length, not {[each.shape for each in points]}")
-    is_pair = not isinstance(bins, int | np.integer) and len(bins) == 2
+    is_pair = not isinstance(bins, int | np.integer | str) and len(bins) == 2
     rows, columns = (
         _edges(each, of_axis, None if limits is None else tuple(limits))
         for each, of_axis, limits in zip(points, bins if is_pair else (bins, bins), range or (None, None), strict=True)
@@ -263,9 +264,20 @@ def _bins_of(values: Array, edges: Array) -> Array:
     return choice((wide >= edges[0]) & (wide <= edges[-1]), place, -1)
 
 
+def _named_edges(values: Array, name: str, limits: tuple[float, float] | None, weights: Any) -> Array:
+    if weights is not None:
+        raise ArgumentError(f"bins = {name!r} are found without weights; give their number or their edges")
+    exact = values if values.dtype.is_integer else astype(values, dtypes.float64, copy=False)
+    try:
+        edges = np.histogram_bin_edges(exact.numpy(), name, limits)
+    except ValueError as error:  # an unknown name, or what is wrong with the limits
+        raise ArgumentError(f"bins = {name!r}: {error}") from None
+    return array_beside(edges.astype(np.float64), values)
+
+
 def _edges(values: Array, bins: Any, limits: tuple[float, float] | None) -> Array:
     if isinstance(bins, str):
-        return array_beside(np.histogram_bin_edges(values.numpy(), bins, limits), values)
+        raise ArgumentError(f"bins = {bins!r}: only histogram takes a name")
     if not isinstance(bins, int | np.integer):
         edges = astype(array_beside(bins, values), dtypes.float64)
         if edges.ndim != 1 or edges.size < 2:

@@ -122,9 +122,18 @@ def test_histograms_are_those_of_numpy(session: fw.Session, x: Any, where: Any, 
     np.testing.assert_allclose(counts.numpy(), expected, rtol=1e-12)
 
 
-def test_bins_may_have_a_name(session: fw.Session) -> None:
-    for ours, numpys in zip(fw.histogram(session.array(MATRIX), "auto"), np.histogram(MATRIX, "auto"), strict=True):
+@pytest.mark.parametrize("x", [MATRIX, NUMBERS])
+def test_bins_may_have_a_name(session: fw.Session, x: Any) -> None:
+    for ours, numpys in zip(fw.histogram(session.array(x), "auto"), np.histogram(x, "auto"), strict=True):
         same(ours, numpys)
+
+
+def test_edges_of_named_bins_are_float64_as_others_are(session: fw.Session) -> None:
+    single = MATRIX.astype(np.float32)
+    counts, edges = fw.histogram(session.array(single), "auto")
+    expected, numpys = np.histogram(single.astype(np.float64), "auto")
+    same(edges, numpys)
+    same(counts, expected)
 
 
 def test_a_histogram_of_nothing_is_empty(session: fw.Session) -> None:
@@ -133,7 +142,18 @@ def test_a_histogram_of_nothing_is_empty(session: fw.Session) -> None:
     same(edges, np.histogram([], 3)[1])
 
 
-@pytest.mark.parametrize("options", [{"bins": 0}, {"bins": [1.0]}, {"range": (2, 1)}, {"range": (0, np.inf)}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bins": 0},
+        {"bins": [1.0]},
+        {"range": (2, 1)},
+        {"range": (0, np.inf)},
+        {"bins": "unknown"},
+        {"bins": "auto", "range": (2, 1)},
+        {"bins": "auto", "weights": np.ones_like(MATRIX)},
+    ],
+)
 def test_a_histogram_needs_bins(session: fw.Session, options: dict[str, Any]) -> None:
     with pytest.raises(fw.ArgumentError):
         fw.histogram(session.array(MATRIX), **options)
@@ -232,3 +252,9 @@ def test_histograms_of_points_are_those_of_numpy(session: fw.Session, options: d
 def test_a_histogram_of_points_needs_as_many_of_both_coordinates(session: fw.Session) -> None:
     with pytest.raises(ValueError, match=r"vectors of one length, not \[\(50,\), \(49,\)\]"):
         fw.histogram2d(session.array(POINTS[0]), POINTS[1, 1:])
+
+
+@pytest.mark.parametrize("bins", ["auto", "fd", (3, "auto")])
+def test_a_histogram_of_points_takes_no_name_for_bins(session: fw.Session, bins: Any) -> None:
+    with pytest.raises(fw.ArgumentError, match="only histogram takes a name"):
+        fw.histogram2d(session.array(POINTS[0]), session.array(POINTS[1]), bins)
