@@ -16,12 +16,16 @@ from fusewire._errors import ArgumentError, ShapeError
 __all__ = ["as_strided", "sliding_window_view"]
 
 
-def as_strided(x: Any, /, shape: ShapeLike | None = None, strides: Sequence[int] | None = None) -> Array:
+def as_strided(
+    x: Any, /, shape: ShapeLike | None = None, strides: Sequence[int] | None = None, *, writeable: bool = False
+) -> Array:
     """Returns the view of `x` of this shape whose neighbours along each axis are `strides` bytes apart.
 
     Both are by default those of `x`. The view is a value: nothing can be written to `x` through it. Raises ShapeError
-    or ArgumentError if it does not lie in `x`, and for strides that are not of whole elements.
+    or ArgumentError if it does not lie in `x`, for strides that are not of whole elements, and for `writeable`.
     """
+    if writeable:
+        raise ArgumentError("as_strided returns a value, which is not writeable; assign to x[key] itself")
     given = asarray(x)
     dims = given.shape if shape is None else shape_of(shape)
     steps = [divmod(operator.index(each), given.itemsize) for each in (given.strides if strides is None else strides)]

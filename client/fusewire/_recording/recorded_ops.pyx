@@ -40,7 +40,8 @@ cdef extern from *:
     #endif
     """
 
-# Python 3.14 counts no reference for a name whose object it only lends to an operation.
+# Python 3.14 counts no reference for a name whose object it only lends to an operation. A caller in C that lends its only
+# reference, such as functools.partial or a compiled module, is taken for a stack too.
 cdef extern from *:
     """
     #if PY_VERSION_HEX >= 0x030E0000

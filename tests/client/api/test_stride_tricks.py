@@ -94,3 +94,10 @@ def test_a_view_by_strides_in_bytes_is_numpys(session: fw.Session) -> None:
     for shape, strides in (((13,), (4,)), ((2,), (2,)), ((2, 2), (4,))):
         with pytest.raises(ValueError, match="stride"):
             fw.lib.stride_tricks.as_strided(session.array(host), shape, strides)
+
+
+def test_a_strided_view_is_not_writeable(session: fw.Session) -> None:
+    x = session.array(np.arange(6))
+    assert fw.lib.stride_tricks.as_strided(x, (2,), (8,), writeable=False).tolist() == [0, 1]
+    with pytest.raises(fw.ArgumentError, match=r"assign to x\[key\] itself"):
+        fw.lib.stride_tricks.as_strided(x, (2,), (8,), writeable=True)

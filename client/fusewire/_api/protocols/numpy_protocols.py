@@ -50,10 +50,10 @@ def _array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> bool:  # noqa:
     return bool(_ours("array_equal")(x1, x2, equal_nan=equal_nan))
 
 
-def _broadcast_arrays(*arrays: Any, subok: bool = False) -> list[Any]:  # as NumPy calls it
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:  # as NumPy calls it
     """Leaves arrays of this machine there: they may hold what there is no dtype for, such as None."""
     ours, shape = sys.modules["fusewire"], np.broadcast_shapes(*map(np.shape, arrays))
-    return [(ours if isinstance(each, Recorded) else np).broadcast_to(each, shape) for each in arrays]
+    return tuple((ours if isinstance(each, Recorded) else np).broadcast_to(each, shape) for each in arrays)
 
 
 def _sliding_window_view(x: Any, /, window_shape: Any, axis: Any = None) -> Any:

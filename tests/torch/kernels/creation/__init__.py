@@ -1,1 +1,1 @@
-"""Networks of the device beside those of the CPU."""
+"""Tensors that are made, copied and drawn on the device beside those of the CPU."""

@@ -1,1 +1,1 @@
-"""Networks of the device beside those of the CPU."""
+"""One element from many, and order, on the device beside those of the CPU."""

@@ -28,16 +28,17 @@ def polyfit(
     deg: int,
     rcond: float | None = None,
     *,
+    full: bool = False,
     w: Any = None,
     cov: bool | str = False,
-) -> Array | tuple[Array, Array]:
+) -> Array | tuple[Any, ...]:
     """Returns the coefficients of the polynomial of degree `deg` that is nearest to `y` at `x`, highest power first.
 
     `x` is a vector [m], `y` a vector or a matrix [m, k] of several to fit, and `w` [m] multiplies what is left at each
     point, whose squares are least. `rcond` is what `lstsq` takes, by default m times the precision. With `cov` the
     covariances of the coefficients are returned too, which for "unscaled" are not multiplied by the variance of what
-    is left. Raises ShapeError for other shapes, and ArgumentError for a negative degree, no points, and too few for
-    `cov`.
+    is left; with `full`, what `lstsq` returns beside them, and `rcond`. Raises ShapeError for other shapes, and
+    ArgumentError for a negative degree, no points, and too few for `cov`.
     """
     terms = operator.index(deg) + 1
     points, values = (astype(each, dtypes.promote(each.dtype, dtypes.float32), copy=False) for each in arrays_of(x, y))
@@ -49,18 +50,26 @@ def polyfit(
     scale = sqrt((powers * powers).sum(0))
     scaled = powers / scale
     precision = float(finfo(powers.dtype).eps)
-    coefficients, left, _, _ = lstsq(scaled, values, points.size * precision if rcond is None else rcond)
+    cut = points.size * precision if rcond is None else rcond
+    coefficients, left, *rank = lstsq(scaled, values, cut)
     fitted = (coefficients.T / scale).T
-    if not cov:
-        return fitted
+    if full:
+        return (fitted, left, *rank, cut)
+    return (fitted, _covariances(scaled, scale, values, left, cov)) if cov else fitted
+
+
+def _covariances(scaled: Array, scale: Array, values: Array, left: Array, cov: bool | str) -> Array:  # noqa: FBT001
+    """Returns those of the coefficients, for a matrix whose columns were divided by `scale`."""
     covariances = inv(scaled.mT @ scaled) / outer(scale, scale)
+    points, terms = scaled.shape
     if cov == "unscaled":
         variance: Any = 1.0
-    elif points.size > terms:
-        variance = (left if values.ndim == 2 else left[0]) / (points.size - terms)
+    elif points > terms:
+        variance = (left if values.ndim == 2 else left[0]) / (points - terms)
     else:
-        raise ArgumentError(f"the covariances of {terms} coefficients take more points than {points.size}")
-    return fitted, (covariances[:, :, None] if values.ndim == 2 else covariances) * variance
+        raise ArgumentError(f"the covariances of {terms} coefficients take more points than {points}")
+    varied: Array = (covariances[:, :, None] if values.ndim == 2 else covariances) * variance
+    return varied
 
 
 def _check_fit(degree: int, points: Array, values: Array, weights: Array | None) -> None:

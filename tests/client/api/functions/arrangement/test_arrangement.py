@@ -233,7 +233,8 @@ def test_what_does_not_fit_is_refused_at_its_line(
 
 def test_what_numpy_broadcasts_beside_an_array_stays_on_this_machine(session: fw.Session) -> None:
     given: Any = (session.array([[1.0, 2.0]]), None, np.ones((3, 1)))  # as matplotlib has them
-    x, nothing, y = np.broadcast_arrays(*given)
+    x, nothing, y = found = np.broadcast_arrays(*given)
+    assert isinstance(found, tuple)
     assert isinstance(x, fw.Array)
     assert x.shape == (3, 2)
     np.testing.assert_array_equal(nothing, np.full((3, 2), None))

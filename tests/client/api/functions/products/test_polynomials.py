@@ -78,6 +78,15 @@ def test_a_polynomial_is_fitted_as_numpy_fits_it(
         np.testing.assert_allclose(by_name.numpy(), [2, 1])
 
 
+def test_all_that_is_known_of_a_fit_is_what_numpy_knows(session: fw.Session) -> None:
+    x, y = np.linspace(-1, 4, 9), np.random.default_rng(0).normal(size=9)
+    *found, cut = fw.polyfit(session.array(x), session.array(y), 2, full=True)
+    numpys: Any = np.polyfit(x, y, 2, full=True)
+    for ours, expected in zip(found, numpys[:-1], strict=True):
+        np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-9)
+    assert cut == numpys[-1]
+
+
 def test_a_polynomial_that_cannot_be_fitted_is_refused() -> None:
     x = fw.asarray([0.0, 1.0, 2.0])
     with pytest.raises(fw.ArgumentError, match="degree -1"):
