@@ -148,7 +148,8 @@ class Generator(Distributions):
         """
         if is_text(a):
             texts: Any = np.asarray(a)
-            return texts.take(self.choice(texts.shape[axis], size, replace, p).numpy(), axis)  # type: ignore[no-any-return]
+            chosen: Array = texts.take(self.choice(texts.shape[axis], size, replace, p).numpy(), axis)  # one of NumPy's
+            return chosen
         values = None if isinstance(a, int | np.integer) else array_beside(a, p, self._key)
         along = 0 if values is None else axis_of(axis, values.ndim)
         shape, beside = drawn_shape(size), (a, p)

@@ -55,14 +55,14 @@ def polyfit(
     fitted = (coefficients.T / scale).T
     if full:
         return (fitted, left, *rank, cut)
-    return (fitted, _covariances(scaled, scale, values, left, cov)) if cov else fitted
+    return (fitted, _covariances(scaled, scale, values, left, by_variance=cov != "unscaled")) if cov else fitted
 
 
-def _covariances(scaled: Array, scale: Array, values: Array, left: Array, cov: bool | str) -> Array:  # noqa: FBT001
+def _covariances(scaled: Array, scale: Array, values: Array, left: Array, *, by_variance: bool) -> Array:
     """Returns those of the coefficients, for a matrix whose columns were divided by `scale`."""
     covariances = inv(scaled.mT @ scaled) / outer(scale, scale)
     points, terms = scaled.shape
-    if cov == "unscaled":
+    if not by_variance:
         variance: Any = 1.0
     elif points > terms:
         variance = (left if values.ndim == 2 else left[0]) / (points - terms)
