@@ -96,13 +96,9 @@ def test_a_long_loop_takes_no_more_memory_on_either_side(name: str, is_recorded:
     assert max(grown) <= MOST_GROWTH_BYTES, grown
 
 
+@pytest.mark.usefixtures("without_pauses")
 @pytest.mark.parametrize("name", ["mlp_adam", "attention"])
 def test_a_loop_of_any_length_is_few_programs(name: str, session: Session) -> None:
-    """Trains the other net before: PyTorch takes milliseconds for its first ops, and a recorder sends in pauses."""
-    train, x, y = _training("attention" if name == "mlp_adam" else "mlp_adam")
-    for _ in range(SHORT):
-        train(x, y)
-    torch.fusewire.synchronize()
     train, x, y = _training(name)
     loops, fragments = set(session.stats.programs), set(session.stats.fragment_programs)
     for count in (SHORT, LONG):

@@ -28,6 +28,7 @@ def test_threads_that_train_at_once_learn_as_one_that_trains_alone() -> None:
     assert found == [pytest.approx(expected, abs=TOLERANCE)] * THREADS
 
 
+@pytest.mark.usefixtures("without_pauses")
 def test_a_training_loop_is_few_programs(session: Session) -> None:
     before = session.stats
     losses(cases()["mlp_adam"], "fusewire", 200)

@@ -352,6 +352,7 @@ def test_a_tensor_that_the_step_keeps_is_kept_anew() -> None:
 # ---- costs ----
 
 
+@pytest.mark.usefixtures("without_pauses")
 def test_steps_one_after_the_other_are_iterations_of_a_loop(session: Session) -> None:
     torch.manual_seed(0)
     net = mlp().to("fusewire")
@@ -370,6 +371,7 @@ def test_steps_one_after_the_other_are_iterations_of_a_loop(session: Session) ->
     assert after[1] == before[1]
 
 
+@pytest.mark.usefixtures("without_pauses")
 def test_a_thousand_steps_leave_as_many_arrays_as_ten(server: ServerProcess, session: Session) -> None:
     torch.manual_seed(0)
     net = mlp(nn.Dropout(0.5)).to("fusewire")
