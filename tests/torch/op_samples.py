@@ -9,7 +9,6 @@ python -m tests.torch.op_samples --ops add,cumsum   # some; prints what fails
 from __future__ import annotations
 
 import argparse
-import signal
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -67,10 +66,6 @@ class NotComparable(Exception):
     """A sample fails on the CPU too, or has tensors of a layout that the device does not have."""
 
 
-class _OutOfTime(BaseException):
-    """The samples of an op have taken longer than their limit. No op may catch it."""
-
-
 class _Decompositions(TorchDispatchMode):  # type: ignore[misc]  # PyTorch ships no types that are seen
     """Sees whether an op runs a decomposition of PyTorch. On the CPU it would break PyTorch's tensors of zeros."""
 
@@ -92,24 +87,11 @@ def declared() -> list[str]:
     return DECLARED.read_text(encoding="utf-8").split()
 
 
-def run_op(op: Any, dtype: torch.dtype, *, most: int, limit_s: float = 10.0, backward: bool = True) -> Outcome:
-    """Runs the samples of an op, at most `most`, until one fails or the time is up, which passes if one has passed."""
+def run_op(op: Any, dtype: torch.dtype, *, most: int, backward: bool = True) -> Outcome:
+    """Runs the samples of an op, at most `most`, until one fails."""
     outcome = Outcome(full_name(op))
-    signal.signal(signal.SIGALRM, _raise_out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
-    try:
-        _run_samples(op, dtype, most, backward, outcome)
-    except _OutOfTime:
-        if not outcome.samples:
-            outcome.state, outcome.message = FAILED, f"no sample ends within {limit_s} s"
-        torch.fusewire.synchronize()  # so that the next op does not wait for what is left of this one
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    _run_samples(op, dtype, most, backward, outcome)
     return outcome
-
-
-def _raise_out_of_time(*_: Any) -> None:
-    raise _OutOfTime
 
 
 def _run_samples(op: Any, dtype: torch.dtype, most: int, backward: bool, outcome: Outcome) -> None:

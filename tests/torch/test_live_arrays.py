@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,11 +17,10 @@ from torch.nn import functional
 import fusewire.torch
 from fusewire import Session
 from fusewire.testing.server_process import ServerProcess
-from tests.torch.live_handles import HANGS_S, live_handles
+from tests.torch.live_handles import assert_long_loops_leave_no_more
 from tests.torch.nets import cases
 
 SHORT, LONG = 20, int(os.environ.get("FUSEWIRE_TORCH_STEPS", "1000"))
-OF_READS = 5  # values of reads may live a little longer
 MOST_LOOPS, MOST_FRAGMENTS = 2, 5
 MOST_GROWTH_BYTES = 24 << 20  # of a process in the second half of a loop; a kilobyte a step would be ten in 10,000
 
@@ -55,6 +53,7 @@ def _training(name: str) -> tuple[Train, torch.Tensor, torch.Tensor]:
     return train, case.x.to("fusewire"), case.y.to("fusewire")
 
 
+@pytest.mark.usefixtures("without_pauses")
 @pytest.mark.parametrize("is_recorded", [False, True])
 @pytest.mark.parametrize("name", ["mlp_adam", "attention"])
 def test_a_thousand_steps_hold_as_many_arrays_as_twenty(
@@ -62,15 +61,12 @@ def test_a_thousand_steps_hold_as_many_arrays_as_twenty(
 ) -> None:
     train, x, y = _training(name)
     step = fusewire.torch.step(train) if is_recorded else train
-    for _ in range(SHORT):
-        step(x, y)
-    most = live_handles(server, session) + OF_READS
-    for _ in range(LONG):
-        step(x, y)
-    deadline_s = time.monotonic() + HANGS_S
-    while (left := live_handles(server, session)) > most and time.monotonic() < deadline_s:
-        step(x, y)  # a session tells of deaths a little later
-    assert left <= most
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            step(x, y)
+
+    assert_long_loops_leave_no_more(run, SHORT, LONG, server, session)
 
 
 def _resident_bytes(pid: int) -> int:

@@ -16,5 +16,5 @@ _WITHOUT_SAMPLES = ("optim.SparseAdam",)  # its gradients are sparse
 @pytest.mark.parametrize("name", _OPTIMIZERS)
 @pytest.mark.filterwarnings("ignore")
 def test_an_optimizer_is_as_on_the_cpu(name: str) -> None:
-    outcome = run_op(_OPTIMIZERS[name], torch.float32, most=_SAMPLES, limit_s=60.0)
+    outcome = run_op(_OPTIMIZERS[name], torch.float32, most=_SAMPLES)
     assert outcome.state == (NONE if name in _WITHOUT_SAMPLES else PASSED), f"{outcome.message}; {outcome.sample}"

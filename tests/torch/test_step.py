@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch.nn import functional
 import fusewire.torch
 from fusewire import ArgumentError, RequestError, Session
 from fusewire.testing.server_process import ServerProcess
-from tests.torch.live_handles import HANGS_S, live_handles
+from tests.torch.live_handles import assert_long_loops_leave_no_more
 from tests.torch.nets import Case, cases
 
 STEPS = 200
@@ -378,17 +377,11 @@ def test_a_thousand_steps_leave_as_many_arrays_as_ten(server: ServerProcess, ses
     train = fusewire.torch.step(train_step(net, adam(torch.optim.Adam)(net.parameters())))
     x, y = next(batches("fusewire"))
 
-    def left_after(steps: int) -> int:
+    def run(steps: int) -> None:
         for _ in range(steps):
             train(x, y)
-        return live_handles(server, session)
 
-    before = max([left_after(10) for _ in range(10)])  # how the last calls are cut decides whose results are kept
-    left_after(1000)
-    deadline_s = time.monotonic() + HANGS_S
-    while (left := live_handles(server, session)) > before and time.monotonic() < deadline_s:
-        pass  # deaths are told a little later
-    assert left <= before
+    assert_long_loops_leave_no_more(run, 10, 1000, server, session)
 
 
 # ---- what a step may not do ----
