@@ -31,7 +31,7 @@ endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # Both installations compile the recorder and the server.
-COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx client/fusewire_torch/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
+COMPILED_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx client/fusewire/_recording/compiled/*.pxi client/fusewire_torch/*.pyx) $(shell $(BASE_PYTHON) build_server.py sources)
 WHEELS ?= dist
 SUITE_PACKAGES := .venv/suites
 INSTALLED_SUITES := .venv/installed-suites

@@ -1,8 +1,8 @@
 """Compiles the recorder of ops, and PyTorch's way to it: each extension module is written beside its source.
 
 `python build_recorder.py` needs Cython, setuptools, a C compiler and Python's headers, and says which of them is
-missing. Modules that are newer than their sources stay as they are. If a module cannot be compiled, old ones are
-removed.
+missing. Modules that are newer than their sources, and than the parts that these include, stay as they are. If a module
+cannot be compiled, old ones are removed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 SOURCES = Path("client")
 FOLDERS = (SOURCES / "fusewire" / "_recording", SOURCES / "fusewire_torch")
+_PARTS = "compiled/*.pxi"
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
 
@@ -48,7 +49,8 @@ def bring_up_to_date(root: Path) -> None:
 
 
 def _is_outdated(source: Path, module: Path) -> bool:
-    return not module.exists() or module.stat().st_mtime < source.stat().st_mtime
+    sources = (source, *source.parent.glob(_PARTS))
+    return not module.exists() or module.stat().st_mtime < max(each.stat().st_mtime for each in sources)
 
 
 def check_tools(packages: Mapping[str, str]) -> None:

@@ -53,6 +53,18 @@ def test_only_a_changed_source_is_compiled_again(tmp_path: Path, source: Path, c
     assert len(compiled) == 2
 
 
+def test_a_changed_part_has_its_module_compiled_again(tmp_path: Path, source: Path, compiled: list[Path]) -> None:
+    build_recorder.bring_up_to_date(tmp_path)
+    part = source.parent / "compiled" / "part.pxi"
+    part.parent.mkdir()
+    part.touch()
+    (module,) = build_recorder.modules_of(tmp_path).values()
+    os.utime(module, ns=(0, 0))
+    os.utime(source, ns=(0, 0))
+    build_recorder.bring_up_to_date(tmp_path)
+    assert len(compiled) == 2
+
+
 def test_a_failure_leaves_no_old_module(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(source: Path, module: Path, name: str) -> None:
         raise OSError("no compiler")
