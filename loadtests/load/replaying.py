@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fusewire._replay.records import Answer, Recording
@@ -48,13 +48,7 @@ def repeated(path: Path, speed: float) -> Repeated:
     return Repeated(path, speed, answers, max(_LEAST_TIMEOUT_S, _MOST_TIMES * recorded_s / min(speed, 1.0)))
 
 
-def run_replays(
-    recording: Repeated,
-    options: Options,
-    server: ServerUnderLoad,
-    tell: Tell,
-    serve: Callable[..., None] = worker.serve,
-) -> LoadResult:
+def run_replays(recording: Repeated, options: Options, server: ServerUnderLoad, tell: Tell) -> LoadResult:
     """Replays a recording once, so that the server knows its programs, and then in all sessions until it has settled.
 
     Raises LoadFailed if a worker process, the first replay or all sessions fail.
@@ -66,11 +60,11 @@ def run_replays(
         for share in options.shares()
     ]
     tell("replaying a first time", 0, 0)
-    with Worker(serve, assignments[0]._replace(sessions=(0,))) as first:
+    with Worker(worker.serve, assignments[0]._replace(sessions=(0,))) as first:
         first.ask("open")
         first.tell("first_steps")
         first.answer(recording.timeout_s)
-    with Fleet(serve, [(assignment,) for assignment in assignments]) as fleet:
+    with Fleet(worker.serve, [(assignment,) for assignment in assignments]) as fleet:
         fleet.ask("open")
         run = run_load(fleet, options, server.service, MemoryWatch(server.pid, fleet.pids), tell)
     wait_for_sessions_to_end(server, before)
@@ -86,4 +80,3 @@ def _verification(reports: Sequence[RunnerReport]) -> Verification | None:
 
 def _no_program(_xp: Library, _data: Data) -> Steps:
     raise AssertionError("a recording has no program")
-    yield

@@ -118,7 +118,7 @@ def run_load(fleet: Fleet, options: Options, service: Service | None, watch: Mem
     The sessions must have done their first step. Raises LoadFailed if all sessions have failed.
     """
     load = _Load(fleet, options.sessions, service, watch)
-    if service is not None and options.scenario.needs_plans:
+    if service is not None:
         _wait_for_plans(load, service, options.window_s)
     edges, windows = [load.edge()], list[Window]()
     while not has_settled(windows) and len(windows) < MOST_WINDOWS:

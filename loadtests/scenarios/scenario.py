@@ -56,7 +56,6 @@ class Scenario:
     program: Program
     disturber: Program | None = None
     sessions: int = 8  # unless the command says another number
-    needs_plans: bool = True  # whether measuring begins only when the server has compiled the programs
     sessions_vanish: bool = False  # whether a session's process ends after one step, without a goodbye
     is_exact: bool = False  # whether IEEE 754 leaves one possible result, so that NumPy's bits are the right ones
     peers: tuple[str, ...] = ("numpy", "torch")  # the libraries that can run the program too

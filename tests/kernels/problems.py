@@ -67,13 +67,13 @@ def loop_problem(
     return Problem(kernel, tuple(sizes), operands, tuple(array for _, array in outputs))
 
 
-def product_problem(a: Array, b: Array, *, b_is_unit: bool | None = None) -> Problem:
+def product_problem(a: Array, b: Array) -> Problem:
     """The product of two stacks of matrices, into a new array."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     out = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     wide_a, wide_b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     strides = [stride // a.itemsize for stride in (*wide_a.strides, *wide_b.strides)]
-    is_unit = strides[-1] == 1 if b_is_unit is None else b_is_unit
+    is_unit = strides[-1] == 1
     is_transposed = wide_a.strides[-2] == a.itemsize != wide_a.strides[-1]
     along_a, along_b = -2 if is_transposed else -1, -1 if is_unit else -2
     is_in_fours = _is_in_fours(wide_a, along_a) and _is_in_fours(wide_b, along_b)

@@ -85,9 +85,9 @@ def entry_of(program: Program) -> ProgramEntry:
     return ProgramEntry(raw, raw, program, is_fragment=False)
 
 
-def queued_row(session: Session, entry: ProgramEntry, base: int = 1) -> Row:
+def queued_row(session: Session, entry: ProgramEntry) -> Row:
     """A row at the end of its session's queue."""
-    outputs = [Value(base + index, entry.program.result_spec(index), ValueState.ISSUED) for index in entry.program.live]
-    row = Row(session, entry, base, [], outputs, (), (), 0)
+    outputs = [Value(1 + index, entry.program.result_spec(index), ValueState.ISSUED) for index in entry.program.live]
+    row = Row(session, entry, 1, [], outputs, (), (), 0)
     session.queue.append(row)
     return row

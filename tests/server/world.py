@@ -42,8 +42,8 @@ DATA = np.arange(4, dtype=np.float32).tobytes()
 class WatchedDevice(NullDevice):
     """Knows which blocks are in use, and asserts that no launch is told of any other memory. A read takes it 1 ns."""
 
-    def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
-        super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
+    def __init__(self, *, memory_bytes: int = 1 << 40) -> None:
+        super().__init__(memory_bytes=memory_bytes)
         self.in_use: dict[int, Block] = {}
         self.tables: list[npt.NDArray[np.int64]] = []
         self.load_fault: Exception | None = None

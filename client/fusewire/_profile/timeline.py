@@ -77,7 +77,7 @@ class Timeline(NamedTuple):
 
 def timeline_of(began_ns: int, ended_ns: int, sessions: Sequence[SessionEvents]) -> Timeline:
     """Returns the timeline of a block that ran from `began_ns` to `ended_ns`, on the clock of the process."""
-    made = _Assembly(began_ns, ended_ns)
+    made = _Assembly(began_ns)
     for events in sessions:
         made.add(events, f" of {events.name}" if len(sessions) > 1 else "")
     blocks = sorted(made.blocks, key=lambda each: (each.track, each.began_ns, each.ended_ns))
@@ -94,9 +94,8 @@ def timeline_of(began_ns: int, ended_ns: int, sessions: Sequence[SessionEvents])
 class _Assembly:
     """The timeline that is being made."""
 
-    def __init__(self, began_ns: int, ended_ns: int) -> None:
+    def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
-        self._length_ns = ended_ns - began_ns
         self.tracks: list[str] = []
         self.blocks: list[Block] = []
         self.segments: list[Segment] = []

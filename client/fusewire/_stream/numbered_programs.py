@@ -58,17 +58,16 @@ class Numbered(NamedTuple):
 
 
 class _Latest:
-    """A collection of distinct items that holds the `most` items that were added last."""
+    """A collection of distinct items that holds the items that were added last, at most `MOST_DIGESTS`."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._items: OrderedDict[bytes, None] = OrderedDict()
 
     def add(self, item: bytes) -> None:
         """Adds an item. A call that was interrupted may be repeated."""
         self._items[item] = None
         self._items.move_to_end(item)
-        while len(self._items) > self._most:
+        while len(self._items) > MOST_DIGESTS:
             self._items.popitem(last=False)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -82,7 +81,7 @@ class Programs:
         self._most = most
         self._entries: OrderedDict[ProgramKey, _Entry] = OrderedDict()
         self._next_number = 0
-        self._digests = {False: _Latest(MOST_DIGESTS), True: _Latest(MOST_DIGESTS)}  # by is_fragment
+        self._digests = {False: _Latest(), True: _Latest()}  # by is_fragment
 
     def encoded(self, key: ProgramKey) -> EncodedProgram | None:
         entry = self._entries.get(key)

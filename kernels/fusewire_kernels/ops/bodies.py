@@ -59,8 +59,8 @@ def _of_numbers(
     return Body(floating or call, call, None, only_selects, weight)
 
 
-def _of_integers(op: str, operands: int) -> Body:
-    return Body(None, _function(op, operands))
+def _of_integers(op: str) -> Body:
+    return Body(None, _function(op, 2))
 
 
 def _of_bits(op: str, operands: int) -> Body:
@@ -109,9 +109,9 @@ BODIES: dict[str, Body] = {
     "bitwise_or": Body(None, "{0} | {1}", "{0} | {1}"),
     "bitwise_xor": Body(None, "{0} ^ {1}", "{0} ^ {1}"),
     "bitwise_invert": Body(None, "~{0}", "{0} ^ 1"),
-    "bitwise_left_shift": _of_integers("bitwise_left_shift", 2),
-    "bitwise_right_shift": _of_integers("bitwise_right_shift", 2),
-    "gcd": _of_integers("gcd", 2)._replace(weight=HEAVY_WEIGHT),
+    "bitwise_left_shift": _of_integers("bitwise_left_shift"),
+    "bitwise_right_shift": _of_integers("bitwise_right_shift"),
+    "gcd": _of_integers("gcd")._replace(weight=HEAVY_WEIGHT),
     "isnan": _of_all("isnan", 1, only_selects=True),
     "isinf": _of_all("isinf", 1, only_selects=True),
     "isfinite": _of_all("isfinite", 1, only_selects=True),

@@ -26,9 +26,9 @@ def library(tmp_path: Path) -> Path:
     return path
 
 
-def _pack(root: Path, *compiled: tuple[KernelSource, Path], target: str = TARGET) -> KernelPack:
-    write_pack(root, "c", target, {source: str(path) for source, path in compiled})
-    pack = find_pack("c", target, [root])
+def _pack(root: Path, *compiled: tuple[KernelSource, Path]) -> KernelPack:
+    write_pack(root, "c", TARGET, {source: str(path) for source, path in compiled})
+    pack = find_pack("c", TARGET, [root])
     assert pack is not None
     return pack
 

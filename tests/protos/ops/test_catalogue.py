@@ -90,9 +90,9 @@ def test_dtypes_of_elementwise_ops_are_numpys(name: str) -> None:
         assert ours is expected, chosen
 
 
-def _result_dtype(name: str, chosen: tuple[DType, ...], attributes: Attributes = ()) -> DType | None:
+def _result_dtype(name: str, chosen: tuple[DType, ...]) -> DType | None:
     try:
-        return _infer(name, *((dtype, (1,)) for dtype in chosen), attributes=attributes).dtype
+        return _infer(name, *((dtype, (1,)) for dtype in chosen)).dtype
     except DtypeError:
         return None
 

@@ -75,10 +75,10 @@ async def serving(name: str, secret: bytes, local: LocalCalls | None = None) -> 
 
 
 @asynccontextmanager
-async def relayed(method: Method, names: tuple[str, ...] = METHODS) -> AsyncIterator[Relayed]:
+async def relayed(method: Method) -> AsyncIterator[Relayed]:
     """A relay to an engine all of whose methods are this one. In the end no call is left."""
     local = LocalCalls(LONGEST)
-    await local.start(dict.fromkeys(names, method))
+    await local.start(dict.fromkeys(METHODS, method))
     try:
         async with serving(local.name, local.front_end_secret, local) as here:
             yield here

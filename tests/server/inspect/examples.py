@@ -184,14 +184,12 @@ RECORDS = Records(
 
 
 class RememberingControl(Control):
-    """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
+    """Notes what it was told, and knows the session of the snapshot."""
 
-    def __init__(self, *, is_busy: bool = False) -> None:
+    def __init__(self) -> None:
         self.told: list[str] = []
-        self._is_busy = is_busy
 
     async def end_session(self, session: str) -> bool:
-        self._answer()
         self.told.append(f"end {session}")
         return session == SESSION.session
 
@@ -202,22 +200,15 @@ class RememberingControl(Control):
         self.told.append(f"log {level}")
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
-        self._answer()
         if session != SESSION.session:
             return None
         return Arrays(arrays=(ARRAY,) if after < ARRAY.handle else ())
 
     async def details(self) -> Details:
-        self._answer()
         return DETAILS
 
     async def launch_records(self, positions: Iterable[tuple[int, int, int]], most: int) -> list[Records]:
-        self._answer()
         return [RECORDS] if not list(positions) else [RECORDS._replace(records=b"", programs=(), sessions=())]
-
-    def _answer(self) -> None:
-        if self._is_busy:
-            raise EngineBusy("busy")
 
     async def hold(self) -> None:
         self.told.append("hold")

@@ -13,9 +13,9 @@ MESSAGE_BYTES = 1 << 20
 LONG = b"x" * 100_000
 
 
-def refusal_of(raw: bytes, message_bytes: int = MESSAGE_BYTES) -> str:
+def refusal_of(raw: bytes) -> str:
     with pytest.raises(CaseError) as caught:
-        parse_frame(raw, message_bytes)
+        parse_frame(raw, MESSAGE_BYTES)
     return caught.value.case.name
 
 

@@ -178,7 +178,7 @@ class _Rows(_Reducing):
         lines.add(f"const int64_t points = {product_of(range(rank))};")
         first = "blockIdx.x * groups + threadIdx.x / (FW_LANES * warps)"
         with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * groups)"):
-            write_positions(lines, range(rank), "point")
+            write_positions(lines, range(rank))
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:
@@ -350,7 +350,7 @@ class _NarrowRows(_RegisterRows):
             lines.add("const int64_t wanted = of_warp + threadIdx.x % FW_LANES / FW_NARROW;")
             lines.add("const bool is_inside = wanted < points;")
             lines.add("const int64_t point = fw_lesser(wanted, points - 1);")
-            write_positions(lines, range(rank), "point")
+            write_positions(lines, range(rank))
             self._write_point()
 
     def _storing(self, output: int) -> str:
@@ -376,7 +376,7 @@ class _Columns(_Reducing):
             lines.add("const int64_t wanted = of_block + threadIdx.x % FW_LANES;")
             lines.add("const bool is_inside = wanted < points;")
             lines.add("const int64_t point = fw_lesser(wanted, points - 1);")
-            write_positions(lines, range(rank), "point")
+            write_positions(lines, range(rank))
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:
@@ -418,7 +418,7 @@ class _FewElements(_Reducing):
         lines, rank = self._lines, self._body.kernel.rank
         lines.add(f"const int64_t points = {product_of(range(rank))};")
         with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
-            write_positions(lines, range(rank), "point")
+            write_positions(lines, range(rank))
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:

@@ -32,7 +32,7 @@ def write_pointwise(lines: Lines, body: AnalysedKernel) -> None:
         return
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
     with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
-        write_positions(lines, range(body.dims), "point")
+        write_positions(lines, range(body.dims))
         lines.add(*(body.declaration(value) for value in body.all_needed))
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
@@ -77,14 +77,14 @@ def product_of(dims: Iterable[int]) -> str:
     return " * ".join([f"n{dim}" for dim in dims]) or "(int64_t)1"
 
 
-def write_positions(lines: Lines, dims: range, point: str) -> None:
-    """Writes the statements that turn the number of a point, in row-major order, into its positions along `dims`."""
+def write_positions(lines: Lines, dims: range) -> None:
+    """Writes the statements that turn the number `point`, in row-major order, into its positions along `dims`."""
     if not dims:
         return
     if len(dims) == 1:
-        lines.add(f"const int64_t i{dims[0]} = {point};")
+        lines.add(f"const int64_t i{dims[0]} = point;")
         return
-    lines.add(f"int64_t rest = {point};")
+    lines.add("int64_t rest = point;")
     for dim in reversed(dims[1:]):
         lines.add(f"const int64_t i{dim} = fw_split_index(&rest, n{dim});")
     lines.add(f"const int64_t i{dims[0]} = rest;")

@@ -43,7 +43,7 @@ def points_text(kernel: PersistentPoints) -> str:
         lines.add(f"const int64_t points = {product_of(range(body.dims))};")
         lines.add("#pragma unroll 1")
         with lines.block(f"for (int64_t point = {CUDA.index}; point < points; point += {CUDA.count})"):
-            write_positions(lines, range(body.dims), "point")
+            write_positions(lines, range(body.dims))
             _write_iterations(lines, body, kernel.carried)
     return template("persistent.cu") + lines.text()
 
