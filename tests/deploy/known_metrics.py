@@ -7,7 +7,7 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshots.snapshot import DeviceView
+from fusewire_server.inspect.snapshots.stats import DeviceView
 from tests.server.inspect.examples import SNAPSHOT
 
 

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from fusewire_server.figures import Declared, Kind, declared, first, nested_record, total
 from fusewire_server.inspect.metrics import FAMILY_TEXTS, PREFIX
-from fusewire_server.inspect.snapshots.snapshot import Histogram, Snapshot
+from fusewire_server.inspect.snapshots.histogram import Histogram
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 HEAD = """# Figures
 
-All metrics of `/metrics`, and where `/v1/stats` has the same figure. They are declared once, in
-`server/fusewire_server/inspect/snapshots/snapshot.py` and in the records that a snapshot holds, and
+All metrics of `/metrics`, and where `/v1/stats` has the same figure. They are declared once, in the records that a
+snapshot (`server/fusewire_server/inspect/snapshots/snapshot.py`) holds, and
 `FUSEWIRE_WRITE_GOLDEN=1 .venv/bin/python -m pytest tests/server/test_figures.py` writes this page from that. Times are
 in seconds here, and in nanoseconds in the fields whose names end with `_ns`. Figures of several engine processes are
 added, unless the last column says otherwise. Two more metrics are `fusewire_build_info` and

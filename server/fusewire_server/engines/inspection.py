@@ -14,13 +14,9 @@ from fusewire_server.engines.engines import Engines
 from fusewire_server.engines.joined_snapshots import joined_snapshots
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
-from fusewire_server.inspect.snapshots.snapshot import (
-    BackendView,
-    HostMemory,
-    Snapshot,
-    Stats,
-    Totals,
-)
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import BackendView, HostMemory, Stats
+from fusewire_server.inspect.snapshots.totals import Totals
 from fusewire_server.programs.counters import TOKEN_DOOR
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fusewire_server.figures import joined, read, what_stays
-from fusewire_server.inspect.snapshots.snapshot import DeviceView, Snapshot
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import DeviceView
 
 
 class DeviceSnapshot(NamedTuple):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, Snapshot
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 
 class Told(NamedTuple):

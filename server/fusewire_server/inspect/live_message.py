@@ -17,7 +17,10 @@ from pydantic import TypeAdapter
 from fusewire_server.inspect.launches.columns import Rows, seen_with
 from fusewire_server.inspect.launches.history import DeviceHistory
 from fusewire_server.inspect.launches.steps import Steps
-from fusewire_server.inspect.snapshots.snapshot import ProgramView, SessionView, Snapshot, Stats
+from fusewire_server.inspect.snapshots.program_view import ProgramView
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import Stats
 
 LENGTHS = struct.Struct("<II")
 MOST_SESSIONS = 1000  # of a state: those that have used most of the device

@@ -17,7 +17,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fusewire_server.figures import Declared, Kind, declared, labelled, nested_record
-from fusewire_server.inspect.snapshots.snapshot import Histogram, Snapshot
+from fusewire_server.inspect.snapshots.histogram import Histogram
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "fusewire_"

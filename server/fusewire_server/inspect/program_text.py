@@ -9,7 +9,7 @@ from fusewire_kernels.codegen.line_map import line_map
 from fusewire_protos.programs.record_text import record_lines
 from fusewire_protos.programs.records import OpForm, OpRecord, Records, Separate, Unfused
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, LineView, Omitted, SourceView
-from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail, ProgramView
 
 MOST_SOURCE_CHARACTERS = 1 << 20
 MOST_LINES = 10_000  # launches, ops, and pairs of ops

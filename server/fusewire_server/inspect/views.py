@@ -11,14 +11,11 @@ from pydantic import BaseModel, Field
 
 from fusewire_server.figures import Described, fact
 from fusewire_server.inspect.snapshots.details import BlockView
-from fusewire_server.inspect.snapshots.snapshot import (
-    DeviceView,
-    KernelWaits,
-    ProgramView,
-    SessionView,
-    Snapshot,
-    TenantAccount,
-)
+from fusewire_server.inspect.snapshots.program_view import ProgramView
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import DeviceView, KernelWaits
+from fusewire_server.inspect.snapshots.tenant_account import TenantAccount
 from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 
 MOST_LISTED = 1000  # programs and tenants of the queue

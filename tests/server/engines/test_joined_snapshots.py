@@ -6,17 +6,12 @@ from dataclasses import replace
 
 from fusewire_server.engines.joined_snapshots import DeviceSnapshot, joined_snapshots, left_of
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshots.snapshot import (
-    Bucket,
-    Histogram,
-    KernelWaits,
-    Memory,
-    ProgramDetail,
-    Queue,
-    Snapshot,
-    TenantAccount,
-    Totals,
-)
+from fusewire_server.inspect.snapshots.histogram import Bucket, Histogram
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import KernelWaits, Memory, Queue
+from fusewire_server.inspect.snapshots.tenant_account import TenantAccount
+from fusewire_server.inspect.snapshots.totals import Totals
 from tests.server.inspect.examples import KERNEL_WAITS, SESSION, SNAPSHOT, STATS
 
 OWN = Snapshot(replace(STATS, instance="own", is_ready=False, totals=Totals(), sessions=0), taken_at_ns=5)

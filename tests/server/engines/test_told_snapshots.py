@@ -6,7 +6,8 @@ import pickle
 from dataclasses import replace
 
 from fusewire_server.engines.told_snapshots import Heard, Telling
-from fusewire_server.inspect.snapshots.snapshot import ProgramDetail, Snapshot
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from tests.server.inspect.examples import SNAPSHOT
 
 

@@ -12,23 +12,14 @@ from fusewire_server.engine.launch_records import RECORD, ProgramName, Records, 
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.details import BlockView, Details
+from fusewire_server.inspect.snapshots.histogram import Bucket, Histogram
 from fusewire_server.inspect.snapshots.plan_views import CompiledView, GroupView, OpView, SourceView, UnfusedView
-from fusewire_server.inspect.snapshots.snapshot import (
-    BackendView,
-    Bucket,
-    Histogram,
-    KernelWaits,
-    KernelWaitView,
-    Phases,
-    PhaseTotal,
-    ProgramDetail,
-    ProgramView,
-    SessionView,
-    Snapshot,
-    Stats,
-    TenantAccount,
-    Totals,
-)
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import BackendView, KernelWaits, KernelWaitView, Stats
+from fusewire_server.inspect.snapshots.tenant_account import TenantAccount
+from fusewire_server.inspect.snapshots.totals import Phases, PhaseTotal, Totals
 from fusewire_server.inspect.views import Arrays, ArrayView
 from fusewire_server.programs.recent import EndedSession, RecentFailure, SlowSegment
 

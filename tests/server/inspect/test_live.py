@@ -17,7 +17,8 @@ from fusewire_server.access.tokens import Authenticator, Scope, mint, revoke
 from fusewire_server.inspect import watching
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.launches.columns import Rows, rows_of
-from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from tests.patience import HANGS_S
 from tests.server.inspect.examples import SESSION, SNAPSHOT, Client, FixedSnapshots, RememberingControl
 

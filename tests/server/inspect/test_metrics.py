@@ -11,7 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fusewire_protos.errors import CASES
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshots.snapshot import Bucket, DeviceView, Histogram, SessionTotals, Snapshot, Totals
+from fusewire_server.inspect.snapshots.histogram import Bucket, Histogram
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import DeviceView
+from fusewire_server.inspect.snapshots.totals import SessionTotals, Totals
 from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
 from tests.server.inspect.examples import ACCOUNTS, KERNEL_WAITS, SNAPSHOT, STATS

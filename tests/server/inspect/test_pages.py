@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.pages import page_of
 from fusewire_server.inspect.requests.problems import Refused
-from fusewire_server.inspect.snapshots.snapshot import ProgramView
+from fusewire_server.inspect.snapshots.program_view import ProgramView
 from tests.server.inspect.examples import PLANNED, SNAPSHOT, Client, FixedSnapshots, RememberingControl
 
 

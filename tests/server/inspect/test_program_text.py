@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fusewire_server.inspect.program_text import MOST_LINES, MOST_SOURCE_CHARACTERS, bounded, program_text
 from fusewire_server.inspect.snapshots.plan_views import GroupView, Omitted, SourceView
-from fusewire_server.inspect.snapshots.snapshot import Launching
+from fusewire_server.inspect.snapshots.program_view import Launching
 from tests.server.inspect.examples import PLANNED, UNPLANNED
 
 

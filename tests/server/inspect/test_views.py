@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fusewire_server.figures import joined, read
 from fusewire_server.inspect.snapshots.details import BlockView
-from fusewire_server.inspect.snapshots.snapshot import InFlight, KernelWaits, Queue
+from fusewire_server.inspect.snapshots.stats import InFlight, KernelWaits, Queue
 from fusewire_server.inspect.views import PoolView, QueueView
 from tests.server.inspect.examples import DETAILS, SESSION, SLOW_SEGMENT, SNAPSHOT, STATS
 

@@ -16,7 +16,7 @@ from fusewire_server.inspect.requests.guard import check_scope
 from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.snapshots.answer_age import answers_from
-from fusewire_server.inspect.snapshots.snapshot import Stats
+from fusewire_server.inspect.snapshots.stats import Stats
 from fusewire_server.inspect.views import Readiness
 
 _ANSWER: dict[str, Any] = {

@@ -17,7 +17,8 @@ from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.requests.guard import tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import AlikeView, ProgramDetail, ProgramView, Snapshot
+from fusewire_server.inspect.snapshots.program_view import AlikeView, ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import Programs
 from fusewire_server.inspect.watching import Watching
 from fusewire_server.programs.structure import difference

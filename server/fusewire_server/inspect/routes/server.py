@@ -15,7 +15,7 @@ from fusewire_server.inspect.pages import NOT_MODIFIED, with_etag
 from fusewire_server.inspect.requests.json_body import json_body, takes
 from fusewire_server.inspect.requests.problems import responses, text_example
 from fusewire_server.inspect.routes.fresh import Fresh, fresh_snapshot
-from fusewire_server.inspect.snapshots.snapshot import Stats
+from fusewire_server.inspect.snapshots.stats import Stats
 from fusewire_server.inspect.views import Drain, LogLevel, Settings, SettingView
 
 

@@ -12,7 +12,8 @@ from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Newest, Tenant, page_of, sort_by
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
 from fusewire_server.inspect.views import Arrays, EndedSessions, Ending, Sessions
 from fusewire_server.programs.recent import MOST_RECENT
 

@@ -11,7 +11,9 @@ from fastapi import APIRouter
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, Tenant, page_of, sort_by
 from fusewire_server.inspect.requests.problems import responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.snapshots.snapshot import SessionView, Snapshot, TenantAccount
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.tenant_account import TenantAccount
 from fusewire_server.inspect.views import Tenants, TenantView
 
 _Sort = Annotated[str, sort_by(TenantView)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView
+from fusewire_server.inspect.snapshots.stats import KernelWaits, KernelWaitView
 from fusewire_server.planning.plans import KernelWait
 from fusewire_server.sessions.session import Session
 

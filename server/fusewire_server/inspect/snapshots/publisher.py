@@ -15,18 +15,12 @@ from fusewire_server.inspect.requests.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshots import kernel_waits
 from fusewire_server.inspect.snapshots.machine import Machine
 from fusewire_server.inspect.snapshots.plan_views import compiled_view
-from fusewire_server.inspect.snapshots.snapshot import (
-    HostMemory,
-    KernelWaits,
-    PhaseTotal,
-    ProgramDetail,
-    ProgramView,
-    SessionStates,
-    SessionView,
-    Snapshot,
-    Stats,
-    TenantAccount,
-)
+from fusewire_server.inspect.snapshots.program_view import ProgramDetail, ProgramView
+from fusewire_server.inspect.snapshots.session_view import SessionView
+from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.inspect.snapshots.stats import HostMemory, KernelWaits, SessionStates, Stats
+from fusewire_server.inspect.snapshots.tenant_account import TenantAccount
+from fusewire_server.inspect.snapshots.totals import PhaseTotal
 from fusewire_server.inspect.snapshots.wait_reasons import wait_reason
 from fusewire_server.programs.counters import DOORS, Counters
 from fusewire_server.programs.program_table import ProgramEntry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_server.inspect.snapshots.kernel_waits import described, ops_by_session
-from fusewire_server.inspect.snapshots.snapshot import KernelWaits, KernelWaitView
+from fusewire_server.inspect.snapshots.stats import KernelWaits, KernelWaitView
 from fusewire_server.planning.plans import KernelWait
 from tests.server.parts import session
 

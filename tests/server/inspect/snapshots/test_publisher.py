@@ -16,14 +16,10 @@ from fusewire_server.engine.outcome import outcome_of
 from fusewire_server.figures import read
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.snapshots.details import BlockView, details_of
+from fusewire_server.inspect.snapshots.program_view import Launching, ProgramDetail
 from fusewire_server.inspect.snapshots.publisher import Publisher
-from fusewire_server.inspect.snapshots.snapshot import (
-    Launching,
-    ProgramDetail,
-    Queue,
-    SessionBytes,
-    SessionTotals,
-)
+from fusewire_server.inspect.snapshots.stats import Queue, SessionBytes
+from fusewire_server.inspect.snapshots.totals import SessionTotals
 from fusewire_server.inspect.views import PoolView, QueueView
 from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
 from fusewire_server.programs.program_table import TableBounds
