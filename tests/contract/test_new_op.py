@@ -30,7 +30,8 @@ _CATALOGUE = "protos/fusewire_protos/ops/catalogue.py"
 _BODIES = "kernels/fusewire_kernels/ops/bodies.py"
 _EXPAND = "kernels/fusewire_kernels/ops/composites.py"
 _VIEWS = "kernels/fusewire_kernels/graph/views.py"
-_TWINS = "kernels/fusewire_kernels/ops/reference.py"
+_RULES_OF_TWINS = "kernels/fusewire_kernels/ops/twin_rules.py"
+_MOVE_TWINS = "kernels/fusewire_kernels/ops/move_twins.py"
 _ROUNDINGS = "tests/roundings.py"
 
 # Each: the file, how a line of it begins, and what goes before that line.
@@ -63,7 +64,7 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
 """,
     ),
     (
-        _TWINS,
+        _RULES_OF_TWINS,
         '    "erf": ',
         """\
     "mix": _Computed(lambda library, a, b, share: a + share * (b - a)),
@@ -87,7 +88,7 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
         "from fusewire_protos.ops.reductions import Extreme\n",
     ),
     (
-        _TWINS,
+        _RULES_OF_TWINS,
         '    "any": _reducing',
         """\
     "join_bits": _reducing(lambda library, rows: library.bitwise_or.reduce(rows, axis=1)),
@@ -101,7 +102,11 @@ _TIMES = Attribute("times", AttributeKind.INTEGER)
         '    _scan("cumulative_max", ',
         '    _scan("so_far", 191, ANY, logical, "Whether any element up to here is true.", exact=True),\n',
     ),
-    (_TWINS, '    "cumulative_max": ', '    "so_far": _running(lambda library, a, b: library.logical_or(a, b)),\n'),
+    (
+        _RULES_OF_TWINS,
+        '    "cumulative_max": ',
+        '    "so_far": _running(lambda library, a, b: library.logical_or(a, b)),\n',
+    ),
     # ---- a composite with axes and a float ----
     (
         _CATALOGUE,
@@ -123,14 +128,14 @@ def _rms_norm(sketch, operands):
     ),
     (_EXPAND, '    "layer_norm": ', '    "rms_norm": _rms_norm,\n'),
     (
-        _TWINS,
-        "# ---- products, views",
+        _RULES_OF_TWINS,
+        "# ---- products ----",
         """\
 def _rms_norm(library, rows, epsilon):
     return rows / library.sqrt(_mean(library, rows * rows) + epsilon)[:, None]
 """,
     ),
-    (_TWINS, '    "layer_norm": ', '    "rms_norm": _normalising(_rms_norm),\n'),
+    (_RULES_OF_TWINS, '    "layer_norm": ', '    "rms_norm": _normalising(_rms_norm),\n'),
     (_ROUNDINGS, '    "layer_norm": ', '    "rms_norm": _of_rms_norm,\n'),
     (
         _ROUNDINGS,
@@ -161,14 +166,14 @@ _VIEWS += (Op("repeated", 195, Category.VIEW, 1, 1, _COUNT, _repeat, promoting, 
         '    "repeated": lambda layout, count: broadcast_to(layout, (count, *layout.shape)),\n',
     ),
     (
-        _TWINS,
-        "_RULES: ",
+        _MOVE_TWINS,
+        "TWINS: ",
         """\
 def _repeated(library, operands, attributes, starts):
     return library.broadcast_to(operands[0], (*attributes, *operands[0].shape))
 """,
     ),
-    (_TWINS, '    "transpose": ', '    "repeated": _repeated,\n'),
+    (_MOVE_TWINS, '    "transpose": ', '    "repeated": _repeated,\n'),
 )
 _NAMES = ("mix", "leaky_relu", "add_scaled", "join_bits", "collect", "peak", "so_far", "rms_norm", "repeated")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.ops.linear_algebra import Twin
+from fusewire_kernels.ops.written_parts import Twin
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.op import Attributes
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from fusewire_kernels.ops.written_parts import Twin
 from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.op import Attributes
 from fusewire_protos.ops.shapes import Shape
 
 # (array library, matrices, attributes, slice starts, of which there are none) -> the result
-Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
 _Compute = Callable[..., Any]  # (array library, *matrices, *attributes) -> the result, or a tuple of several
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fusewire_protos.ops.op import Attributes
 
 Part = TypeVar("Part")
+
+# (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op accepts.
+Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
 
 
 def part_of(op: str, parts: Mapping[str, Part], what: str) -> Part:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as npst
 
 from fusewire._api.indexing.keys import MOST_INDICES, known_indices, read_index
-from fusewire_kernels.ops.reference import region_index
+from fusewire_kernels.ops.move_twins import region_index
 
 SHAPE = (5, 1, 4, 3)
 DATA = np.arange(60).reshape(SHAPE)
