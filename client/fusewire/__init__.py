@@ -19,7 +19,6 @@ from fusewire import lib as lib
 from fusewire import linalg as linalg
 from fusewire import random as random
 from fusewire._api import functions as _functions
-from fusewire._api.array import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
 from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
@@ -31,6 +30,7 @@ from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.gradients.gradients import grad, value_and_grad, vjp
 from fusewire._api.missing_names import missing as _missing
 from fusewire._api.names_of_numpy import of_numpy as _of_numpy
+from fusewire._api.protocols.array_api import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
 from fusewire._api.protocols.numpy_ufuncs import give_methods as _give_methods
 from fusewire._api.recorded_once.loops import fori_loop
 from fusewire._api.recorded_once.recorded_function import function

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -28,133 +27,20 @@ from fusewire._api.indexing.assignment import with_combined_item, with_item
 from fusewire._api.indexing.at import At
 from fusewire._api.indexing.selection import get_item, take_any
 from fusewire._api.indexing.writes import COMBINATIONS
+from fusewire._api.operators import comparison, divmod_of, operator, power_operator, prefix, reflected, reflected_divmod
 from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operations import Axis
 from fusewire._api.ops.strided import with_view
-from fusewire._api.protocols import numpy_protocols, numpy_ufuncs
+from fusewire._api.protocols import array_api, numpy_protocols, numpy_ufuncs
 from fusewire._api.text import known_text, text_of
 from fusewire._errors import ArgumentError
 from fusewire._recording.body import check_may_assign
 from fusewire._recording.default_session import default_session
-from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
-from fusewire._recording.recorded_ops import (
-    Recorded,
-    binary_operator,
-    exchange,
-    exchanging,
-    known_call,
-    prefix_operator,
-    untracked,
-)
+from fusewire._recording.record_op import PYTHON_SCALARS
+from fusewire._recording.recorded_ops import Recorded, exchange, exchanging, known_call, untracked
 from fusewire._stream.receivers import Value
-from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.dtypes import DType
-from fusewire_protos.ops.op import Op
 from fusewire_protos.ops.shapes import Shape
-
-ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
-_DLPACK_CPU = (1, 0)  # the kind and the number of a device
-
-
-def is_array_like(value: object) -> bool:
-    """Returns whether an operator uploads `value`, the operand beside the array.
-
-    An operator uploads a buffer, a list, or an object with `__array__`.
-    """
-    is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray)
-    return is_given or hasattr(value, "__array__")
-
-
-def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
-    """Returns the function that records an operator if an operand is no Python scalar and no array of this thread."""
-
-    def record_unusual(self: Array, other: Any) -> Array:
-        if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS, complex)):
-            if not is_array_like(other):
-                return NotImplemented  # type: ignore[no-any-return]  # as operators do
-            other = self._recorder.owner.array(other)
-        result: Array = apply(op, (other, self) if is_reflected else (self, other))
-        return result
-
-    return record_unusual
-
-
-def _operator(name: str) -> Callable[[Array, Any], Array]:
-    return binary_operator(BY_NAME[name], _slow_path(BY_NAME[name]))
-
-
-def _comparison(name: str) -> Callable[[Array, Any], Array]:
-    """Returns an operator that also compares with a Python integer out of the dtype's range."""
-    op = BY_NAME[name]
-    slow_path = _slow_path(op)
-
-    def record_any(self: Array, other: Any) -> Array:
-        try:
-            return slow_path(self, other)
-        except OverflowError as overflow:
-            recorded: Array = operations.apply_beyond_range(op, (self, other), overflow)
-            return recorded
-
-    return binary_operator(op, record_any)
-
-
-def _power_operator() -> Callable[[Array, Any], Array]:
-    """Returns the power operator. It refuses a negative power of integers, because the result is no integer.
-
-    As in NumPy, `x ** 2`, `x ** 0.5` and `x ** -1` are the square, the square root and the reciprocal.
-    """
-    op = BY_NAME["power"]
-    slow_path = _slow_path(op)
-
-    def record_unusual(self: Array, other: Any) -> Array:
-        operations.check_exponent(self, other)
-        return slow_path(self, other)
-
-    power = binary_operator(op, record_unusual, checked=_checked_exponent)
-
-    def record_power(self: Array, exponent: Any) -> Array:
-        special = _POWERS.get(exponent) if type(exponent) in (int, float) else None
-        is_same = self.dtype.is_floating or (self.dtype.is_integer and type(exponent) is int and exponent > 0)
-        return special(self) if special is not None and is_same else power(self, exponent)
-
-    return record_power
-
-
-_POWERS: dict[float, Callable[[Array], Array]] = {  # as NumPy's operator has them
-    2: lambda x: apply(BY_NAME["square"], (x,)),
-    0.5: lambda x: apply(BY_NAME["sqrt"], (x,)),
-    -1: lambda x: apply(BY_NAME["divide"], (1, x)),
-}
-
-
-def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns a function that converts exponents as `canonical` does, but refuses negative exponents of integers."""
-    if not dtype.is_integer:
-        return canonical
-
-    def exponent_of(value: int) -> Any:
-        if value < 0:
-            raise operations.no_integer(dtype, value)
-        return canonical(value)
-
-    return exponent_of
-
-
-def _reflected(name: str) -> Callable[[Array, Any], Array]:
-    op = BY_NAME[name]
-    return binary_operator(op, _slow_path(op, is_reflected=True), is_reflected=True)
-
-
-def _prefix(name: str) -> Callable[[Array], Array]:
-    return prefix_operator(BY_NAME[name], apply_of_one(BY_NAME[name]))
-
-
-def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
-    return self // other, self % other
-
-
-def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
-    return other // self, other % self
 
 
 @untracked
@@ -165,36 +51,33 @@ class Array(Recorded):
 
     __array_priority__ = 1000
 
-    __add__, __radd__ = _operator("add"), _reflected("add")
-    __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
-    __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
-    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _reflected("floor_divide")
-    __mod__, __rmod__ = _operator("remainder"), _reflected("remainder")
-    __pow__, __rpow__ = _power_operator(), _reflected("power")
-    __matmul__, __rmatmul__ = _operator("matmul"), _reflected("matmul")
-    __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
-    __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
-    __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
-    __lshift__, __rlshift__ = _operator("bitwise_left_shift"), _reflected("bitwise_left_shift")
-    __rshift__, __rrshift__ = _operator("bitwise_right_shift"), _reflected("bitwise_right_shift")
-    __lt__, __le__ = _comparison("less"), _comparison("less_equal")
-    __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
-    __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
-    __ne__ = _comparison("not_equal")  # type: ignore[assignment]
+    __add__, __radd__ = operator("add"), reflected("add")
+    __sub__, __rsub__ = operator("subtract"), reflected("subtract")
+    __mul__, __rmul__ = operator("multiply"), reflected("multiply")
+    __truediv__, __rtruediv__ = operator("divide"), reflected("divide")
+    __floordiv__, __rfloordiv__ = operator("floor_divide"), reflected("floor_divide")
+    __mod__, __rmod__ = operator("remainder"), reflected("remainder")
+    __pow__, __rpow__ = power_operator(), reflected("power")
+    __matmul__, __rmatmul__ = operator("matmul"), reflected("matmul")
+    __and__, __rand__ = operator("bitwise_and"), reflected("bitwise_and")
+    __or__, __ror__ = operator("bitwise_or"), reflected("bitwise_or")
+    __xor__, __rxor__ = operator("bitwise_xor"), reflected("bitwise_xor")
+    __lshift__, __rlshift__ = operator("bitwise_left_shift"), reflected("bitwise_left_shift")
+    __rshift__, __rrshift__ = operator("bitwise_right_shift"), reflected("bitwise_right_shift")
+    __lt__, __le__ = comparison("less"), comparison("less_equal")
+    __gt__, __ge__ = comparison("greater"), comparison("greater_equal")
+    __eq__ = comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
+    __ne__ = comparison("not_equal")  # type: ignore[assignment]
     __iadd__, __isub__, __imul__ = in_place(__add__), in_place(__sub__), in_place(__mul__)
     __itruediv__, __ifloordiv__, __imod__ = in_place(__truediv__), in_place(__floordiv__), in_place(__mod__)
     __ipow__, __imatmul__ = in_place(__pow__), in_place(__matmul__)
     __iand__, __ior__, __ixor__ = in_place(__and__), in_place(__or__), in_place(__xor__)
     __ilshift__, __irshift__ = in_place(__lshift__), in_place(__rshift__)
-    __divmod__, __rdivmod__ = _divmod, _reflected_divmod
-    __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
+    __divmod__, __rdivmod__ = divmod_of, reflected_divmod
+    __neg__, __abs__, __invert__ = prefix("negative"), prefix("abs"), prefix("bitwise_invert")
 
     def __new__(cls, *data: object, **options: object) -> Self:
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
-
-    def __pos__(self) -> Array:
-        return self.copy()
 
     # ---- known without reading the value ----
 
@@ -337,8 +220,7 @@ class Array(Recorded):
     def __int__(self) -> int:
         return int(self._scalar())
 
-    def __trunc__(self) -> int:
-        return int(self._scalar())
+    __trunc__ = __int__
 
     def __float__(self) -> float:
         return float(self._scalar())
@@ -433,7 +315,7 @@ class Array(Recorded):
 
         The axes are given one by one or as a sequence.
         """
-        return operations.transpose(self, _one_or_many(axes))
+        return operations.transpose(self, operations.one_or_many(axes))
 
     @known_call
     def reshape(self, *shape: int | Sequence[int], order: str = "C") -> Array:
@@ -441,7 +323,7 @@ class Array(Recorded):
 
         The dims are given one by one or as a sequence. With `order` "F" the first index changes fastest.
         """
-        dims = _one_or_many(shape)
+        dims = operations.one_or_many(shape)
         return operations.reshape(self, () if dims is None else dims, order)
 
     @known_call
@@ -563,6 +445,8 @@ class Array(Recorded):
         """Returns a new array of the same value. `x[i] = v` on one of the two arrays does not change the other."""
         return operations.reshape(self, self.shape)
 
+    __pos__ = __copy__ = copy
+
     @known_call
     def take(self, indices: Any, axis: int | None = None) -> Array:
         """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array.
@@ -591,10 +475,7 @@ class Array(Recorded):
 
     @known_call
     def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Array:
-        x = _cast(self, dtype)
-        if where is True:
-            return _cast(operations.reduce("mean", x, axis, keepdims=keepdims), dtype)
-        return _cast(masked.mean(x, axis, where, keepdims=keepdims), dtype)
+        return _cast(masked.mean(_cast(self, dtype), axis, where, keepdims=keepdims), dtype)
 
     @known_call
     def var(
@@ -607,8 +488,6 @@ class Array(Recorded):
         where: Any = True,
     ) -> Array:
         degrees = operations.correction_of(correction, ddof)
-        if where is True:
-            return operations.reduce("var", self, axis, keepdims=keepdims, scalars=(degrees,))
         return masked.var(self, axis, where, degrees, keepdims=keepdims)
 
     @known_call
@@ -622,8 +501,6 @@ class Array(Recorded):
         where: Any = True,
     ) -> Array:
         degrees = operations.correction_of(correction, ddof)
-        if where is True:
-            return operations.reduce("std", self, axis, keepdims=keepdims, scalars=(degrees,))
         return masked.std(self, axis, where, degrees, keepdims=keepdims)
 
     @known_call
@@ -671,21 +548,17 @@ class Array(Recorded):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """Returns the module `fusewire`. Raises ValueError for a version of the array API that it does not know."""
-        if api_version is not None and api_version not in ARRAY_API_VERSIONS:
-            raise ValueError(
-                f"version {api_version!r} of the array API is unknown; known are {', '.join(ARRAY_API_VERSIONS)}"
-            )
-        return sys.modules["fusewire"]
+        return array_api.namespace(api_version)
 
     def to_device(self, device: Device, /, *, stream: None = None) -> Array:
         """Returns a copy. Raises ArgumentError for another device than its own, and for a stream."""
-        _refuse_stream(stream)
+        array_api.refuse_stream(stream)
         check_device(self.session, device)
         return self.copy()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns DLPack's number of a processor's memory, because `__dlpack__` reads the value into it."""
-        return _DLPACK_CPU
+        return array_api.DLPACK_CPU
 
     def __dlpack__(
         self,
@@ -700,13 +573,9 @@ class Array(Recorded):
         Raises BufferError if `copy` is False, for another device than the processor, and for a dtype that DLPack cannot
         export; and ArgumentError, a ValueError, for a stream.
         """
-        _refuse_stream(stream)
-        if copy is False:
-            raise BufferError("copy=False: a value on a server is exported as a copy")
-        if dl_device not in (None, _DLPACK_CPU):
-            raise BufferError(f"device {dl_device}: a value on a server is exported to {_DLPACK_CPU}, the processor")
-        exported: Any = self.numpy()  # with the parameters of this release of NumPy
-        return exported.__dlpack__() if max_version is None else exported.__dlpack__(max_version=max_version)
+        array_api.refuse_stream(stream)
+        array_api.check_export(dl_device, copy=copy)
+        return array_api.exported(self.numpy(), max_version)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return numpy_ufuncs.call(ufunc, method, inputs, options)
@@ -721,9 +590,6 @@ class Array(Recorded):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.copy()
 
-    def __copy__(self) -> Array:
-        return self.copy()
-
 
 def _uploaded(value: Value) -> Array:
     session: Any = default_session()
@@ -731,20 +597,5 @@ def _uploaded(value: Value) -> Array:
     return array
 
 
-def _refuse_stream(stream: object) -> None:
-    if stream is not None:
-        raise ArgumentError(f"stream {stream!r}: the work of a session is in order, and has no streams; pass None")
-
-
 def _cast(array: Array, dtype: Any) -> Array:
     return array if dtype is None else operations.astype(array, dtype, copy=False)
-
-
-def _one_or_many(given: tuple[Any, ...]) -> Any:
-    """Returns the arguments of a call `f(…)` as one value.
-
-    `f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same. `f()` and `f(None)` give None.
-    """
-    if len(given) == 1:
-        return given[0]
-    return given or None

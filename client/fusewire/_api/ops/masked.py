@@ -62,12 +62,16 @@ def mask_of(x: R, where: Any) -> R:
 
 def mean(x: R, axis: Axis, where: Any, *, keepdims: bool) -> R:
     """Returns the mean of the elements where `where` is true; NaN of nothing."""
+    if where is True:
+        return operations.reduce("mean", x, axis, keepdims=keepdims)
     of_chosen: R = _mean(_wide(x), axis, mask_of(x, where), keepdims=keepdims)
     return operations.astype(of_chosen, _quotient(x), copy=False)
 
 
 def var(x: R, axis: Axis, where: Any, correction: float, *, keepdims: bool) -> R:
     """Returns the variance of the elements where `where` is true; NaN of too few."""
+    if where is True:
+        return operations.reduce("var", x, axis, keepdims=keepdims, scalars=(correction,))
     if x._spec.dtype.is_complex:  # the mean of |z − mean|² is the sum of the variances of both parts
         both: Any = x
         variances = [var(part, axis, where, correction, keepdims=keepdims) for part in both.parts]
@@ -84,6 +88,8 @@ def var(x: R, axis: Axis, where: Any, correction: float, *, keepdims: bool) -> R
 
 def std(x: R, axis: Axis, where: Any, correction: float, *, keepdims: bool) -> R:
     """Returns the square root of `var`, rounded once."""
+    if where is True:
+        return operations.reduce("std", x, axis, keepdims=keepdims, scalars=(correction,))
     wide = operations.astype(x, _quotient(x).accumulator, copy=False)
     root: R = apply(BY_NAME["sqrt"], (var(wide, axis, where, correction, keepdims=keepdims),))
     return operations.astype(root, dtypes.part_of(_quotient(x)), copy=False)

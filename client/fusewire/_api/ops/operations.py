@@ -41,6 +41,16 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 
 
+def one_or_many(given: tuple[Any, ...]) -> Any:
+    """Returns the arguments of a call `f(…)` as one value.
+
+    `f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same. `f()` and `f(None)` give None.
+    """
+    if len(given) == 1:
+        return given[0]
+    return given or None
+
+
 def dtype_of(given: Any) -> DType:
     """Returns the dtype that `given` names. Raises DtypeError.
 
