@@ -1,106 +1,30 @@
-"""The relay in one process: gRPC on one side, and on the other local calls of methods that tests have made."""
+"""The relay to one engine: what passes in both directions, and how calls end."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 import pytest
 
-from fusewire_protos.address import Address
 from fusewire_protos.local_calls import connection as local_connection
 from fusewire_protos.local_calls.parts import Metadata, PartKind, head_of
-from fusewire_protos.upload_call import SESSION_HEADER
-from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server.access.interceptor import Access
-from fusewire_server.config.config import Listen
 from fusewire_server.front_ends import relay as relay_module
-from fusewire_server.front_ends.placement import EngineAt
-from fusewire_server.front_ends.relay import Relay
 from fusewire_server.transport.call import Call, Messages, Method
-from fusewire_server.transport.grpc_server import METHODS, longest_message, start_grpc
+from fusewire_server.transport.grpc_server import METHODS
 from fusewire_server.transport.local_calls import LocalCalls
 from tests.event_loops import Run
 from tests.patience import Patience
-from tests.server.wire import SERVICE
-from tests.server.world import DEADLINE_S, until
+from tests.server.front_ends.relayed import END, LONGEST, Relayed, echo, read_all, relayed, serving, status_of
+from tests.server.world import until
 
-MESSAGE_BYTES = 1 << 20
-LONGEST = longest_message(MESSAGE_BYTES)
 PIECE = bytes(256 << 10)
 MOST_PIECES_ON_THE_WAY = 32  # 8 MiB: what sockets, gRPC's windows and both sides of the relay may hold
-END = grpc.aio.EOF
-
-
-@dataclass
-class Relayed:
-    """A relay, who calls it, and the engine's side."""
-
-    relay: Relay
-    channel: Any  # whose serialisers the stubs of gRPC do not let be left out
-    local: LocalCalls | None
-    failures: list[str] = field(default_factory=list)
-
-    def call(self, name: str = "Session", metadata: Any = ()) -> Any:
-        return self.channel.stream_stream(SERVICE + name)(metadata=metadata)
-
-    async def until_nothing_is_left(self) -> None:
-        """Neither side has a call or a task of one."""
-        await until(lambda: not self.relay._passing)
-        if self.local is not None:
-            local = self.local
-            await until(lambda: not local._tasks)
-
-
-@asynccontextmanager
-async def serving(name: str, secret: bytes, local: LocalCalls | None = None) -> AsyncIterator[Relayed]:
-    relay = Relay([EngineAt(0, name, secret)], LONGEST)
-    listen = Listen(grpc=Address("127.0.0.1", 0))
-    access, quiet = Access(None), lambda: None
-    started = await start_grpc(listen, relay.methods, access, None, message_bytes=MESSAGE_BYTES, count_refusal=quiet)
-    options = (("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1))
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{started.port}", options=options) as channel:
-                yield Relayed(relay, channel, local)
-    finally:
-        await started.server.stop(None)
-        await until(lambda: not relay._passing)
-
-
-@asynccontextmanager
-async def relayed(method: Method) -> AsyncIterator[Relayed]:
-    """A relay to an engine all of whose methods are this one. In the end no call is left."""
-    local = LocalCalls(LONGEST)
-    await local.start(dict.fromkeys(METHODS, method))
-    try:
-        async with serving(local.name, local.front_end_secret, local) as here:
-            yield here
-            await here.until_nothing_is_left()
-    finally:
-        await local.stop(0.0)
-
-
-async def echo(messages: Messages, call: Call) -> None:
-    async for message in messages:
-        await call.write(message)
-
-
-async def read_all(call: Any) -> list[bytes]:
-    messages = []
-    while (message := await call.read()) is not END:
-        messages.append(message)
-    return messages
-
-
-async def status_of(call: Any) -> tuple[grpc.StatusCode, str]:
-    return await call.code(), await call.details()
 
 
 # ---- what goes through ----
@@ -566,133 +490,5 @@ def test_a_client_that_reads_late_gets_all_and_the_status_of_a_call_that_has_end
             call = here.call()
             assert [await call.read() for _ in range(4)] == [PIECE] * 4
             assert await status_of(call) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "slow_reader: too late")
-
-    in_each_loop(test())
-
-
-# ---- several engines ----
-
-
-@dataclass
-class Engines:
-    """Two engines that tell their device in each answer, and a relay to both."""
-
-    here: Relayed
-    locals: list[LocalCalls]
-
-    async def device_of(self, frame: pb.ClientFrame | bytes, name: str = "Session", metadata: Any = ()) -> int:
-        """Which device answers a call that begins with this message."""
-        call = self.here.call(name, metadata)
-        await call.write(frame if isinstance(frame, bytes) else frame.SerializeToString())
-        await call.done_writing()
-        answers = await read_all(call)
-        assert await status_of(call) == (grpc.StatusCode.OK, "")
-        assert answers[1:] == [frame if isinstance(frame, bytes) else frame.SerializeToString()]
-        return answers[0][0]
-
-
-@asynccontextmanager
-async def two_engines() -> AsyncIterator[Engines]:
-    def engine(device: int) -> Method:
-        async def tell(messages: Messages, call: Call) -> None:
-            await call.send_initial_metadata((("device", str(device)),))
-            await call.write(bytes([device]))
-            async for message in messages:
-                await call.write(message)
-
-        return tell
-
-    listeners = [LocalCalls(LONGEST) for _ in range(2)]
-    for device, local in enumerate(listeners):
-        await local.start(dict.fromkeys(METHODS, engine(device)))
-    async with serving("unused", b"") as here:
-        here.relay.engines = [
-            EngineAt(device, local.name, local.front_end_secret) for device, local in enumerate(listeners)
-        ]
-        yield Engines(here, listeners)
-    for local in listeners:
-        await local.stop(0.0)
-
-
-def hello(**fields: Any) -> pb.ClientFrame:
-    return pb.ClientFrame(hello=pb.Hello(**fields))
-
-
-def test_a_session_goes_on_where_the_last_byte_of_its_id_says(in_each_loop: Run) -> None:
-    async def test() -> None:
-        async with two_engines() as engines:
-            for device in (0, 1, 1, 0):
-                session = bytes(15) + bytes([device])
-                assert await engines.device_of(hello(session_id=session)) == device
-                header = ((SESSION_HEADER, session.hex()),)
-                for name in ("Upload", "Download"):
-                    assert await engines.device_of(b"bytes", name, header) == device
-
-    in_each_loop(test())
-
-
-def test_a_new_session_goes_to_the_device_that_it_asks_for_or_to_either(in_each_loop: Run) -> None:
-    async def test() -> None:
-        async with two_engines() as engines:
-            for device in (1, 0, 1):
-                assert await engines.device_of(hello(device=device)) == device
-            found = [await engines.device_of(hello()) for _ in range(12)]
-            assert {*found} == {0, 1}
-
-    in_each_loop(test())
-
-
-@pytest.mark.parametrize(
-    "first", [b"", b"no frame", bytes(64 << 10), hello(device=9), hello(session_id=b"\xff" * 16)], ids=str
-)
-def test_a_call_of_no_known_engine_goes_to_one_that_refuses_it(first: Any, in_each_loop: Run) -> None:
-    async def test() -> None:
-        async with two_engines() as engines:
-            assert await engines.device_of(first) in {0, 1}
-
-    in_each_loop(test())
-
-
-@pytest.mark.parametrize("session", ["", "no hexadecimal digits", "ff" * 16])
-def test_an_upload_of_no_known_session_goes_to_an_engine_that_refuses_it(session: str, in_each_loop: Run) -> None:
-    async def test() -> None:
-        async with two_engines() as engines:
-            assert await engines.device_of(b"bytes", "Upload", ((SESSION_HEADER, session),)) in {0, 1}
-            assert await engines.device_of(b"bytes", "Upload") in {0, 1}
-
-    in_each_loop(test())
-
-
-def test_calls_of_an_engine_that_has_just_ended_go_to_the_other(in_each_loop: Run) -> None:
-    async def test() -> None:
-        async with two_engines() as engines:
-            await engines.locals[1].stop(0.0)
-            for _ in range(8):
-                assert await engines.device_of(hello()) == 0
-            assert await engines.device_of(hello(session_id=bytes(15) + b"\x01")) == 0
-            await engines.locals[0].stop(0.0)
-            call = engines.here.call()
-            await call.write(hello().SerializeToString())
-            code, details = await status_of(call)
-            assert code is grpc.StatusCode.UNAVAILABLE
-            assert details == "the server's engine cannot be reached: Connection refused"
-
-    in_each_loop(test())
-
-
-def test_no_call_goes_to_a_process_of_another_user(in_each_loop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who may have taken the name of an engine that has ended, to get the tokens of clients."""
-
-    async def test() -> None:
-        async with two_engines() as engines:
-            own = os.geteuid()
-            monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-            call = engines.here.call()
-            await call.write(hello().SerializeToString())
-            code, details = await status_of(call)
-            assert code is grpc.StatusCode.UNAVAILABLE
-            assert details == "the server's engine cannot be reached: another user listens there"
-            monkeypatch.undo()
-            assert await engines.device_of(hello()) in {0, 1}
 
     in_each_loop(test())
