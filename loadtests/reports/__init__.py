@@ -1,1 +1,1 @@
-"""Results and their reports."""
+"""Reports of results."""

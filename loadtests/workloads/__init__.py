@@ -1,1 +1,1 @@
-"""Loops of the microbenchmarks."""
+"""Loops that are timed."""

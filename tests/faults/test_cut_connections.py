@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire._stream import resumption
-from fusewire.examples.training import train_once
+from fusewire.examples.training.timing import train_once
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.access.tokens import revoke

@@ -10,8 +10,8 @@ from fusewire.examples import terminal
 from fusewire.examples.clients import train_together
 from fusewire.examples.figures import Figures, Phase, ServerName, TrainingRun
 from fusewire.examples.inspection import Inspection
-from fusewire.examples.network import learning_rates
-from fusewire.examples.training import train_once
+from fusewire.examples.training.network import learning_rates
+from fusewire.examples.training.timing import train_once
 from fusewire.testing import serve_subprocess
 
 

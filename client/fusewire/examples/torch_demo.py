@@ -40,7 +40,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _measured(parsed: argparse.Namespace) -> tuple[TorchRun, ...]:
     """Trains on the server of `--target`, or on one that it starts."""
-    from fusewire.examples.torch_training import train_thrice  # noqa: PLC0415 - needs PyTorch
+    from fusewire.examples.training.torch_training import train_thrice  # noqa: PLC0415 - needs PyTorch
 
     if parsed.target is not None:
         return train_thrice(parsed.target, parsed.epochs)

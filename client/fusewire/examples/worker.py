@@ -16,7 +16,7 @@ import fusewire
 from fusewire import FusewireError, SessionStats
 from fusewire.examples.clients import START
 from fusewire.examples.figures import ClientRun, TrainingRun
-from fusewire.examples.training import train_once
+from fusewire.examples.training.timing import train_once
 
 DONE, FAILED = 0, 1
 

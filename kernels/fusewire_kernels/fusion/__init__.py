@@ -1,1 +1,1 @@
-"""Decides what shares a kernel, and what a launch. Pure."""
+"""What shares a kernel, and what a launch. Pure."""

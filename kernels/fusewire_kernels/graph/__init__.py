@@ -1,1 +1,1 @@
-"""A program as a graph of primitive values. Pure."""
+"""Programs as graphs of values. Pure."""

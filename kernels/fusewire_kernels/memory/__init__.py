@@ -1,1 +1,1 @@
-"""Plans memory: lifetimes, the arena, donation. Pure."""
+"""Lifetimes, the arena, donation. Pure."""

@@ -25,18 +25,18 @@ from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory.device_memory import MemoryCount
 from fusewire_server.device.memory.tenant_reserve import TenantReserve
 from fusewire_server.device.unfused.one_ops import FindKernels
-from fusewire_server.engine import upload_effects
 from fusewire_server.engine.backlog import Backlog, Items
-from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.clock import Clock
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.ended_sessions import EndedSessions
 from fusewire_server.engine.launch_records import LaunchRecords
 from fusewire_server.engine.outcome import Unapplied
 from fusewire_server.engine.registry import Registry
-from fusewire_server.engine.staging import Staging
 from fusewire_server.engine.submissions import Submissions
-from fusewire_server.engine.uploads import Uploads
+from fusewire_server.engine.transfers import upload_effects
+from fusewire_server.engine.transfers.bulk_calls import BulkCalls
+from fusewire_server.engine.transfers.staging import Staging
+from fusewire_server.engine.transfers.uploads import Uploads
 from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import KernelWait, Plans
 from fusewire_server.programs.counters import BY_SERVER, Counters

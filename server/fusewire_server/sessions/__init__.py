@@ -1,1 +1,1 @@
-"""Sessions as tables of values, rows and answers. Pure."""
+"""Tables of values, rows and answers. Pure."""

@@ -1,1 +1,1 @@
-"""The wire: streams and bulk transfer, over gRPC and local calls."""
+"""Streams and bulk transfer, by gRPC and local calls."""

@@ -1,1 +1,1 @@
-"""Kernels that run whole loops. Pure."""
+"""Kernels of whole loops. Pure."""

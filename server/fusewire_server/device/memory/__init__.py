@@ -1,1 +1,1 @@
-"""Who holds memory, and who may take more."""
+"""Who holds memory, who may take more."""

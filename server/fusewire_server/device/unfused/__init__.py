@@ -1,1 +1,1 @@
-"""Runs programs without a plan, op by op."""
+"""Runs programs op by op."""

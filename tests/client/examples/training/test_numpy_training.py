@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fusewire.examples.dataset import load, one_hot, split
-from fusewire.examples.network import BATCH, Trained, accuracy, learning_rates, start
-from fusewire.examples.numpy_training import train
+from fusewire.examples.training.network import BATCH, Trained, accuracy, learning_rates, start
+from fusewire.examples.training.numpy_training import train
 
 PARTS = split(load())
 LABELS = one_hot(PARTS.training.labels)

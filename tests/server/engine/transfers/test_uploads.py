@@ -14,8 +14,8 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
-from fusewire_server.engine import uploads
 from fusewire_server.engine.engine import Engine
+from fusewire_server.engine.transfers import uploads
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.session import Session, ValueState
 from fusewire_server.transport.bulk_transfer import Bulk

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import fusewire as fw
-from fusewire.examples.network import BATCH, Trained, Weights, start
+from fusewire.examples.training.network import BATCH, Trained, Weights, start
 
 
 def train(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from fusewire.examples.network import BATCH, Trained, Weights, start
+from fusewire.examples.training.network import BATCH, Trained, Weights, start
 
 _Floats = npt.NDArray[np.float32]
 
@@ -15,7 +15,7 @@ _Floats = npt.NDArray[np.float32]
 def train(
     images: _Floats, labels: _Floats, *, learning_rate: float, epochs: int, after_epoch: Callable[[], None]
 ) -> Trained:
-    """Trains as `fusewire.examples.fusewire_training.train` does."""
+    """Trains as `fusewire.examples.training.fusewire_training.train` does."""
     w1, b1, w2, b2 = start()
     losses = []
     for _ in range(epochs):

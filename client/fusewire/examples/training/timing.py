@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fusewire.examples import dataset, fusewire_training, numpy_training
+from fusewire.examples import dataset
 from fusewire.examples.figures import TrainingRun
-from fusewire.examples.network import accuracy
+from fusewire.examples.training import fusewire_training, numpy_training
+from fusewire.examples.training.network import accuracy
 
 
 def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> TrainingRun:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fusewire.examples.dataset import load, one_hot, split
-from fusewire.examples.network import accuracy, learning_rates
-from fusewire.examples.numpy_training import train
+from fusewire.examples.training.network import accuracy, learning_rates
+from fusewire.examples.training.numpy_training import train
 
 PARTS = split(load())
 

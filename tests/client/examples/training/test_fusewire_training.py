@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire.examples import fusewire_training, numpy_training
 from fusewire.examples.dataset import load, one_hot, split
-from fusewire.examples.network import BATCH
+from fusewire.examples.training import fusewire_training, numpy_training
+from fusewire.examples.training.network import BATCH
 from fusewire.testing import session_in_memory
 
 PARTS = split(load())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fusewire.examples.training import train_once
+from fusewire.examples.training.timing import train_once
 
 
 def test_a_training_tells_its_rate_accuracy_losses_and_time() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fusewire_protos.errors import CaseError
-from fusewire_server.engine.staging import Staging
+from fusewire_server.engine.transfers.staging import Staging
 from fusewire_server.sessions.session import Session
 from tests.server.parts import session
 from tests.server.world import run

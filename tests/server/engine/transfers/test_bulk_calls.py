@@ -9,7 +9,7 @@ import pytest
 
 from fusewire_protos.errors import BY_CODE
 from fusewire_protos.frames import Fetch
-from fusewire_server.engine import bulk_calls as carriers
+from fusewire_server.engine.transfers import bulk_calls as carriers
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.tables import answers
 from fusewire_server.transport import grpc_server

@@ -13,7 +13,7 @@ from torch.nn import functional
 import fusewire.torch
 from fusewire.examples import dataset
 from fusewire.examples.figures import TorchRun
-from fusewire.examples.network import BATCH, learning_rates, start
+from fusewire.examples.training.network import BATCH, learning_rates, start
 
 _RATE = learning_rates(1)[0]
 

@@ -1,0 +1,1 @@
+"""Tests of `fusewire_server.engine.transfers`."""
