@@ -94,8 +94,8 @@ class _Results:
 
     def text(self) -> str:
         """Returns the raw numbers as JSON."""
-        told = figure_table.document(self._backend, self._machine, self.figures, self.failures)
-        return json.dumps(told, indent=1, ensure_ascii=False)
+        document = figure_table.document(self._backend, self._machine, self.figures, self.failures)
+        return json.dumps(document, indent=1, ensure_ascii=False)
 
     def _write(self) -> None:
         if self._path is not None:

@@ -147,8 +147,8 @@ def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnd
     described = machine.describe()
     with progress() as tell, _server(parsed) as server:
         result = run(server, tell)
-        told = _told_of(server)
-    document = document_of(options, result, told, described)
+        server_fields = _server_fields(server)
+    document = document_of(options, result, server_fields, described)
     document["problems"] += bounds.failures(parsed.bound, document)
     print(summary(document))
     if parsed.json is not None:
@@ -165,12 +165,16 @@ def _server(parsed: argparse.Namespace) -> AbstractContextManager[ServerUnderLoa
     return nullcontext(given_server(access, parsed.http, parsed.http_token_file))
 
 
-def _told_of(server: ServerUnderLoad) -> Document:
-    told: Document = {"target": server.access.target, "is_own": server.pid is not None}
+def _server_fields(server: ServerUnderLoad) -> Document:
+    fields: Document = {"target": server.access.target, "is_own": server.pid is not None}
     if server.service is not None:
         stats = server.service.stats()
-        told |= {"version": stats["version"], "backend": stats["backend"]["name"], "device": stats["backend"]["device"]}
-    return told
+        fields |= {
+            "version": stats["version"],
+            "backend": stats["backend"]["name"],
+            "device": stats["backend"]["device"],
+        }
+    return fields
 
 
 def _list(_parsed: argparse.Namespace) -> int:

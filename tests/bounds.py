@@ -27,7 +27,7 @@ def bounded(request: pytest.FixtureRequest) -> Bounded:
 
     def note(what: str, figure: float, limit: float, unit: str = "") -> None:
         request.node.user_properties.append((_PROPERTY, [what, float(figure), float(limit), unit]))
-        assert figure <= limit, f"{what}: {_told(figure, unit)}, and the limit is {_told(limit, unit)}"
+        assert figure <= limit, f"{what}: {_with_unit(figure, unit)}, and the limit is {_with_unit(limit, unit)}"
 
     return note
 
@@ -49,7 +49,7 @@ def _rows(stats: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, str, str, s
             for name, bound in report.user_properties:
                 if name == _PROPERTY:
                     what, figure, limit, unit = bound
-                    yield _fault(report.nodeid), what, _told(figure, unit), _told(limit, unit)
+                    yield _fault(report.nodeid), what, _with_unit(figure, unit), _with_unit(limit, unit)
 
 
 def _fault(nodeid: str) -> str:
@@ -57,7 +57,7 @@ def _fault(nodeid: str) -> str:
     return nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
 
 
-def _told(figure: float, unit: str) -> str:
+def _with_unit(figure: float, unit: str) -> str:
     if unit == "B":
         return f"{figure / _MIB:.1f} MiB"
     number = f"{figure:.0f}" if float(figure).is_integer() else f"{figure:.3g}"

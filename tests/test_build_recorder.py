@@ -96,12 +96,12 @@ def test_nothing_is_missing_where_all_tools_are(tools: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "text"),
     [("owncc", r"no C compiler .*owncc.*install gcc"), ("Python.h", r"headers are missing.*python3-dev")],
 )
-def test_what_is_missing_is_named_with_what_to_install(tools: Path, missing: str, told: str) -> None:
+def test_what_is_missing_is_named_with_what_to_install(tools: Path, missing: str, text: str) -> None:
     (tools / missing).unlink()
-    with pytest.raises(build_recorder.CannotCompileError, match=told):
+    with pytest.raises(build_recorder.CannotCompileError, match=text):
         build_recorder.check_tools(PACKAGES)
 
 

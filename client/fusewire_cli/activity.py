@@ -64,8 +64,8 @@ def activity_between(earlier: Look, later: Look, sort: str = "device_share") -> 
 
 def as_json(activity: Activity) -> dict[str, Any]:
     """Returns an activity as plain data: the statistics of the server, the rates, and the sessions."""
-    told = activity._asdict()
-    told["sessions"] = [
+    fields = activity._asdict()
+    fields["sessions"] = [
         {"session": each.session["session"], "tenant": each.session["tenant"]}
         | {"ops_per_s": each.ops_per_s, "device_share": each.device_share, "read_share": each.read_share}
         | {name: each.session[name] for name in ("client", "in_flight_ops", "live_bytes", "state")}
@@ -73,7 +73,7 @@ def as_json(activity: Activity) -> dict[str, Any]:
         | {"waits_for": each.session.get("waits_for", [])}
         for each in activity.sessions
     ]
-    return told
+    return fields
 
 
 def _sessions(

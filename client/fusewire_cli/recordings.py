@@ -41,8 +41,8 @@ def record(parsed: argparse.Namespace) -> int:
     status = _status_of(command, {**os.environ, **variables})
     recorded = _recordings_at(path)
     files = [str(recorded[number]) for number in sorted(recorded.keys() - older.keys())]
-    told = f"fusewire: recorded {harmless(', '.join(files)) or 'nothing: no session was opened'}"
-    print(json.dumps({"files": files, "status": status}) if parsed.json else told, file=sys.stderr)
+    text = f"fusewire: recorded {harmless(', '.join(files)) or 'nothing: no session was opened'}"
+    print(json.dumps({"files": files, "status": status}) if parsed.json else text, file=sys.stderr)
     return status
 
 
@@ -85,9 +85,9 @@ def _recordings_at(path: Path) -> dict[int, Path]:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Replays a recording; returns 1 if an answer differs from a kept one. Raises FusewireError."""
-    told = summary(_replayed(parsed))
-    print(json.dumps(told, indent=2) if parsed.json else _text(told))
-    return 1 if told["differing"] else 0
+    replayed = summary(_replayed(parsed))
+    print(json.dumps(replayed, indent=2) if parsed.json else _text(replayed))
+    return 1 if replayed["differing"] else 0
 
 
 def _replayed(parsed: argparse.Namespace) -> list[fusewire.Replayed]:
@@ -135,16 +135,16 @@ def _quantile(ascending: list[float], share: float) -> float | None:
     return ascending[min(int(share * len(ascending)), len(ascending) - 1)] if ascending else None
 
 
-def _text(told: dict[str, Any]) -> str:
+def _text(fields: dict[str, Any]) -> str:
     latency = "none"
-    if told["p50_s"] is not None:
-        latency = f"p50 {duration(told['p50_s'])}, p99 {duration(told['p99_s'])} of {told['fetches']:,} fetches"
+    if fields["p50_s"] is not None:
+        latency = f"p50 {duration(fields['p50_s'])}, p99 {duration(fields['p99_s'])} of {fields['fetches']:,} fetches"
     lines = properties(
         (
-            ("work", f"{told['ops']:,} ops in {told['segments']:,} segments, {told['sessions']} sessions"),
-            ("time", duration(told["duration_s"])),
+            ("work", f"{fields['ops']:,} ops in {fields['segments']:,} segments, {fields['sessions']} sessions"),
+            ("time", duration(fields["duration_s"])),
             ("latency", latency),
-            ("compared", f"{told['compared']:,} values, {told['differing']:,} differ"),
+            ("compared", f"{fields['compared']:,} values, {fields['differing']:,} differ"),
         )
     )
-    return "\n".join((lines, *told["differences"]))
+    return "\n".join((lines, *fields["differences"]))

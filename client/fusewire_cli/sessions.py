@@ -19,8 +19,12 @@ def show(parsed: argparse.Namespace) -> int:
     path = quoted("/v1/sessions/{}", parsed.session)
     session = inspect(path, parsed.http, parsed.tls_ca)
     arrays = list(islice(inspect_all(path + ARRAYS.path, ARRAYS.entries, parsed.http, parsed.tls_ca), _MOST_ARRAYS))
-    told = {"session": session, "arrays": arrays}
-    return tell(parsed, told, lambda told: f"{session_text(told['session'])}\n\n{ARRAYS.text_of(told['arrays'])}")
+    answer = {"session": session, "arrays": arrays}
+    return tell(
+        parsed,
+        answer,
+        lambda answer: f"{session_text(answer['session'])}\n\n{ARRAYS.text_of(answer['arrays'])}",
+    )
 
 
 def session_text(one: dict[str, Any]) -> str:

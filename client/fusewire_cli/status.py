@@ -9,7 +9,7 @@ from fusewire._transport.inspection import inspect
 from fusewire_cli.answers import tell
 from fusewire_cli.text import duration, properties, size
 
-_MOST_TOLD = 3  # waits for kernels
+_MOST_SHOWN = 3  # waits for kernels
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -53,9 +53,9 @@ def waits_of(stats: dict[str, Any]) -> list[str]:
     waits = stats.get("kernel_waits")
     if not waits:
         return []
-    told = [_line(wait) for wait in waits["oldest"][:_MOST_TOLD]]
-    left_out = waits["kernels"] - len(told)
-    return [*told, f"and for {_counted(left_out, 'more kernel')}"] if left_out > 0 else told
+    lines = [_line(wait) for wait in waits["oldest"][:_MOST_SHOWN]]
+    left_out = waits["kernels"] - len(lines)
+    return [*lines, f"and for {_counted(left_out, 'more kernel')}"] if left_out > 0 else lines
 
 
 def _line(wait: dict[str, Any]) -> str:

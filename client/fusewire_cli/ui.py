@@ -133,8 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(self.headers.get("authorization", "").encode(), f"Bearer {self.server.key}".encode())
 
     def _body_bytes(self) -> int:
-        told = self.headers.get("content-length", "0")
-        return int(told) if told.isdecimal() and len(told) < 10 else _MOST_BODY_BYTES + 1
+        length = self.headers.get("content-length", "0")
+        return int(length) if length.isdecimal() and len(length) < 10 else _MOST_BODY_BYTES + 1
 
     def _forward(self) -> None:
         connection, headers = connection_to(*self.server.target, _ANSWER_DEADLINE_S)

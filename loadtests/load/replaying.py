@@ -73,7 +73,7 @@ def run_replays(recording: Repeated, options: Options, server: ServerUnderLoad, 
 
 def _verification(reports: Sequence[RunnerReport]) -> Verification | None:
     """Returns the comparison of the answers with the recorded ones; None if the recording holds no values."""
-    differences = [f"session {report.session}, {told}" for report in reports for told in report.differences]
+    differences = [f"session {report.session}, {each}" for report in reports for each in report.differences]
     compared = sum(report.compared for report in reports)
     return Verification(compared, tuple(differences)) if compared or differences else None
 

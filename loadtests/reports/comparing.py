@@ -151,7 +151,7 @@ def _longest_s(document: Mapping[str, Any]) -> list[float | None]:
 
 def table(compared: Comparison) -> str:
     """Returns the comparison as text, with one line for each thing that was compared."""
-    lines = [f"asked for differently: {told}" for told in compared.asked]
+    lines = [f"asked for differently: {each}" for each in compared.asked]
     lines.append(f"{'':14}{'first':>14}{'second':>14}{'ratio':>9}   95 % range")
     lines += [_line(ratio) for ratio in compared.ratios]
     stalls = compared.stalls

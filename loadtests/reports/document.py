@@ -54,7 +54,7 @@ def document_of(options: Options, result: LoadResult, server: Document, machine:
         "machine": dict(machine),
     }
     document["p99_to_p50"] = document["p99_s"] / document["p50_s"] if document["p50_s"] else None
-    device_ns = [told["device_ns"] for told in document["by_session"] if told["device_ns"] is not None]
+    device_ns = [each["device_ns"] for each in document["by_session"] if each["device_ns"] is not None]
     document["fairness"] = fairness(device_ns)
     document["p99_to_undisturbed"] = _ratio(document, "undisturbed", "p99_s")
     document["steps_to_peer"] = _ratio(document, "peer", "steps_per_s")
@@ -188,12 +188,12 @@ def _memory(run: Run) -> Document:
 
 
 def _left_over(result: LoadResult) -> Document:
-    told = result.left_over
+    left = result.left_over
     return {
-        "before": told.before._asdict(),
-        "after": told.after._asdict(),
-        "within_s": told.within_s,
-        "is_clean": told.is_clean,
+        "before": left.before._asdict(),
+        "after": left.after._asdict(),
+        "within_s": left.within_s,
+        "is_clean": left.is_clean,
     }
 
 
@@ -201,11 +201,11 @@ def _by_session(load: Load) -> list[Document]:
     """Returns what each session did within the measured windows."""
     run = load.run
     measured = run.samples.ended_within(run.first.at_ns, run.last.at_ns)
-    before = {told["session"]: told["device_ns"] for told in run.first.sessions}
+    before = {each["session"]: each["device_ns"] for each in run.first.sessions}
     device_ns = {
-        load.sessions[told["session"]]: told["device_ns"] - before.get(told["session"], 0)
-        for told in run.last.sessions
-        if told["session"] in load.sessions
+        load.sessions[each["session"]]: each["device_ns"] - before.get(each["session"], 0)
+        for each in run.last.sessions
+        if each["session"] in load.sessions
     }
     sessions = []
     for report in run.reports:

@@ -43,16 +43,16 @@ def document(
 
 
 def _plain(figure: Figure) -> dict[str, Any]:
-    told = asdict(figure)
+    fields = asdict(figure)
     if figure.limit is not None:
-        told["limit"] = {
+        fields["limit"] = {
             "subject": figure.limit.subject.value,
             "bound": figure.limit.bound.value,
             "number": figure.limit.number,
         }
-    told["verdict"] = figure.verdict.value
-    told["raw"] = {name: [round(number, 6) for number in numbers] for name, numbers in figure.raw.items()}
-    return told
+    fields["verdict"] = figure.verdict.value
+    fields["raw"] = {name: [round(number, 6) for number in numbers] for name, numbers in figure.raw.items()}
+    return fields
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

@@ -67,5 +67,5 @@ def html_of(document: Mapping[str, Any]) -> str:
 
 
 def _row(name: str, value: object) -> str:
-    told = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, Mapping) else value
-    return f"<tr><td>{escape(name)}</td><td>{escape(str(told))}</td></tr>"
+    text = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, Mapping) else value
+    return f"<tr><td>{escape(name)}</td><td>{escape(str(text))}</td></tr>"

@@ -43,10 +43,10 @@ def _svg(draw: Draw, document: Mapping[str, Any]) -> str:
 
 def _draw_timeline(figure: Figure, document: Mapping[str, Any]) -> None:
     axes = figure.subplots()
-    told = [interval for interval in document["timeline"] if interval["steps"]]
-    at_s = [interval["began_s"] + interval["length_s"] / 2 for interval in told]
+    intervals = [interval for interval in document["timeline"] if interval["steps"]]
+    at_s = [interval["began_s"] + interval["length_s"] / 2 for interval in intervals]
     for field, label, colour in (("p50_s", "median", _INK), ("p99_s", "p99", _SECOND), ("max_s", "longest", "#888888")):
-        axes.plot(at_s, [interval[field] * 1e3 for interval in told], label=label, color=colour, linewidth=1.2)
+        axes.plot(at_s, [interval[field] * 1e3 for interval in intervals], label=label, color=colour, linewidth=1.2)
     measured = [interval for interval in document["timeline"] if interval["is_measured"]]
     axes.axvspan(measured[0]["began_s"], measured[-1]["began_s"] + measured[-1]["length_s"], color=_PALE, zorder=0)
     axes.set_yscale("log")
@@ -74,10 +74,10 @@ def _draw_shares(figure: Figure, document: Mapping[str, Any]) -> None:
     launches = document["rows_histogram"] or []
     left.bar([f"≤ {bucket['at_most']}" for bucket in launches], [bucket["count"] for bucket in launches], color=_INK)
     _label(left, "rows of a launch", "launches")
-    sessions = [told for told in document["by_session"] if told["device_ns"] is not None]
-    total = sum(told["device_ns"] for told in sessions) or 1
-    shares = [100 * told["device_ns"] / total for told in sessions]
-    right.bar([told["session"] for told in sessions], shares, color=_INK)
+    sessions = [each for each in document["by_session"] if each["device_ns"] is not None]
+    total = sum(each["device_ns"] for each in sessions) or 1
+    shares = [100 * each["device_ns"] / total for each in sessions]
+    right.bar([each["session"] for each in sessions], shares, color=_INK)
     _label(right, "session", "device time, %")
 
 

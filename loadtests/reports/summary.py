@@ -46,12 +46,12 @@ def _server_lines(document: Mapping[str, Any]) -> list[str]:
     if document["rows_per_launch"] is None:
         return []
     ready, fairness = document["rows_per_ready"], document["fairness"]
-    told = f"  server      {document['rows_per_launch']:.2f} rows a launch"
-    told += "" if ready is None else f", {ready:.2f} of the sessions that were ready"
-    told += "" if fairness is None else f"; fairness of device time {fairness:.3f}"
+    text = f"  server      {document['rows_per_launch']:.2f} rows a launch"
+    text += "" if ready is None else f", {ready:.2f} of the sessions that were ready"
+    text += "" if fairness is None else f"; fairness of device time {fairness:.3f}"
     phases = document["phases"]
     shown = [f"{name.replace('_', ' ')} {_time(phases[name]['mean_s'])}" for name in phases if phases[name]["count"]]
-    return [told, f"              {', '.join(shown)} on average"]
+    return [text, f"              {', '.join(shown)} on average"]
 
 
 def _comparison_lines(document: Mapping[str, Any]) -> list[str]:
@@ -69,12 +69,12 @@ def _comparison_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _measured(document: Mapping[str, Any]) -> str:
-    told = f"{document['steps']:,} steps in {document['measured_s']:.1f} s"
-    told += f" after {document['warm_up_s']:.1f} s of warm-up"
+    text = f"{document['steps']:,} steps in {document['measured_s']:.1f} s"
+    text += f" after {document['warm_up_s']:.1f} s of warm-up"
     share = document["harness_share"]
     if share is not None:
-        told += f"; the harness took {share:.1%} of the clients' processor time"
-    return told if document["settled"] else f"{told}; the load never settled, so these numbers are of its last windows"
+        text += f"; the harness took {share:.1%} of the clients' processor time"
+    return text if document["settled"] else f"{text}; the load never settled, so these numbers are of its last windows"
 
 
 def _ratio(ratio: float | None) -> str:

@@ -84,7 +84,7 @@ class Service:
 
     def programs(self) -> dict[str, Program]:
         """Returns all programs by digest, not older than the call."""
-        return {told["digest"]: _program(told) for told in self._ask_all("/v1/programs", "programs")}
+        return {each["digest"]: _program(each) for each in self._ask_all("/v1/programs", "programs")}
 
     def is_planning(self) -> bool:
         """Returns whether any program is being planned or its plan is being loaded, not older than the call."""
@@ -152,8 +152,8 @@ class Service:
             after = f"?after={quote(page['next'], safe='')}"
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self._read(method, path))
-        return told
+        answer: dict[str, Any] = json.loads(self._read(method, path))
+        return answer
 
     def _read(self, method: str, path: str) -> bytes:
         """Returns the body of the answer. Asks a busy server ten times at most. Raises LoadFailed."""
@@ -201,5 +201,5 @@ def _planned_share(before: Mapping[str, Program], after: Mapping[str, Program]) 
     return planned_ops / ops if ops else 0.0
 
 
-def _program(told: Mapping[str, Any]) -> Program:
-    return Program(**{name: told[name] for name in Program._fields})
+def _program(fields: Mapping[str, Any]) -> Program:
+    return Program(**{name: fields[name] for name in Program._fields})

@@ -47,9 +47,9 @@ class Figure(NamedTuple):
 
     `read` takes the value from what the record is read from: a function, or names with dots between them. `join` joins
     the values of several processes. The name of the metric is without prefix and unit suffix of counters. `labels` are
-    the labels of the metric: by name a value, or the values that there may be, where the field is a mapping. `told`
-    takes the metric's value from the record, where it is not the field. `label` names the label that the metrics inside
-    a nested record get: of a mapping the key, of a tuple the first field, else the name of this field.
+    the labels of the metric: by name a value, or the values that there may be, where the field is a mapping.
+    `metric_value` takes the metric's value from the record, where it is not the field. `label` names the label that the
+    metrics inside a nested record get: of a mapping the key, of a tuple the first field, else the name of this field.
     """
 
     kind: Kind
@@ -57,7 +57,7 @@ class Figure(NamedTuple):
     join: Join
     metric: str = ""
     labels: Mapping[str, Any] = {}
-    told: Callable[[Any], float] | None = None
+    metric_value: Callable[[Any], float] | None = None
     label: str = ""
 
 
@@ -105,19 +105,19 @@ def least(values: Sequence[Any]) -> Any:
     return min([value for value in values if value is not None], default=None)
 
 
-def counter(metric: str = "", read: Read = "", **told: Any) -> Any:
+def counter(metric: str = "", read: Read = "", **options: Any) -> Any:
     """Declares what only grows. Those of several processes are added."""
-    return _declare(Kind.COUNTER, metric, read, {"join": total, "default": 0, **told})
+    return _declare(Kind.COUNTER, metric, read, {"join": total, "default": 0, **options})
 
 
-def gauge(metric: str = "", read: Read = "", **told: Any) -> Any:
+def gauge(metric: str = "", read: Read = "", **options: Any) -> Any:
     """Declares what is now. Those of several processes are added, unless `join` says otherwise."""
-    return _declare(Kind.GAUGE, metric, read, {"join": total, "default": 0, **told})
+    return _declare(Kind.GAUGE, metric, read, {"join": total, "default": 0, **options})
 
 
-def fact(metric: str = "", read: Read = "", **told: Any) -> Any:
+def fact(metric: str = "", read: Read = "", **options: Any) -> Any:
     """Declares what does not change. That of the first process counts, unless `join` says otherwise."""
-    return _declare(Kind.FACT, metric, read, {"join": first, "default": "", **told})
+    return _declare(Kind.FACT, metric, read, {"join": first, "default": "", **options})
 
 
 def part(default: Any = None, read: Read = "", *, label: str = "") -> Any:
@@ -130,9 +130,9 @@ def itself(source: Any) -> Any:
     return source
 
 
-def _declare(kind: Kind, metric: str, read: Read, told: dict[str, Any]) -> Any:
-    default = told.pop("default")
-    metadata = {_FIGURE: Figure(kind, read, metric=metric, **told)}
+def _declare(kind: Kind, metric: str, read: Read, options: dict[str, Any]) -> Any:
+    default = options.pop("default")
+    metadata = {_FIGURE: Figure(kind, read, metric=metric, **options)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -180,15 +180,15 @@ def joined(records: Sequence[_R]) -> _R:
     one: Any = records[0]
     kind: Any = type(one)
     joins: tuple[tuple[str, Join], ...] = _joins(kind)
-    told: _R = replace(one, **{name: join([getattr(each, name) for each in records]) for name, join in joins})
-    return told
+    whole: _R = replace(one, **{name: join([getattr(each, name) for each in records]) for name, join in joins})
+    return whole
 
 
 def what_stays(record: _R) -> _R:
     """Returns a record of a process that has ended: what it has counted, and nothing of what was then."""
     one: Any = record
-    told: _R = replace(one, **{each.name: _stays(each, getattr(one, each.name)) for each in fields(one)})
-    return told
+    left: _R = replace(one, **{each.name: _stays(each, getattr(one, each.name)) for each in fields(one)})
+    return left
 
 
 def _stays(each: Field[Any], value: Any) -> Any:

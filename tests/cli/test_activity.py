@@ -28,38 +28,38 @@ def look(at_s: float, ops: int, *sessions: dict[str, Any], instance: str = "one"
 
 
 def test_rates_are_differences_over_the_time_between() -> None:
-    told = activity_between(look(10.0, 1000), look(12.0, 3000))
-    assert (told.ops_per_s, told.segments_per_s, told.received_bytes_per_s) == (1000, 100, 2000)
-    assert told.rows_per_submission == 2
+    reported = activity_between(look(10.0, 1000), look(12.0, 3000))
+    assert (reported.ops_per_s, reported.segments_per_s, reported.received_bytes_per_s) == (1000, 100, 2000)
+    assert reported.rows_per_submission == 2
 
 
 def test_a_session_has_its_share_of_the_time_and_the_busiest_is_first() -> None:
     idle = SESSION | {"session": "b"}
     busy = SESSION | {"ops": 300, "device_ns": 1_500_000_000}
-    told = activity_between(look(0.0, 0, SESSION, idle), look(1.0, 200, idle, busy))
-    assert [each.session["session"] for each in told.sessions] == ["a", "b"]
-    assert (told.sessions[0].ops_per_s, told.sessions[0].device_share) == (200, 0.5)
-    assert (told.sessions[1].ops_per_s, told.sessions[1].device_share) == (0, 0)
-    assert told.device_share == 0.5
+    reported = activity_between(look(0.0, 0, SESSION, idle), look(1.0, 200, idle, busy))
+    assert [each.session["session"] for each in reported.sessions] == ["a", "b"]
+    assert (reported.sessions[0].ops_per_s, reported.sessions[0].device_share) == (200, 0.5)
+    assert (reported.sessions[1].ops_per_s, reported.sessions[1].device_share) == (0, 0)
+    assert reported.device_share == 0.5
 
 
 def test_a_new_session_counts_from_its_beginning() -> None:
-    (told,) = activity_between(look(0.0, 0), look(1.0, 100, SESSION)).sessions
-    assert told.ops_per_s == 100
+    (reported,) = activity_between(look(0.0, 0), look(1.0, 100, SESSION)).sessions
+    assert reported.ops_per_s == 100
 
 
 def test_a_server_that_was_started_anew_counts_from_its_start() -> None:
-    told = activity_between(look(0.0, 10_000, SESSION), look(1.0, 50, SESSION, instance="two"))
-    assert told.ops_per_s == 50
-    assert told.sessions[0].ops_per_s == 100
+    reported = activity_between(look(0.0, 10_000, SESSION), look(1.0, 50, SESSION, instance="two"))
+    assert reported.ops_per_s == 50
+    assert reported.sessions[0].ops_per_s == 100
 
 
 def test_no_submission_and_no_time_divide_by_nothing() -> None:
-    told = activity_between(look(1.0, 10), look(1.0, 10))
-    assert (told.rows_per_submission, told.ops_per_s) == (0, 0)
+    reported = activity_between(look(1.0, 10), look(1.0, 10))
+    assert (reported.rows_per_submission, reported.ops_per_s) == (0, 0)
 
 
 def test_the_activity_is_json() -> None:
-    told = json.loads(json.dumps(as_json(activity_between(look(0.0, 0), look(1.0, 100, SESSION)))))
-    assert told["ops_per_s"] == pytest.approx(100)
-    assert told["sessions"][0]["session"] == "a"
+    answer = json.loads(json.dumps(as_json(activity_between(look(0.0, 0), look(1.0, 100, SESSION)))))
+    assert answer["ops_per_s"] == pytest.approx(100)
+    assert answer["sessions"][0]["session"] == "a"

@@ -49,9 +49,9 @@ def test_a_session_is_listed_shown_and_ended(
     assert session.id in printed(capsys, "sessions", "ls", *at)
     shown = printed(capsys, "sessions", "show", session.id, *at)
     assert "8×8" in shown
-    told = json.loads(printed(capsys, "sessions", "show", session.id, "--json", *at))
-    assert told["session"]["session"] == session.id
-    assert {array["dtype"] for array in told["arrays"]} == {"float32"}
+    answer = json.loads(printed(capsys, "sessions", "show", session.id, "--json", *at))
+    assert answer["session"]["session"] == session.id
+    assert {array["dtype"] for array in answer["arrays"]} == {"float32"}
     assert "public" in printed(capsys, "tenants", *at)
     printed(capsys, "sessions", "kill", session.id, *at)
     with pytest.raises(fw.SessionClosed, match="operator"):
@@ -76,16 +76,16 @@ def test_programs_are_listed_and_shown_by_the_first_digits(
 def test_top_shows_the_sessions(server: ServerProcess, session: fw.Session, capsys: pytest.CaptureFixture[str]) -> None:
     at = ("--http", server.http, "--every", "0.05", "--once")
     assert session.id in printed(capsys, "top", *at)
-    told = json.loads(printed(capsys, "top", "--json", *at))
-    assert session.id in [each["session"] for each in told["sessions"]]
+    answer = json.loads(printed(capsys, "top", "--json", *at))
+    assert session.id in [each["session"] for each in answer["sessions"]]
 
 
 @pytest.mark.slow
 def test_the_doctor_finds_nothing_wrong(server: ServerProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(printed(capsys, "doctor", server.grpc, "--http", server.http, "--json"))
+    answer = json.loads(printed(capsys, "doctor", server.grpc, "--http", server.http, "--json"))
     steps = ["name", "port", "tls", "token", "version", "session", "inspection", "clock"]
-    assert [finding["name"] for finding in told][:8] == steps
-    assert {finding["state"] for finding in told} == {"ok"}
+    assert [finding["name"] for finding in answer][:8] == steps
+    assert {finding["state"] for finding in answer} == {"ok"}
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_what_a_program_sends_is_recorded_and_replayed(
     assert main(run) == 0
     assert recording.exists()
     assert Path(f"{recording}.2").exists()
-    told = json.loads(
+    answer = json.loads(
         printed(capsys, "replay", str(recording), server.grpc, "--sessions", "2", "--speed", "inf", "--json")
     )
-    assert (told["sessions"], told["compared"], told["differences"]) == (2, 2, [])
+    assert (answer["sessions"], answer["compared"], answer["differences"]) == (2, 2, [])

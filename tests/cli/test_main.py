@@ -99,19 +99,19 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "text"),
     [
         ("matplotlib.pyplot", "matplotlib is missing: pip install 'fusewire[demo]'"),
         ("psutil", "psutil is missing: pip install 'fusewire[load]'"),
     ],
 )
 def test_a_missing_extra_is_told_with_what_to_type(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, told: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, text: str
 ) -> None:
     missing = ModuleNotFoundError(f"No module named {module!r}", name=module)
     monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
     assert main(["demo"]) == 1
-    assert capsys.readouterr().err == f"fusewire: {told}\n"
+    assert capsys.readouterr().err == f"fusewire: {text}\n"
 
 
 def test_a_server_command_without_the_server_is_told_with_what_to_type(
@@ -259,13 +259,13 @@ def test_every_server_command_is_one_of_the_servers() -> None:
 
 def test_status_tells_people_what_the_server_does(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--http", inspected.address]) == 0
-    told = capsys.readouterr().out
-    assert "6,000 in 30 segments" in told
-    assert "60 in 20 submissions, 100.0 ops a launch" in told
-    assert "3.0 MiB live, 2.0 GiB peak" in told
-    assert "2.0 KiB in, 5 bytes out" in told
-    assert "bad_shape 1" in told
-    assert "1; 2 resumed after a lost connection" in told
+    printed = capsys.readouterr().out
+    assert "6,000 in 30 segments" in printed
+    assert "60 in 20 submissions, 100.0 ops a launch" in printed
+    assert "3.0 MiB live, 2.0 GiB peak" in printed
+    assert "2.0 KiB in, 5 bytes out" in printed
+    assert "bad_shape 1" in printed
+    assert "1; 2 resumed after a lost connection" in printed
 
 
 @pytest.mark.parametrize(
@@ -326,20 +326,20 @@ def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
 ) -> None:
     inspected.answers["/v1/stats"] = answer
     assert main(["status", "--http", inspected.address]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("fusewire: ")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("fusewire: ")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", [["status"], ["sessions", "ls"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 @pytest.mark.parametrize(
-    "told", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
+    "reported", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
 )
 def test_json_of_another_service_is_one_line_and_status_1(
-    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], told: Any
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], reported: Any
 ) -> None:
-    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(told)))
+    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(reported)))
     assert main([*command, *form, "--http", inspected.address]) == 1
     written = capsys.readouterr()
     assert written.out == ""

@@ -23,9 +23,13 @@ def report(tmp_path: Path) -> Path:
 
 
 def test_failures_and_errors_are_failed_and_a_skip_keeps_its_reason(report: Path) -> None:
-    told = outcome.read("suite", report)
-    assert (told.passed, told.failed, dict(told.skipped)) == (1, ["a::fails", "a::breaks"], {"not there yet": 1})
-    assert not told.is_good
+    received = outcome.read("suite", report)
+    assert (received.passed, received.failed, dict(received.skipped)) == (
+        1,
+        ["a::fails", "a::breaks"],
+        {"not there yet": 1},
+    )
+    assert not received.is_good
 
 
 def test_a_suite_without_a_report_or_without_a_passed_test_is_not_good(tmp_path: Path) -> None:

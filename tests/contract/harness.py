@@ -258,9 +258,9 @@ def _described(work: Work) -> str:
     first = program.first_result
     lines = [f"%{number} = {spec}" for number, spec in enumerate(program.specs[:first])]
     for index, (op, operands, attributes) in enumerate(program.ops):
-        told = ", ".join((*(f"%{operand}" for operand in operands), *map(str, attributes)))
+        text = ", ".join((*(f"%{operand}" for operand in operands), *map(str, attributes)))
         live = " (live)" if index in program.live else ""
-        lines.append(f"%{first + index} = {op.name}({told}) -> {program.result_spec(index)}{live}")
+        lines.append(f"%{first + index} = {op.name}({text}) -> {program.result_spec(index)}{live}")
     return "\n".join(lines)
 
 

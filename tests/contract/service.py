@@ -43,17 +43,17 @@ class Service:
 
     def stats_and_age_ms(self) -> tuple[dict[str, Any], float]:
         """The statistics, and how old they are by what the answer says."""
-        headers, told = self._ask_for_all("GET", "/v1/stats")
-        return told, float(headers["snapshot-age-ms"])
+        headers, reported = self._ask_for_all("GET", "/v1/stats")
+        return reported, float(headers["snapshot-age-ms"])
 
     def totals(self) -> dict[str, Any]:
         """What the server has done since it started."""
-        told: dict[str, Any] = self.stats()["totals"]
-        return told
+        reported: dict[str, Any] = self.stats()["totals"]
+        return reported
 
     def sessions(self) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
-        return told
+        answer: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
+        return answer
 
     def program(self, digest: str) -> dict[str, Any]:
         """A program and its plan."""
@@ -61,11 +61,11 @@ class Service:
 
     def programs(self) -> dict[str, dict[str, Any]]:
         """What is told of each program, by digest."""
-        return {told["digest"]: told for told in self._ask("GET", "/v1/programs")["programs"]}
+        return {each["digest"]: each for each in self._ask("GET", "/v1/programs")["programs"]}
 
     def slow_segments(self, session: str) -> list[dict[str, Any]]:
         """What the slow log tells of a session, the newest first."""
-        return [told for told in self._ask("GET", "/v1/slowlog")["entries"] if told["session"] == session]
+        return [each for each in self._ask("GET", "/v1/slowlog")["entries"] if each["session"] == session]
 
     def wait_until_queued_for(self, least_s: float) -> None:
         """Returns once a segment has waited that long for the device."""
@@ -96,7 +96,7 @@ class Service:
 
     def wait_until_in_flight(self, ops: int) -> None:
         """Returns once all sessions together have so many ops at the server."""
-        self.wait_until(lambda: sum(told["in_flight_ops"] for told in self.sessions()) == ops, f"{ops} ops in flight")
+        self.wait_until(lambda: sum(each["in_flight_ops"] for each in self.sessions()) == ops, f"{ops} ops in flight")
 
     def wait_until_planned(self) -> None:
         """Returns once every program but fragments, and what sessions that are gone left behind, has its fused plan."""
@@ -110,8 +110,8 @@ class Service:
         self.wait_until(lambda: self.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
-        _, told = self._ask_for_all(method, path)
-        return told
+        _, reported = self._ask_for_all(method, path)
+        return reported
 
     def _ask_for_all(self, method: str, path: str) -> tuple[Message, dict[str, Any]]:
         """Headers and body of the answer.
@@ -127,8 +127,8 @@ class Service:
             pause.wait(_ASK_EVERY_S)
         if status != HTTPStatus.OK:
             raise Refused(HTTPStatus(status), body.decode())
-        told: dict[str, Any] = json.loads(body)
-        return headers, told
+        answer: dict[str, Any] = json.loads(body)
+        return headers, answer
 
     def _answer(self, method: str, path: str) -> tuple[int, Message, bytes]:
         connection = HTTPConnection(self._http, timeout=HANGS_S)

@@ -27,7 +27,7 @@ _ATTEMPTS = 8
 _ROOT = Path(__file__).parents[2]
 
 Array = npt.NDArray[Any]
-_Told = Mapping[str, Mapping[str, Any]]  # of each program, by digest
+_Programs = Mapping[str, Mapping[str, Any]]  # of each program, by digest
 
 
 class Client(NamedTuple):
@@ -153,9 +153,9 @@ _Written = Callable[[fw.Array, fw.Array, fw.Array], fw.Array]
 @pytest.mark.parametrize("written", [_written_as_a_function, _printing_shapes])
 def test_a_loop_is_one_program_however_it_is_written(service: Service, written: _Written) -> None:
     used = [_programs_of(service, each) for each in (_written_inline, written)]
-    told = service.programs()
-    whole = {digest for digest in set().union(*used) if not told[digest]["is_fragment"]}
-    assert [told[digest]["ops"] for digest in whole] == [_BODY_OPS]
+    reported = service.programs()
+    whole = {digest for digest in set().union(*used) if not reported[digest]["is_fragment"]}
+    assert [reported[digest]["ops"] for digest in whole] == [_BODY_OPS]
 
 
 @pytest.mark.parametrize(("written", "names_left"), [(_written_as_a_function, 0), (_written_inline, 1)])
@@ -279,27 +279,27 @@ def _in_a_process(service: Service, client: Client) -> bytes:
     return bytes.fromhex(done.stdout)
 
 
-def _rows_a_launch(before: _Told, after: _Told) -> list[float]:
+def _rows_a_launch(before: _Programs, after: _Programs) -> list[float]:
     """The mean of what was launched meanwhile, of each program that is no fragment: whole if all launches are alike."""
     means = []
-    for digest, told in after.items():
+    for digest, each in after.items():
         known = before.get(digest, {"rows": 0, "submissions": 0})
-        submissions = told["submissions"] - known["submissions"]
-        if submissions and not told["is_fragment"]:
-            means.append((told["rows"] - known["rows"]) / submissions)
+        submissions = each["submissions"] - known["submissions"]
+        if submissions and not each["is_fragment"]:
+            means.append((each["rows"] - known["rows"]) / submissions)
     return means
 
 
 def _received_bytes(service: Service) -> int:
     """From the only session."""
-    (told,) = service.sessions()
-    return int(told["received_bytes"])
+    (reported,) = service.sessions()
+    return int(reported["received_bytes"])
 
 
 def _names_in_flight(service: Service, state: fw.Array) -> float:
     """How many values of the size of a state are in flight, beside one of each segment."""
-    (told,) = service.sessions()
-    return float(told["in_flight_bytes"] / state.nbytes - told["in_flight_segments"])
+    (reported,) = service.sessions()
+    return float(reported["in_flight_bytes"] / state.nbytes - reported["in_flight_segments"])
 
 
 def _kernels_of(service: Service, loop: _Batched, batch: int) -> set[str]:

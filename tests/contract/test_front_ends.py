@@ -144,8 +144,8 @@ class Started:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         self.process = process
-        told = json.loads(process.stdout.readline())
-        self.grpc, self.http = told["grpc"], told["http"]
+        printed = json.loads(process.stdout.readline())
+        self.grpc, self.http = printed["grpc"], printed["http"]
         self.front_ends = front_ends_of(process.pid)
 
 
@@ -231,9 +231,9 @@ def test_a_second_server_on_the_same_port_does_not_start(server: ServerProcess, 
     command += ["--grpc", server.grpc, "--http", "127.0.0.1:0"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
-    told = [line for line in ended.stderr.splitlines() if line.startswith("fusewire: ")]
-    assert len(told) == 1, ended.stderr
-    assert told[0].startswith(f"fusewire: cannot listen on listen.grpc = {server.grpc}: ")
+    printed = [line for line in ended.stderr.splitlines() if line.startswith("fusewire: ")]
+    assert len(printed) == 1, ended.stderr
+    assert printed[0].startswith(f"fusewire: cannot listen on listen.grpc = {server.grpc}: ")
     assert len(front_ends_of(server.pid)) == COUNT
 
 

@@ -153,7 +153,7 @@ def test_a_program_says_why_it_runs_op_by_op(service: Service) -> None:
     with service.connect() as session:
         fw.linalg.svdvals(session.array(_POSITIVE)).numpy(timeout=HANGS_S)
         service.wait_until_told()
-        reasons = [told["refusal"] for told in service.programs().values() if told["state"] == "refused"]
+        reasons = [each["refusal"] for each in service.programs().values() if each["state"] == "refused"]
         assert any("svdvals: the array library computes it" in reason for reason in reasons)
 
 
@@ -170,7 +170,7 @@ def test_a_loop_that_solves_small_equations_gets_a_plan_and_keeps_its_bytes(serv
         first = fw.fori_loop(_ITERATIONS, step, x).numpy(timeout=HANGS_S)
 
         def is_planned() -> bool:
-            return any(told["tier"] > 0 for digest, told in service.programs().items() if digest not in known)
+            return any(each["tier"] > 0 for digest, each in service.programs().items() if digest not in known)
 
         service.wait_until(is_planned, "a plan of the loop")
         again = fw.fori_loop(_ITERATIONS, step, x).numpy(timeout=HANGS_S)

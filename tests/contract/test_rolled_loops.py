@@ -79,7 +79,7 @@ def begin_endless(service: Service, session: fw.Session, seed: int) -> fw.Array:
     data = data_of(session, seed)
     state: fw.Array
     state, _ = fw.fori_loop(1 << 30, lambda _, each: body(data, *each), (data.start, data.shift))
-    service.wait_until(lambda: any(told["in_flight_ops"] for told in service.sessions()), "a loop that runs")
+    service.wait_until(lambda: any(entry["in_flight_ops"] for entry in service.sessions()), "a loop that runs")
     return state
 
 

@@ -51,7 +51,7 @@ def until(is_so: Callable[[], object]) -> None:
         pause.wait(ASK_EVERY_S)
 
 
-def told(http: str, path: str) -> Any:
+def answer_of(http: str, path: str) -> Any:
     """What inspection tells. A busy server is asked again."""
     patience = Patience()
     while True:
@@ -70,7 +70,7 @@ def ordered(http: str, path: str, method: str = "POST") -> None:
 
 def devices(http: str) -> dict[str, int]:
     """The device of each session."""
-    return {each["session"]: each["device"] for each in told(http, "/v1/sessions")["sessions"]}
+    return {each["session"]: each["device"] for each in answer_of(http, "/v1/sessions")["sessions"]}
 
 
 def until_all_work(seen: Seen) -> None:
@@ -135,8 +135,8 @@ def test_local_calls_go_to_the_engine_of_the_session(server: ServerProcess) -> N
         assert offers[0].name != offers[1].name
         for session in sessions:
             do_round(session, np.random.default_rng(SEED))
-        peers = {each["session"]: each["peer"] for each in told(server.http, "/v1/sessions")["sessions"]}
-        until(lambda: all(each["peer"] == "unix:" for each in told(server.http, "/v1/sessions")["sessions"]))
+        peers = {each["session"]: each["peer"] for each in answer_of(server.http, "/v1/sessions")["sessions"]}
+        until(lambda: all(each["peer"] == "unix:" for each in answer_of(server.http, "/v1/sessions")["sessions"]))
         assert {session.id for session in sessions} <= peers.keys()
 
 
@@ -164,11 +164,11 @@ def test_the_commands_and_the_operator_reach_both_engines(
         shown = capsys.readouterr().out
         assert all(session.id in shown for session in sessions)
         for session in sessions:
-            assert told(server.http, f"/v1/sessions/{session.id}/arrays")["arrays"]
+            assert answer_of(server.http, f"/v1/sessions/{session.id}/arrays")["arrays"]
         ordered(server.http, "/v1/device/hold")
         pending = [(array * 2).future() for array in arrays]
-        until(lambda: told(server.http, "/v1/queue")["rows"] == 2)
-        assert told(server.http, "/v1/stats")["is_held"]
+        until(lambda: answer_of(server.http, "/v1/queue")["rows"] == 2)
+        assert answer_of(server.http, "/v1/stats")["is_held"]
         ordered(server.http, "/v1/device/release")
         assert [future.result(HANGS_S).tolist() for future in pending] == [[6.0, 8.0]] * 2
         ordered(server.http, f"/v1/sessions/{sessions[1].id}", "DELETE")
@@ -227,7 +227,7 @@ def test_tokens_and_limits_reach_both_engines_and_so_does_a_reload(tmp_path: Pat
 
 
 def test_an_engine_that_is_killed_hurts_no_session_of_the_other(server: ServerProcess) -> None:
-    before = told(server.http, "/v1/stats")["totals"]["segments"]
+    before = answer_of(server.http, "/v1/stats")["totals"]["segments"]
     loads = [Connect(server.grpc, "", local=local, may_be_lost=True) for local in (False, True)]
     with fw.connect(server.grpc, device=0, local=False) as kept, fw.connect(server.grpc, device=0) as near:
         values = [each.array([1.0, 2.0]) for each in (kept, near)]
@@ -243,21 +243,21 @@ def test_an_engine_that_is_killed_hurts_no_session_of_the_other(server: ServerPr
                 do_round(session, np.random.default_rng(SEED))
             until_all_work(seen)
             until(lambda: len(engines_of(server.pid)) == 2)  # clients may see the end before the server does
-            until(lambda: all(each["is_ready"] for each in told(server.http, "/readyz?verbose")["devices"]))
+            until(lambda: all(each["is_ready"] for each in answer_of(server.http, "/readyz?verbose")["devices"]))
             with fw.connect(server.grpc, device=1) as again:
                 do_round(again, np.random.default_rng(SEED))
         assert seen.failures == []
-    assert told(server.http, "/v1/stats")["totals"]["segments"] >= before
+    assert answer_of(server.http, "/v1/stats")["totals"]["segments"] >= before
     assert len(engines_of(server.pid)) == 2
 
 
 def test_a_device_whose_engine_has_ended_is_told_of_and_refused(server: ServerProcess) -> None:
     engine_of(server.pid, 1).kill()
-    until(lambda: not told(server.http, "/readyz?verbose")["devices"][1]["is_ready"])
-    ready = told(server.http, "/readyz?verbose")
+    until(lambda: not answer_of(server.http, "/readyz?verbose")["devices"][1]["is_ready"])
+    ready = answer_of(server.http, "/readyz?verbose")
     assert ready["is_ready"]
     assert ready["devices"][1]["trouble"] == "its engine has ended, and is started again"
-    until(lambda: all(each["is_ready"] for each in told(server.http, "/readyz?verbose")["devices"]))
+    until(lambda: all(each["is_ready"] for each in answer_of(server.http, "/readyz?verbose")["devices"]))
 
 
 def test_a_server_ends_when_no_engine_is_left() -> None:
@@ -288,13 +288,13 @@ def test_a_signal_to_all_processes_drains_both_engines_in_order() -> None:
         with ExitStack() as stack:
             sessions = [stack.enter_context(fw.connect(addresses["grpc"], device=device)) for device in (0, 1)]
             values = [(session.array([1.0, 2.0]) + 1).future() for session in sessions]
-            until(lambda: told(addresses["http"], "/v1/queue")["rows"] == 2)
+            until(lambda: answer_of(addresses["http"], "/v1/queue")["rows"] == 2)
             os.killpg(process.pid, signal.SIGTERM)
             for session in sessions:
                 is_draining = partial(getattr, session, "is_draining")
                 with session._state.lock:
                     assert session._state.changed.wait_for(is_draining, HANGS_S)
-            assert told(addresses["http"], "/v1/stats")["is_draining"]
+            assert answer_of(addresses["http"], "/v1/stats")["is_draining"]
             with pytest.raises(fw.SessionClosed):
                 fw.connect(addresses["grpc"])
             ordered(addresses["http"], "/v1/device/release")
@@ -309,7 +309,7 @@ def test_the_second_signal_ends_busy_engines_at_once() -> None:
         ordered(addresses["http"], "/v1/device/hold")
         with fw.connect(addresses["grpc"], device=1) as session:
             (session.array([1.0, 2.0]) + 1).future()
-            until(lambda: told(addresses["http"], "/v1/queue")["rows"] == 1)
+            until(lambda: answer_of(addresses["http"], "/v1/queue")["rows"] == 1)
             process.terminate()
             with session._state.lock:
                 assert session._state.changed.wait_for(lambda: session.is_draining, HANGS_S)

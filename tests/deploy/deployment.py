@@ -100,7 +100,7 @@ def _environment(engine: Engine, ports: dict[str, int], folder: Path) -> dict[st
 
 def _fitted(engine: Engine) -> dict[str, Any]:
     """Returns the compose file as it can run here."""
-    services = {name: dict(told) for name, told in COMPOSE["services"].items()}
+    services = {name: dict(each) for name, each in COMPOSE["services"].items()}
     base = python_image(engine, _default("cpu", "PYTHON_IMAGE"))
     prometheus = filled_in(services["prometheus"]["image"], {})
     services["prometheus"]["image"] = prometheus_image(engine, prometheus, base)

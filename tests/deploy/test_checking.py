@@ -69,8 +69,8 @@ def test_who_may_install_gets_what_is_missing(user: str, tmp_path: Path) -> None
     program(tmp_path, "apt-get", f'echo "$@"; [ "$1" = update ] || {installed}')
     done = run(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    told, *commands = done.stdout.splitlines()
-    assert told == "make deploy-check installs by apt: docker-compose"
+    printed, *commands = done.stdout.splitlines()
+    assert printed == "make deploy-check installs by apt: docker-compose"
     assert commands[-1].split()[-1] == "docker-compose"
 
 

@@ -34,11 +34,11 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_has_no_more_rights_than_it_needs(service: str) -> None:
-    told = SERVICES[service]
-    assert told["read_only"] is True
-    assert told["cap_drop"] == ["ALL"]
-    assert "no-new-privileges:true" in told["security_opt"]
-    assert "privileged" not in told
+    reported = SERVICES[service]
+    assert reported["read_only"] is True
+    assert reported["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in reported["security_opt"]
+    assert "privileged" not in reported
 
 
 @pytest.mark.parametrize("service", ["prometheus", "grafana"])
@@ -50,10 +50,10 @@ def test_an_image_of_others_runs_as_a_user_without_rights(service: str) -> None:
 
 @pytest.mark.parametrize("service", sorted(SERVICES.keys() - ONE_SHOT))
 def test_a_service_that_lasts_is_checked_and_bounded(service: str) -> None:
-    told = SERVICES[service]
-    assert told["healthcheck"]["test"][0] == "CMD"
-    assert told["mem_limit"]
-    assert told["restart"] == "unless-stopped"
+    reported = SERVICES[service]
+    assert reported["healthcheck"]["test"][0] == "CMD"
+    assert reported["mem_limit"]
+    assert reported["restart"] == "unless-stopped"
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -92,8 +92,8 @@ def test_a_server_without_tokens_is_published_on_loopback_only() -> None:
 
 
 def test_inspection_and_its_readers_are_published_on_loopback_only() -> None:
-    for service, told in SERVICES.items():
-        for port in told.get("ports", []):
+    for service, each in SERVICES.items():
+        for port in each.get("ports", []):
             assert port.startswith(LOOPBACK) or port.endswith(":7423"), (service, port)
 
 
@@ -110,8 +110,8 @@ def test_a_service_that_ends_is_not_started_again() -> None:
 
 def test_no_service_sees_more_secrets_than_it_needs() -> None:
     secrets = {
-        service: {name for name in ("server", "client", "watcher") if f"{name}-secrets:" in str(told["volumes"])}
-        for service, told in SERVICES.items()
+        service: {name for name in ("server", "client", "watcher") if f"{name}-secrets:" in str(each["volumes"])}
+        for service, each in SERVICES.items()
     }
     assert secrets == {
         "cpu": set(),
@@ -121,9 +121,9 @@ def test_no_service_sees_more_secrets_than_it_needs() -> None:
         "grafana": {"watcher"},
         "load": {"client", "watcher"},
     }
-    for service, told in SERVICES.items():
+    for service, each in SERVICES.items():
         if service != "setup":
-            assert all(volume.endswith(":ro") for volume in told["volumes"] if "-secrets:" in volume)
+            assert all(volume.endswith(":ro") for volume in each["volumes"] if "-secrets:" in volume)
 
 
 def test_grafana_has_no_default_password() -> None:
@@ -139,13 +139,13 @@ def test_the_certificate_names_the_server_as_its_neighbours_do_whatever_other_na
     neighbours = {("DNS", address.partition(":")[0]) for address in [*scraped, *loaded]}
     assert len(scraped) + len(loaded) == 3
     names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {"FUSEWIRE_NAMES": "DNS:gpu.example"})
-    told = certificate_names(set_up(tmp_path, names).server / "server.pem")
-    assert told == neighbours | {("DNS", "gpu.example")}
+    reported = certificate_names(set_up(tmp_path, names).server / "server.pem")
+    assert reported == neighbours | {("DNS", "gpu.example")}
 
 
 def test_every_image_of_ours_is_built_on_the_base_that_is_asked_for() -> None:
     pinned = "docker.io/library/python@sha256:" + 64 * "0"
-    built = [told["build"]["args"] for told in SERVICES.values() if "build" in told]
+    built = [each["build"]["args"] for each in SERVICES.values() if "build" in each]
     assert {filled_in(arguments["PYTHON_IMAGE"], {"PYTHON_IMAGE": pinned}) for arguments in built} == {pinned}
     assert f"ARG PYTHON_IMAGE={filled_in(built[0]['PYTHON_IMAGE'], {})}\n" in DOCKERFILE.read_text(encoding="utf-8")
 

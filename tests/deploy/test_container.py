@@ -71,8 +71,8 @@ def test_inspection_answers(deployment: Deployment) -> None:
     assert answer(deployment, "/livez") == "alive"
     assert answer(deployment, "/readyz") == "ready"
     with connected(deployment) as session:
-        told = json.loads(answer(deployment, "/v1/sessions"))
-        assert [each["session"] for each in told["sessions"]] == [session.id]
+        answered = json.loads(answer(deployment, "/v1/sessions"))
+        assert [each["session"] for each in answered["sessions"]] == [session.id]
     assert 'fusewire_build_info{backend="cpu"' in answer(deployment, "/metrics")
 
 

@@ -46,10 +46,10 @@ def test_a_server_that_was_installed_as_readme_says_serves(tmp_path: Path) -> No
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path) as process:
         try:
             assert process.stdout is not None
-            told = json.loads(process.stdout.readline())
-            with urllib.request.urlopen(f"http://{told['http']}/readyz", timeout=DEADLINE_S) as answer:
+            printed = json.loads(process.stdout.readline())
+            with urllib.request.urlopen(f"http://{printed['http']}/readyz", timeout=DEADLINE_S) as answer:
                 assert answer.read() == b"ready"
-            with fw.connect(told["grpc"], timeout=DEADLINE_S) as session:
+            with fw.connect(printed["grpc"], timeout=DEADLINE_S) as session:
                 assert (session.array([1.0]) + 1).numpy(timeout=DEADLINE_S) == [2.0]
             process.send_signal(signal.SIGTERM)
             assert process.wait(DEADLINE_S) == 0

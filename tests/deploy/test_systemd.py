@@ -26,8 +26,8 @@ def test_systemd_accepts_it(tmp_path: Path) -> None:
     )
     command = (SYSTEMD_ANALYZE, "verify", "--man=no", str(unit))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    told = [line for line in done.stderr.splitlines() if UNIT.name in line]
-    assert (done.returncode, told) == (0, [])
+    printed = [line for line in done.stderr.splitlines() if UNIT.name in line]
+    assert (done.returncode, printed) == (0, [])
 
 
 def test_a_server_has_time_to_drain() -> None:

@@ -74,7 +74,7 @@ def test_functions_give_the_same_bytes_one_by_one_by_their_plan_and_in_a_loop(se
 
 def _has_plan(service: Service, known: set[str]) -> bool:
     """Whether a program that came after the known ones runs by its plan now."""
-    return any(told["tier"] > 0 for digest, told in service.programs().items() if digest not in known)
+    return any(each["tier"] > 0 for digest, each in service.programs().items() if digest not in known)
 
 
 def _assert_same(results: Results, wanted: Results) -> None:

@@ -101,9 +101,9 @@ def _drawn(random: Random, elements: int) -> Any:
 
 
 def _compare(what: str, found: fw.Array, expected: Any) -> None:
-    told = found.numpy(timeout=_READ_WITHIN_S)
-    if told.dtype != expected.dtype or told.tobytes() != expected.tobytes():
-        raise WrongValue(f"{what}: {told} is not {expected}")
+    reported = found.numpy(timeout=_READ_WITHIN_S)
+    if reported.dtype != expected.dtype or reported.tobytes() != expected.tobytes():
+        raise WrongValue(f"{what}: {reported} is not {expected}")
 
 
 class Loss(NamedTuple):

@@ -23,8 +23,8 @@ from loadtests.workloads.loops import NUMPY, check_close, draw_chain, draw_rnn, 
 
 
 def _figure(**changes: object) -> Figure:
-    told: dict[str, object] = {"name": "speed", "what": "how fast", "value": 2.0, "unit": "µs"}
-    return Figure(**{**told, **changes})  # type: ignore[arg-type]  # each test says what it changes
+    fields: dict[str, object] = {"name": "speed", "what": "how fast", "value": 2.0, "unit": "µs"}
+    return Figure(**{**fields, **changes})  # type: ignore[arg-type]  # each test says what it changes
 
 
 @pytest.mark.parametrize("backend", sorted(MICROBENCHMARKS))
@@ -80,11 +80,11 @@ def test_the_table_says_value_spread_peer_ratio_limit_verdict_and_notes() -> Non
 
 def test_the_document_holds_every_measurement_and_survives_json() -> None:
     figure = _figure(limit=at_most(1.5), raw={"ours": [1.0, 2.0]})
-    told = json.loads(json.dumps(figure_table.document("cpu", {"cores": 2}, [figure], {"other": "broken"})))
-    assert told["figures"][0]["raw"] == {"ours": [1.0, 2.0]}
-    assert told["figures"][0]["limit"] == {"subject": "value", "bound": "≤", "number": 1.5}
-    assert told["figures"][0]["verdict"] == "missed"
-    assert told["failures"] == {"other": "broken"}
+    answer = json.loads(json.dumps(figure_table.document("cpu", {"cores": 2}, [figure], {"other": "broken"})))
+    assert answer["figures"][0]["raw"] == {"ours": [1.0, 2.0]}
+    assert answer["figures"][0]["limit"] == {"subject": "value", "bound": "≤", "number": 1.5}
+    assert answer["figures"][0]["verdict"] == "missed"
+    assert answer["failures"] == {"other": "broken"}
 
 
 def _hold_to(monkeypatch: pytest.MonkeyPatch, limit: Limit | None) -> None:
@@ -159,10 +159,10 @@ def test_a_wrong_result_fails_the_bench_and_all_other_figures_are_measured(
     monkeypatch.setattr(bench, "measure_in_process", measure)
     path = tmp_path / "bench.json"
     assert main(["bench", "--only", "record_op", "wire_op", "--json", str(path)]) == 1
-    told = json.loads(path.read_text(encoding="utf-8"))
-    assert [figure["name"] for figure in told["figures"]] == ["record_op", "wire_op"]
+    answer = json.loads(path.read_text(encoding="utf-8"))
+    assert [figure["name"] for figure in answer["figures"]] == ["record_op", "wire_op"]
     names = "record_op_alone, record_op_stencil, record_call"
-    assert told["failures"] == {names: "WrongResult: 1 instead of 2"}
+    assert answer["failures"] == {names: "WrongResult: 1 instead of 2"}
     assert f"{names} failed: WrongResult: 1 instead of 2" in capsys.readouterr().err
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from fusewire.testing import serve_subprocess
-from loadtests.command_line import _address, _told_of, main
+from loadtests.command_line import _address, _server_fields, main
 from loadtests.load.target.server import Access, ServerUnderLoad
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.system.service import Service
@@ -26,10 +26,10 @@ _ROOT = Path(__file__).parents[2]
 
 def test_list_says_what_every_scenario_does_and_shows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for scenario in find_scenarios().values():
-        assert scenario.what in told
-        assert scenario.shows in told
+        assert scenario.what in printed
+        assert scenario.shows in printed
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_address_of_inspection_is_taken(address: str) -> None:
 def test_the_result_names_the_servers_device() -> None:
     with inspected_server() as inspected:
         server = ServerUnderLoad(Access("nowhere"), Service("nowhere", inspected.address), None)
-        assert _told_of(server)["device"] == "2 cores"
+        assert _server_fields(server)["device"] == "2 cores"
 
 
 def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,10 +117,10 @@ def test_a_result_of_another_version_is_refused(
 
 @pytest.mark.slow
 def test_a_load_test_writes_its_result_and_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told, page = tmp_path / "result.json", tmp_path / "report.html"
+    reported, page = tmp_path / "result.json", tmp_path / "report.html"
     arguments = ["rl", "--sessions", "2", "--processes", "1", "--seconds", "0.9", "--bound", "p99_s=1e-9"]
-    assert main([*arguments, "--json", str(told), "--html", str(page)]) == 1
-    assert json.loads(told.read_text(encoding="utf-8"))["problems"][0].startswith("p99_s is ")
+    assert main([*arguments, "--json", str(reported), "--html", str(page)]) == 1
+    assert json.loads(reported.read_text(encoding="utf-8"))["problems"][0].startswith("p99_s is ")
     assert "<svg" in page.read_text(encoding="utf-8")
     assert "more than its bound" in capsys.readouterr().out
 

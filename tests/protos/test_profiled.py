@@ -22,8 +22,8 @@ def test_an_answer_comes_as_it_was_sent(now_ns: int, lost: int, runs: list[Run])
 
 def test_counts_beyond_their_field_are_cut() -> None:
     run = Run(1, 2, 3, 4, 5, 6, 2**32 + 7, 2**40, 2**40, 2**20, 1, 0)
-    (told,) = decode_profiled(encode_profiled(0, 2**40, [encode_run(run)])).runs
-    assert told[6:10] == (7, 2**32 - 1, 2**32 - 1, 2**16 - 1)
+    (decoded,) = decode_profiled(encode_profiled(0, 2**40, [encode_run(run)])).runs
+    assert decoded[6:10] == (7, 2**32 - 1, 2**32 - 1, 2**16 - 1)
 
 
 @pytest.mark.parametrize("size_bytes", [0, 11, 13, 12 + 65])

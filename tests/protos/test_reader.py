@@ -112,10 +112,10 @@ def test_lists_are_read_where_msgpack_is_python_alone() -> None:
         "import sys; from fusewire_protos import frames; raw = sys.stdin.buffer.read();"
         "print([*frames.read_entries(raw, 50_000)] == frames.decode_entries(raw))"
     )
-    told = {**os.environ, "MSGPACK_PUREPYTHON": "1"}
+    fields = {**os.environ, "MSGPACK_PUREPYTHON": "1"}
     raw = frames.encode_entries(sent)
     finished = subprocess.run(
-        [sys.executable, "-c", program], check=True, env=told, input=raw, capture_output=True, timeout=60
+        [sys.executable, "-c", program], check=True, env=fields, input=raw, capture_output=True, timeout=60
     )
     assert finished.stdout == b"True\n"
 

@@ -85,12 +85,12 @@ def busy_server(drain_s: float) -> Iterator[Busy]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
-            told = json.loads(process.stdout.readline())
-            urllib.request.urlopen(f"http://{told['http']}/v1/device/hold", data=b"", timeout=HANGS_S).close()
-            with fw.connect(told["grpc"], timeout=HANGS_S) as session:
+            printed = json.loads(process.stdout.readline())
+            urllib.request.urlopen(f"http://{printed['http']}/v1/device/hold", data=b"", timeout=HANGS_S).close()
+            with fw.connect(printed["grpc"], timeout=HANGS_S) as session:
                 (session.array([1.0, 2.0]) + 1).future()
-                wait_for_work(told["http"])
-                yield Busy(process, told["http"], session)
+                wait_for_work(printed["http"])
+                yield Busy(process, printed["http"], session)
         finally:
             process.kill()
 
@@ -217,8 +217,10 @@ def test_sighup_takes_over_settings_and_names_those_that_need_a_restart(reloadin
 
 def test_wrong_settings_are_told_and_change_nothing(reloading: Reloading) -> None:
     reloading.reload("[limits]\nsessions = 3\n")
-    told = reloading.reload("[limits]\nsessions = 2\ntenant_sessions = 0\n")
-    assert told.startswith("the settings stay as they are, because they cannot be loaded: limits.tenant_sessions = 0")
+    reported = reloading.reload("[limits]\nsessions = 2\ntenant_sessions = 0\n")
+    assert reported.startswith(
+        "the settings stay as they are, because they cannot be loaded: limits.tenant_sessions = 0"
+    )
     assert reloading.setting("limits.sessions")["value"] == 3
 
 
@@ -229,5 +231,5 @@ def test_the_level_of_the_log_may_change_in_service(reloading: Reloading) -> Non
     ends_at_s = time.monotonic() + HANGS_S
     while reloading.setting("log.level")["value"] != "error":
         assert time.monotonic() < ends_at_s
-    told = reloading.reload(text + "[limits]\nsessions = 0\n")
-    assert told.startswith("the settings stay as they are")
+    reported = reloading.reload(text + "[limits]\nsessions = 0\n")
+    assert reported.startswith("the settings stay as they are")

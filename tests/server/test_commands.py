@@ -147,9 +147,9 @@ def test_a_wrong_configuration_is_told_in_a_line_and_is_status_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("fusewire: ")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("fusewire: ")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", [["config", "check"], ["token", "ls"], ["token", "mint", "--tenant", "lab"]])

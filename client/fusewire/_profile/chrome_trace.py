@@ -55,14 +55,14 @@ def _slices(timeline: Timeline) -> Iterator[dict[str, Any]]:
 
 
 def _arguments(timeline: Timeline, block: Block) -> dict[str, Any]:
-    told: dict[str, Any] = dict(block.facts)
+    fields: dict[str, Any] = dict(block.facts)
     if block.line:
-        told["line"] = block.line
+        fields["line"] = block.line
     if block.segment != NO_SEGMENT:
         segment = timeline.segments[block.segment]
-        told |= {"segment": block.segment, "ops": segment.ops, "line": block.line or segment.line}
-        told |= {"program": segment.label, "iterations": segment.iterations, "why_cut": segment.why_cut}
-    return told
+        fields |= {"segment": block.segment, "ops": segment.ops, "line": block.line or segment.line}
+        fields |= {"program": segment.label, "iterations": segment.iterations, "why_cut": segment.why_cut}
+    return fields
 
 
 def _arrows(timeline: Timeline) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ from fusewire._recording.source_lines import is_internal
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 MOST_EVENTS = 1 << 16  # of each kind, the first ones, so that a long profile needs a bounded memory
-_MOST_TOLD_OPS = 256  # of a program
+_MOST_SHOWN_OPS = 256  # of a program
 _MOST_PROGRAMS = 1 << 12  # that are told
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
 _MOST_CODE = 1 << 14
@@ -183,7 +183,7 @@ class Collector:
 
     def _facts(self, recorder: Recorder, draft: Draft) -> ProgramFacts:
         op_count = draft.piece.ops // max(draft.piece.bodies, 1)
-        end = draft.first + min(op_count, _MOST_TOLD_OPS)
+        end = draft.first + min(op_count, _MOST_SHOWN_OPS)
         lines = [self.lines[self._place(recorder, number)] for number in range(draft.first, end)]
         names = recorder.names_of(draft.first, end)
         return ProgramFacts(op_count, *named_otherwise(names, lines, draft.first, [*self._named]))

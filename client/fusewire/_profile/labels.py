@@ -28,7 +28,7 @@ def lines_label(lines: Iterable[Line]) -> str:
     return f"{_short(file)}:{first}" if first == last else f"{_short(file)}:{first}-{last}"
 
 
-def told_line(line: Line) -> str:
+def line_text(line: Line) -> str:
     return "" if line == NO_LINE else f"{_short(line.file)}:{line.line}"
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fusewire._profile.clocks import Alignment
 from fusewire._profile.events import NO_LINE, Sealed, SessionEvents, Waited
-from fusewire._profile.labels import label_of, lines_label, told_line
+from fusewire._profile.labels import label_of, line_text, lines_label
 from fusewire._profile.runs import Busy, alignment_of, base_of, begun_ns, busy_of, parts_of_wait, runs_by_base
 from fusewire_protos.profiled import Run
 
@@ -151,7 +151,7 @@ class _Assembly:
         began_ns, ended_ns = wait.began_ns - self._began_ns, wait.ended_ns - self._began_ns
         facts = tuple(parts_of_wait(began_ns, ended_ns, runs, busy).items()) if wait.kind == "read" else ()
         label = "waiting for a value" if wait.kind == "read" else "waiting for the device to catch up"
-        return Block(0, wait.kind, began_ns, ended_ns, label, NO_SEGMENT, told_line(wait.line), facts)
+        return Block(0, wait.kind, began_ns, ended_ns, label, NO_SEGMENT, line_text(wait.line), facts)
 
     def _code_blocks(
         self, cuts: Sequence[Sealed], busy: Sequence[Block], place_of: Mapping[int, int]
@@ -272,6 +272,6 @@ def segments_of(events: SessionEvents) -> list[Segment]:
     found = []
     for cut in events.sealed:
         label, line, names = known.get(cut.program, ("", "", ()))
-        line = line or told_line(events.lines.get(cut.place, NO_LINE))
+        line = line or line_text(events.lines.get(cut.place, NO_LINE))
         found.append(Segment(label or "ops", line, cut.ops, cut.iterations, cut.trigger, names))
     return found

@@ -163,7 +163,7 @@ class MemoryServer:
             case frames.Fetch():
                 results.append(self._answer(entry))
             case frames.Explain() | frames.Profile():
-                results.append(wire.Result(fetch=entry.fetch, inline=self._told(entry)))
+                results.append(wire.Result(fetch=entry.fetch, inline=self._described(entry)))
             case frames.Forget(number):
                 del self.programs[number]
 
@@ -201,7 +201,7 @@ class MemoryServer:
         number = segment.base  # as each segment runs alone
         self._runs.append(Run(number, *times, live_bytes, number, 0, segment.repetition.iterations, 1, 0, 0))
 
-    def _told(self, entry: frames.Explain | frames.Profile) -> bytes:
+    def _described(self, entry: frames.Explain | frames.Profile) -> bytes:
         """Returns how a program runs, or how segments ran since the last time."""
         if isinstance(entry, frames.Explain):
             return _explained(self.programs[entry.program])
@@ -280,8 +280,10 @@ def _explained(program: Program) -> bytes:
     """Returns how a program runs here: op by op."""
     records = NO_RECORDS._replace(ops=(OpRecord(OpForm.OP_BY_OP),) * program.op_count)
     name = programs.digest(programs.encode(program)).hex()
-    told = ExplainedProgram(name, False, program.op_count, tuple(program.op_names), "unplanned", "ops", records=records)
-    return encode_explained(told)
+    explained = ExplainedProgram(
+        name, False, program.op_count, tuple(program.op_names), "unplanned", "ops", records=records
+    )
+    return encode_explained(explained)
 
 
 def _host(raw: bytes, spec: Spec) -> Host:

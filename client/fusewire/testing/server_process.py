@@ -69,8 +69,8 @@ def _ready(process: subprocess.Popen[str]) -> ServerProcess:
         raise WaitTimeout(f"the server was not ready within {_START_TIMEOUT_S} s")
     if not line:
         raise FusewireError(f"the server ended with status {process.wait()} before it was ready; see its messages")
-    told = json.loads(line)
-    return ServerProcess(told["grpc"], told["http"], told["backend"], told["detail"], process.pid)
+    answer = json.loads(line)
+    return ServerProcess(answer["grpc"], answer["http"], answer["backend"], answer["detail"], process.pid)
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

@@ -25,8 +25,8 @@ def difference_in_numbers(actual: Array | None, expected: Array | None) -> str |
 
 def _difference(actual: Array | None, expected: Array | None, *, is_exact: bool) -> str | None:
     if actual is None or expected is None or (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
-        told = _kind(actual), _kind(expected)
-        return None if actual is expected else f"{told[0]}, expected {told[1]}"
+        kinds = _kind(actual), _kind(expected)
+        return None if actual is expected else f"{kinds[0]}, expected {kinds[1]}"
     wrong = _bits(actual) != _bits(expected) if is_exact else ~_are_close(actual, expected)
     if not wrong.any():
         return None

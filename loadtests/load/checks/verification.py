@@ -63,9 +63,9 @@ def _differences(read: Read, alone: Array | None, numpy: Array | None, *, is_exa
         in_company, from_numpy = None if is_same else "another value, which was too large to be kept", None
     else:
         in_company, from_numpy = difference_in_bits(read, alone), against_numpy(read, numpy)
-    told = {
+    found = {
         "other bits than alone": in_company,
         "not what NumPy computes": from_numpy,
         "alone not what NumPy computes": against_numpy(alone, numpy),
     }
-    return [f"{what}: {difference}" for what, difference in told.items() if difference is not None]
+    return [f"{what}: {difference}" for what, difference in found.items() if difference is not None]

@@ -25,7 +25,7 @@ _GPU_PROCESSES = 15
 _GPU_PEERS = {"rl": None, "rnn": "torch"}  # by scenario
 
 
-class _Told(NamedTuple):
+class _Load(NamedTuple):
     """A figure that is one field of a load test's result."""
 
     name: str
@@ -37,20 +37,20 @@ class _Told(NamedTuple):
 
 
 _HOLDING = (
-    _Told("load_rl", "rl", 100, "p99_to_p50", "100 agents: p99 ÷ p50"),
-    _Told("load_mixed", "mixed", 16, "rows_per_ready", "16 clients, 8 programs: rows ÷ clients that were ready"),
-    _Told("load_unequal", "unequal", 8, "fairness", "8 clients, rows of 1, 2, 4, 8 × the cost: Jain's index"),
-    _Told("load_aggressor", "aggressor", 8, "p99_to_undisturbed", "8 agents beside a greedy client: p99 ÷ without it"),
-    _Told("load_bulk", "bulk", 8, "p99_to_undisturbed", "8 agents beside uploads of 1 GiB: p99 ÷ without it"),
-    _Told("load_harness", "rnn", 8, "harness_share", "the harness's share of the clients' processor time, rnn"),
+    _Load("load_rl", "rl", 100, "p99_to_p50", "100 agents: p99 ÷ p50"),
+    _Load("load_mixed", "mixed", 16, "rows_per_ready", "16 clients, 8 programs: rows ÷ clients that were ready"),
+    _Load("load_unequal", "unequal", 8, "fairness", "8 clients, rows of 1, 2, 4, 8 × the cost: Jain's index"),
+    _Load("load_aggressor", "aggressor", 8, "p99_to_undisturbed", "8 agents beside a greedy client: p99 ÷ without it"),
+    _Load("load_bulk", "bulk", 8, "p99_to_undisturbed", "8 agents beside uploads of 1 GiB: p99 ÷ without it"),
+    _Load("load_harness", "rnn", 8, "harness_share", "the harness's share of the clients' processor time, rnn"),
 )
 
 
-def _measure(context: Context, told: _Told) -> tuple[Figure, ...]:
-    options = _options(told.scenario, told.sessions, min(told.sessions, _MOST_PROCESSES), _SECONDS)
+def _measure(context: Context, held: _Load) -> tuple[Figure, ...]:
+    options = _options(held.scenario, held.sessions, min(held.sessions, _MOST_PROCESSES), _SECONDS)
     document = _run(context, options)
-    value = document[told.field]
-    return (Figure(told.name, told.what, value, told.unit, notes=_notes(document), raw=_raw(document)),)
+    value = document[held.field]
+    return (Figure(held.name, held.what, value, held.unit, notes=_notes(document), raw=_raw(document)),)
 
 
 def _measure_clients(context: Context, scenario: str, peer: str | None) -> tuple[Figure, ...]:
@@ -96,7 +96,7 @@ def _gpu_name(scenario: str) -> str:
     return f"load_{scenario}_{_GPU_PROCESSES}"
 
 
-LOADS = tuple(Microbenchmark((told.name,), partial(_measure, told=told)) for told in _HOLDING)
+LOADS = tuple(Microbenchmark((held.name,), partial(_measure, held=held)) for held in _HOLDING)
 RL_CLIENTS, RNN_CLIENTS = (
     Microbenchmark((_gpu_name(scenario),), partial(_measure_clients, scenario=scenario, peer=peer))
     for scenario, peer in _GPU_PEERS.items()

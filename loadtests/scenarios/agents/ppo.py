@@ -63,9 +63,9 @@ class Rollout:
     def __init__(self) -> None:
         self._steps: list[tuple[Floats, ...]] = []
 
-    def add(self, senses: Floats, told: Floats, actions: Numbers, rewards: Floats) -> None:
+    def add(self, senses: Floats, outputs: Floats, actions: Numbers, rewards: Floats) -> None:
         """Notes a step. `told` is what the policy said: the scores of the actions, and the value."""
-        scores, values = told[:, :_ACTIONS], told[:, _ACTIONS:]
+        scores, values = outputs[:, :_ACTIONS], outputs[:, _ACTIONS:]
         chosen = np.eye(_ACTIONS, dtype=np.float32)[actions]
         chances = (chosen * scores).sum(1, keepdims=True) - np.log(np.exp(scores).sum(1, keepdims=True))
         self._steps.append((senses, chosen, chances, rewards, values))
@@ -80,7 +80,7 @@ class Rollout:
         return Seen(*[part.reshape(-1, part.shape[-1]) for part in parts])
 
 
-def told_by(xp: Library, weights: Weights, senses: Any) -> tuple[Any, Any, Any]:
+def outputs_of(xp: Library, weights: Weights, senses: Any) -> tuple[Any, Any, Any]:
     """Returns the layer, the scores and the values of a policy."""
     layer = xp.tanh(senses @ weights.layer)
     return layer, layer @ weights.scores, layer @ weights.value
@@ -91,7 +91,7 @@ def trained(xp: Library, weights: Weights, seen: Seen) -> Weights:
     senses, chosen, chances, advantages, returns = [xp.asarray(part) for part in seen]
     count = len(seen.senses)
     for _ in range(_EPOCHS):
-        layer, scores, values = told_by(xp, weights, senses)
+        layer, scores, values = outputs_of(xp, weights, senses)
         odds = xp.exp(scores)
         likely = odds / odds.sum(1)[:, None]
         ratio = xp.exp(xp.log((likely * chosen).sum(1))[:, None] - chances)
@@ -111,10 +111,10 @@ def _program(xp: Library, data: Data) -> Steps:
         rollout = Rollout()
         for _ in range(_ROLLOUT):
             senses = worlds.senses
-            _, scores, values = told_by(xp, weights, xp.asarray(senses))
-            told = yield xp.concat([scores.T, values.T]).T
-            actions = (told[:, :_ACTIONS] + data.random.gumbel(size=(_WORLDS, _ACTIONS))).argmax(1)
-            rollout.add(senses, told, actions, worlds.act(actions))
+            _, scores, values = outputs_of(xp, weights, xp.asarray(senses))
+            outputs = yield xp.concat([scores.T, values.T]).T
+            actions = (outputs[:, :_ACTIONS] + data.random.gumbel(size=(_WORLDS, _ACTIONS))).argmax(1)
+            rollout.add(senses, outputs, actions, worlds.act(actions))
         weights = trained(xp, weights, rollout.seen())
 
 

@@ -8,7 +8,7 @@ import msgpack
 
 from fusewire_protos.programs.records import NO_RECORDS, Records, decoded_records, encoded_records
 
-MOST_TOLD = 1024  # ops, launches, and pairs of ops, so that the answer is made in less than a millisecond
+MOST_EXPLAINED = 1024  # ops, launches, and pairs of ops, so that the answer is made in less than a millisecond
 
 
 class Launched(NamedTuple):
@@ -21,7 +21,7 @@ class Launched(NamedTuple):
 class ExplainedProgram(NamedTuple):
     """How a program runs. It tells nothing of who else uses it, nor how often.
 
-    `names` are those of its first ops, at most `MOST_TOLD` of `op_count`. `state` is that of its plan, such as
+    `names` are those of its first ops, at most `MOST_EXPLAINED` of `op_count`. `state` is that of its plan, such as
     "planning" or "loaded", `form` how it has run ("ops", "launches", "graphs" or "persistent"), and `refusal` why it
     has no plan. `row_ns` is the estimated device time of a row; 0 if it is not known. `reasons` are the sentences of
     the records' codes.
@@ -44,14 +44,14 @@ class ExplainedProgram(NamedTuple):
     reasons: tuple[tuple[str, str], ...] = ()
 
 
-def cut_to_told(records: Records) -> Records:
-    """Returns the records of the first ops and launches, of each at most `MOST_TOLD`, and none of kernels' texts."""
-    unfused = [each for each in records.unfused if max(each.consumer, each.producer) < MOST_TOLD]
+def cut_to_limits(records: Records) -> Records:
+    """Returns the records of the first ops and launches: `MOST_EXPLAINED` of each at most, none of kernels' texts."""
+    unfused = [each for each in records.unfused if max(each.consumer, each.producer) < MOST_EXPLAINED]
     return records._replace(
-        ops=records.ops[:MOST_TOLD],
-        unfused=tuple(unfused[:MOST_TOLD]),
-        separate=records.separate[:MOST_TOLD],
-        persistent=records.persistent[:MOST_TOLD],
+        ops=records.ops[:MOST_EXPLAINED],
+        unfused=tuple(unfused[:MOST_EXPLAINED]),
+        separate=records.separate[:MOST_EXPLAINED],
+        persistent=records.persistent[:MOST_EXPLAINED],
         values=(),
     )
 

@@ -245,7 +245,7 @@ def build_in_steps(
         specs.append(signature.result)
     _check_live(live, len(ops))
     check_carried(carried, specs, len(inputs), len(ops), live)
-    distinct, numbers = _told_apart(found)
+    distinct, numbers = _distinct(found)
     return Program(
         tuple(inputs),
         tuple(scalars),
@@ -321,7 +321,7 @@ def _check_live(live: Sequence[int], ops: int) -> None:
         )
 
 
-def _told_apart(found: list[Signature]) -> tuple[tuple[Signature, ...], list[int]]:
+def _distinct(found: list[Signature]) -> tuple[tuple[Signature, ...], list[int]]:
     """The distinct signatures in order of first use, and for each of `found` its index among these.
 
     Two objects among `found` may be equal signatures: they get the same index.

@@ -32,7 +32,7 @@ from fusewire_server.engines.commands import (
     Unanswered,
 )
 from fusewire_server.engines.joined_snapshots import DeviceSnapshot, left_of
-from fusewire_server.engines.told_snapshots import Heard, Told
+from fusewire_server.engines.snapshot_changes import SnapshotChanges, SnapshotReceiver
 from fusewire_server.front_ends.placement import EngineAt
 from fusewire_server.inspect.engine_thread import EngineBusy
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
@@ -64,7 +64,7 @@ class EngineProcess:
         self.left: Snapshot | None = None  # of those that have ended
         self.is_drained = asyncio.Event()
         self._on_change = on_change
-        self._heard = Heard()
+        self._receiver = SnapshotReceiver()
         self._last: Snapshot | None = None
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._asked = 0
@@ -109,9 +109,9 @@ class EngineProcess:
                 self.is_drained.set()
 
     def _answer(self, number: int, answer: Any) -> None:
-        """Takes an answer. A snapshot is heard even if nobody waits for it any more: the next one goes on from it."""
-        if isinstance(answer, Told):
-            self._last = answer = self._heard.heard(answer)
+        """Takes an answer. A snapshot is received even if nobody waits for it now: the next one goes on from it."""
+        if isinstance(answer, SnapshotChanges):
+            self._last = answer = self._receiver.received(answer)
         future = self._questions.get(number)
         if future is not None and not future.done():
             future.set_result(answer)
@@ -127,7 +127,7 @@ class EngineProcess:
         self.is_drained.set()
         if self._last is not None:
             self.left = left_of(self._last, self.left)
-        self._heard, self._last = Heard(), None
+        self._receiver, self._last = SnapshotReceiver(), None
         for number in [*self._questions]:
             self._settle(number, EngineGone())
         self._on_change()

@@ -26,16 +26,16 @@ class DeviceSnapshot(NamedTuple):
 def joined_snapshots(own: Snapshot, devices: Sequence[DeviceSnapshot], ended: Iterable[Snapshot] = ()) -> Snapshot:
     """Returns the snapshot of a server. `own` is that of the process in front, `ended` are what is left of engines."""
     running = [each.snapshot for each in devices if each.snapshot is not None]
-    told = joined([own, *running, *ended])
+    whole = joined([own, *running, *ended])
     stats = replace(
-        told.stats,
+        whole.stats,
         backend=joined([each.stats.backend for each in running] or [own.stats.backend]),
-        programs=len(told.programs),
-        program_tiers=Counter([str(each.program.tier) for each in told.programs]),
+        programs=len(whole.programs),
+        program_tiers=Counter([str(each.program.tier) for each in whole.programs]),
         devices_unready=sum([each.snapshot is None or not each.snapshot.stats.is_ready for each in devices]),
         devices=tuple([_device_view(each) for each in devices]),
     )
-    return replace(told, stats=stats, taken_at_ns=min([each.taken_at_ns for each in (own, *running)]))
+    return replace(whole, stats=stats, taken_at_ns=min([each.taken_at_ns for each in (own, *running)]))
 
 
 def left_of(snapshot: Snapshot, before: Snapshot | None = None) -> Snapshot:

@@ -27,8 +27,8 @@ from fusewire_server.engines.commands import (
     decode_command,
 )
 from fusewire_server.engines.one_engine import OneEngine, drain, prepare_process
-from fusewire_server.engines.told_snapshots import Telling
-from fusewire_server.front_ends.placement import MOST_PROGRAMS, Load, told_digest
+from fusewire_server.engines.snapshot_changes import SnapshotSender
+from fusewire_server.front_ends.placement import MOST_PROGRAMS, Load, short_digest
 from fusewire_server.host.descriptors import raise_open_file_limit
 from fusewire_server.host.event_loop import loop_factory
 from fusewire_server.host.garbage_collector import GarbageCollector
@@ -106,7 +106,7 @@ class _EngineProcess:
         self._service = FusewireService(
             self._engine, Access(self._authenticator), self._local if config.listen.local else None
         )
-        self._telling = Telling()  # of the reporter's thread
+        self._sender = SnapshotSender()  # of the reporter's thread
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -175,23 +175,23 @@ class _EngineProcess:
 
     def _snapshot_line(self, number: int, snapshot: Snapshot) -> bytes:
         """Runs in the reporter's thread, because it may take long."""
-        pickled = pickle.dumps(self._telling.told(snapshot))
+        pickled = pickle.dumps(self._sender.changes(snapshot))
         if len(pickled) <= _MOST_ANSWER_BYTES:
             return messages.encode(Answered(number, pickled))
-        self._telling = Telling()
+        self._sender = SnapshotSender()
         return messages.encode(Unanswered(number, f"the snapshot has more than {_MOST_ANSWER_BYTES >> 20} MiB"))
 
     async def _look(self) -> None:
         """Reports what the engine has to do whenever that has changed, and looks at the file of tokens."""
         used_ns: deque[int] = deque([0], maxlen=_LOOKS_A_SECOND + 1)
-        told = Load()
+        sent = Load()
         while True:
             if self._authenticator is not None:
                 self._authenticator.look()
             used_ns.append(self._engine.counters.device.total_ns)
             load = load_of(self._engine, used_ns[-1] - used_ns[0])
-            if load != told and not self._reporter.is_behind:
-                told = load
+            if load != sent and not self._reporter.is_behind:
+                sent = load
                 self._report(Loaded(load))
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -201,5 +201,5 @@ def load_of(engine: Engine, used_ns: int) -> Load:
     sessions = engine.sessions.values()
     waited_ns = sum(len(each.queue) * each.queue[0].entry.row_ns for each in sessions if each.queue)
     newest = islice(reversed(engine.programs.entries.values()), _MOST_SEEN_PROGRAMS)
-    held = (told_digest(each.digest) for each in newest if each.holders and not each.is_fragment)
+    held = (short_digest(each.digest) for each in newest if each.holders and not each.is_fragment)
     return Load(used_ns + waited_ns, engine.memory.live_bytes, len(sessions), tuple(islice(held, MOST_PROGRAMS)))

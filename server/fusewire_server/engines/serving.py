@@ -168,9 +168,9 @@ class InFrontOfEngines:
             self._front_ends.tell_engines(self._engines.at)
 
     async def _keep_telling(self) -> None:
-        told = self._engines.at
+        announced = self._engines.at
         while True:
             await asyncio.sleep(_TELL_EVERY_S)
-            if self._engines.at != told:
-                told = self._engines.at
+            if self._engines.at != announced:
+                announced = self._engines.at
                 self._tell_front_ends()

@@ -56,6 +56,6 @@ def with_one_more(engine: EngineAt) -> EngineAt:
     return engine._replace(load=engine.load._replace(sessions=engine.load.sessions + 1))
 
 
-def told_digest(digest: bytes) -> str:
-    """Returns how engines tell the digest of a program."""
+def short_digest(digest: bytes) -> str:
+    """Returns the beginning of a program's digest, in hexadecimal digits, as engines report it."""
     return digest[:DIGEST_BYTES].hex()

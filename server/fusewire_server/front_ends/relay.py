@@ -18,7 +18,7 @@ from fusewire_protos.local_calls.connection import LocalConnection, connect
 from fusewire_protos.local_calls.parts import Opening, PartKind, decode_metadata, decode_status, encode_opening
 from fusewire_protos.upload_call import SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server.front_ends.placement import EngineAt, choose, told_digest, with_one_more
+from fusewire_server.front_ends.placement import EngineAt, choose, short_digest, with_one_more
 from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.grpc_server import METHODS
 
@@ -150,13 +150,13 @@ def _wanted_by(hello: bytes | None) -> tuple[int | None, list[str]]:
     if hello is None or len(hello) > _MOST_HELLO_BYTES:
         return None, []
     try:
-        told = pb.ClientFrame.FromString(hello).hello
+        greeting = pb.ClientFrame.FromString(hello).hello
     except DecodeError:
         return None, []
-    programs = [told_digest(each) for each in told.programs[:_MOST_PROGRAMS]]
-    if told.session_id:
-        return _device_of(told.session_id), programs
-    return told.device if told.HasField("device") else None, programs
+    programs = [short_digest(each) for each in greeting.programs[:_MOST_PROGRAMS]]
+    if greeting.session_id:
+        return _device_of(greeting.session_id), programs
+    return greeting.device if greeting.HasField("device") else None, programs
 
 
 def _device_of(session_id: bytes) -> int:

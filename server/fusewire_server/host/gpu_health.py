@@ -59,7 +59,7 @@ def _device(nvml: Any, visible: str) -> Any:
 
 
 def _read(nvml: Any, device: Any) -> Gpu:
-    def told(question: Callable[[], Any]) -> Any:
+    def answer(question: Callable[[], Any]) -> Any:
         """Returns an answer, or None: not every GPU tells everything."""
         try:
             return question()
@@ -68,10 +68,10 @@ def _read(nvml: Any, device: Any) -> Gpu:
 
     errors = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
     return Gpu(
-        told(lambda: nvml.nvmlDeviceGetUtilizationRates(device).gpu / 100),
-        told(lambda: int(nvml.nvmlDeviceGetMemoryInfo(device).used)),
-        told(lambda: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * 1_000_000),
-        told(lambda: nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU)),
-        told(lambda: nvml.nvmlDeviceGetPowerUsage(device) / 1000),
-        told(lambda: nvml.nvmlDeviceGetTotalEccErrors(device, *errors)),
+        answer(lambda: nvml.nvmlDeviceGetUtilizationRates(device).gpu / 100),
+        answer(lambda: int(nvml.nvmlDeviceGetMemoryInfo(device).used)),
+        answer(lambda: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * 1_000_000),
+        answer(lambda: nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU)),
+        answer(lambda: nvml.nvmlDeviceGetPowerUsage(device) / 1000),
+        answer(lambda: nvml.nvmlDeviceGetTotalEccErrors(device, *errors)),
     )

@@ -61,9 +61,9 @@ _JSON = TypeAdapter(State)
 
 def message(state: State, rows: Iterable[Rows]) -> bytes:
     """Returns the bytes of a message."""
-    told = _JSON.dump_json(state, include=_SHOWN)
+    state_json = _JSON.dump_json(state, include=_SHOWN)
     records = b"".join([each.tobytes() for each in rows])
-    return LENGTHS.pack(len(told), len(records)) + told + records
+    return LENGTHS.pack(len(state_json), len(records)) + state_json + records
 
 
 def state_of(
@@ -80,14 +80,14 @@ def state_of(
     sessions = nlargest(MOST_SESSIONS, mine, key=lambda view: view.device_ns)
     own = frozenset(own_programs)
     programs = (each.program for each in snapshot.programs if tenant is None or each.program.digest in own)
-    told = {each.session for each in sessions}
+    session_ids = {each.session for each in sessions}
     return State(
         snapshot.taken_at_ns,
         snapshot.stats,
         tuple(sessions),
         len(snapshot.sessions) - len(sessions),
         tuple(nlargest(MOST_PROGRAMS, programs, key=lambda view: view.submissions)),
-        {session: each._asdict() for session, each in steps.items() if session in told},
+        {session: each._asdict() for session, each in steps.items() if session in session_ids},
         names,
         may_operate,
     )
@@ -103,19 +103,19 @@ class Names:
 
     def __init__(self, tenant: str | None) -> None:
         self._tenant = tenant
-        self._told: dict[int, tuple[int, dict[Any, Any]]] = {}
+        self._sent: dict[int, tuple[int, dict[Any, Any]]] = {}
 
     def new(self, number: int, device: DeviceHistory, own_programs: Iterable[str]) -> dict[str, Any]:
         """Returns what to tell of the names of a device's records: programs by number, sessions by bit."""
-        watch, told = self._told.get(number, (0, {}))
+        watch, known = self._sent.get(number, (0, {}))
         if watch != device.watch:
-            told = {}
+            known = {}
         own = frozenset(own_programs)
         programs = [each for each in device.programs.values() if self._tenant is None or each.digest in own]
         sessions = [each for each in device.sessions.values() if self._tenant in {None, each.tenant}]
-        new_programs = {each.number: each[1:] for each in programs if told.get(each.digest) != each}
-        new_sessions = {each.bit: each[1:] for each in sessions if each.session not in told}
-        told.update({each.digest: each for each in programs})
-        told.update({each.session: each for each in sessions})
-        self._told[number] = (device.watch, told)
+        new_programs = {each.number: each[1:] for each in programs if known.get(each.digest) != each}
+        new_sessions = {each.bit: each[1:] for each in sessions if each.session not in known}
+        known.update({each.digest: each for each in programs})
+        known.update({each.session: each for each in sessions})
+        self._sent[number] = (device.watch, known)
         return {"device": number, "watch": device.watch, "programs": new_programs, "sessions": new_sessions}

@@ -92,8 +92,8 @@ class _Families(Collector):
             in_seconds = 1e9 if each.name.endswith("_ns") else 1
             _add_histogram(family, (*labels.values(), *fixed), value, figure.labels["le"], in_seconds)
             return
-        if figure.told is not None:
-            value = figure.told(record)
+        if figure.metric_value is not None:
+            value = figure.metric_value(record)
         for own, number in _series(value, tuple(figure.labels.values())):
             in_unit = (number or 0) / 1e9 if each.name.endswith("_ns") else number or 0
             family.add_metric((*labels.values(), *own), in_unit)

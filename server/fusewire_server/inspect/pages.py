@@ -27,8 +27,8 @@ Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="most entries 
 def sort_by(record: type) -> Any:
     """Returns the parameter that names the figure of a record to sort by."""
     names = [name for name, kind in get_type_hints(record).items() if kind in {int, float, str, bool}]
-    told = "figure to sort by; with - before its name the greatest first; empty: by id"
-    return Query(description=told, pattern=f"^(-?({'|'.join(names)}))?$")
+    text = "figure to sort by; with - before its name the greatest first; empty: by id"
+    return Query(description=text, pattern=f"^(-?({'|'.join(names)}))?$")
 
 
 Tenant = Annotated[str | None, Query(max_length=200, description="only those of this tenant")]

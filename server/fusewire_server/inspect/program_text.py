@@ -70,8 +70,9 @@ def _lines(detail: ProgramDetail) -> Iterator[str]:
 
 
 def _launching_lines(program: ProgramView) -> Iterator[str]:
-    told = program.launching
-    yield f"{told.graphs} captured graphs, of {told.captured} so far; {told.persistent_launches} persistent launches"
+    counts = program.launching
+    graphs = f"{counts.graphs} captured graphs, of {counts.captured} so far"
+    yield f"{graphs}; {counts.persistent_launches} persistent launches"
     if program.why_no_graph:
         yield f"no captured graph: {program.why_no_graph}"
     if program.why_not_persistent:

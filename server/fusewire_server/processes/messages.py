@@ -38,7 +38,7 @@ def _plain(value: object, sections: frozenset[str]) -> object:
         return value.hex()
     assert isinstance(value, Config), "other fields are plain data"
     names = [name for name in SETTINGS if name.partition(".")[0] in sections]
-    return {name: told for name in names if (told := plain_value_of(value, name)) is not None}
+    return {name: plain for name in names if (plain := plain_value_of(value, name)) is not None}
 
 
 def _of_kind(kind: Any, raw: Any) -> Any:

@@ -63,24 +63,24 @@ class FusewireService:
         tenant = self._access.tenant(call.invocation_metadata())
         # Before the first message, because gRPC cannot end a call whose metadata wait together with that message.
         await call.send_initial_metadata(())
-        told: dict[str, object] = {"tenant": tenant, "peer": call.peer()}
+        fields: dict[str, object] = {"tenant": tenant, "peer": call.peer()}
         try:
             hello = await _first(frames, self._limits.message_bytes)
             session = self._begin(hello, tenant, call)
         except CaseError as error:
-            audit.warning("a session was refused: %s", error, extra=told | {"case": error.case.name})
+            audit.warning("a session was refused: %s", error, extra=fields | {"case": error.case.name})
             self._engine.counters.refused(SESSION_DOOR, error.case.name)
             with suppress(TimeoutError):  # a client that never reads does not keep the call
                 async with asyncio.timeout(self._engine.config.limits.unread_s):
                     await call.write(pb.ServerFrame(goodbye=goodbye_of(error)).SerializeToString())
             return
-        told |= {"session": session.shown_id, "epoch": session.epoch}
-        told |= {"name": session.name} if session.name else {}
-        audit.info("a session has a stream", extra=told)
+        fields |= {"session": session.shown_id, "epoch": session.epoch}
+        fields |= {"name": session.name} if session.name else {}
+        audit.info("a session has a stream", extra=fields)
         try:
             await SessionStream(self._engine, self._access, session, frames, call, self._local).run()
         finally:
-            _tell_end(session, told | {"state": session.state.value})
+            _tell_end(session, fields | {"state": session.state.value})
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, call: Call) -> Session:
         if frame is None or not frame.HasField("hello"):
@@ -128,12 +128,12 @@ def _letting_go(method: Method) -> Method:
     return serve
 
 
-def _tell_end(session: Session, told: dict[str, object]) -> None:
+def _tell_end(session: Session, fields: dict[str, object]) -> None:
     """Tells that a stream is over: the session has ended in order, or may be resumed by another stream."""
     if session.state is SessionState.CLOSED:
-        audit.info("a session has ended", extra=told)
+        audit.info("a session has ended", extra=fields)
     else:
-        audit.warning("a session has lost its stream", extra=told)
+        audit.warning("a session has lost its stream", extra=fields)
 
 
 async def _first(frames: Messages, message_bytes: int) -> pb.ClientFrame | None:

@@ -122,8 +122,8 @@ class SessionStream:
         """Ends the session with an error, unless another connection has taken it over."""
         if not self._frames.is_current:
             return
-        told = {"session": self._session.shown_id, "name": self._session.name}
-        log.info("a session ends: %s", error, extra={key: text for key, text in told.items() if text})
+        fields = {"session": self._session.shown_id, "name": self._session.name}
+        log.info("a session ends: %s", error, extra={key: text for key, text in fields.items() if text})
         self._goodbye, self._frames.is_ending = goodbye_of(error), True
         self._engine.end(self._session, error.case.name)
         self._owed.set()

@@ -49,14 +49,14 @@ def test_without_torch_it_is_told_what_brings_it(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("there", "told"),
+    ("there", "text"),
     [((), "none"), (("fusewire_server",), "not compiled"), (("fusewire_server", "fusewire__mypyc"), "compiled")],
 )
 def test_it_is_told_whether_the_server_is_compiled(
-    there: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+    there: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "find_spec", lambda name: object() if name in there else None)
-    assert machine._server().startswith(told)
+    assert machine._server().startswith(text)
 
 
 def test_without_a_compiler_the_consequence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

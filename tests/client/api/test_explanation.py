@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fusewire as fw
 from fusewire._api.explanation import program_explanation
-from fusewire_protos.programs.explained import MOST_TOLD, ExplainedProgram, Launched
+from fusewire_protos.programs.explained import MOST_EXPLAINED, ExplainedProgram, Launched
 from fusewire_protos.programs.records import OpForm, OpRecord, Records
 from fusewire_protos.programs.records import Unfused as Pair
 
@@ -56,8 +56,10 @@ def test_launches_groups_and_reasons_are_data_too() -> None:
 
 def test_a_program_without_a_plan_says_why() -> None:
     records = Records((OpRecord(OpForm.OP_BY_OP),) * 4)
-    told = _TOLD._replace(form="ops", state="refused", refusal="a library op", launches=(), records=records, row_ns=0)
-    program = program_explanation(told, _LINES, None)
+    reported = _TOLD._replace(
+        form="ops", state="refused", refusal="a library op", launches=(), records=records, row_ns=0
+    )
+    program = program_explanation(reported, _LINES, None)
     lines = str(program).splitlines()
     assert lines[0].endswith("4 ops, plan refused, runs op by op")
     assert lines[1] == "  no plan: a library op"
@@ -68,16 +70,16 @@ def test_a_program_without_a_plan_says_why() -> None:
 
 
 def test_why_a_loop_has_no_better_form_is_told() -> None:
-    told = _TOLD._replace(why_no_graph="too few launches", why_not_persistent="2 iterations")
-    text = str(program_explanation(told, _LINES, None))
+    reported = _TOLD._replace(why_no_graph="too few launches", why_not_persistent="2 iterations")
+    text = str(program_explanation(reported, _LINES, None))
     assert "\n  no captured graph: too few launches\n" in text
     assert "\n  not by the persistent kernel: 2 iterations\n" in text
 
 
 def test_a_long_program_is_cut_in_text() -> None:
-    told = _TOLD._replace(op_count=3000, names=("exp",) * MOST_TOLD, launches=(), reasons=())
-    told = told._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * MOST_TOLD))
-    lines = str(program_explanation(told, [""] * MOST_TOLD, None)).splitlines()
+    reported = _TOLD._replace(op_count=3000, names=("exp",) * MOST_EXPLAINED, launches=(), reasons=())
+    reported = reported._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * MOST_EXPLAINED))
+    lines = str(program_explanation(reported, [""] * MOST_EXPLAINED, None)).splitlines()
     assert len(lines) == 102
     assert lines[-1] == "  … and 2900 ops more"
 

@@ -12,10 +12,10 @@ ARGUMENTS = ["--learning-rate", "0.1", "--epochs", "1"]
 
 def test_a_server_that_cannot_be_reached_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--target", "127.0.0.1:1", *ARGUMENTS]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("client with learning rate 0.1: 127.0.0.1:1")
-    assert len(told.err.splitlines()) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("client with learning rate 0.1: 127.0.0.1:1")
+    assert len(printed.err.splitlines()) == 1
 
 
 def test_the_end_of_its_input_ends_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -292,10 +292,10 @@ def test_the_end_of_a_stream_is_told_whoever_receives_it(played: Played, end: st
         played.say(b"last frame")
         played.until(lambda: played.peer.came)
         act(played)
-        told = end_of(played)
+        reported = end_of(played)
         played.peer.receiver(b"never").set_result(VALUE)  # as a session does that is lost or resumed
-    assert told[0] is code
-    assert details in told[1]
+    assert reported[0] is code
+    assert details in reported[1]
     assert played.peer.came[0][1] == b"last frame"
     assert not played.stream.is_interrupted
 

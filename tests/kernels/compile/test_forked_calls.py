@@ -53,7 +53,7 @@ def test_no_calls_are_no_copies() -> None:
 def test_copies_end_with_the_process_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", _WAITING], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(3)]
+        printed = [process.stdout.readline() for _ in range(3)]
         process.kill()
         process.communicate(timeout=_WITHIN_S)  # returns once nobody holds the other end of the pipe
-    assert told == ["waits\n"] * 3
+    assert printed == ["waits\n"] * 3

@@ -175,6 +175,6 @@ def test_the_command_fails_if_a_bit_is_wrong_and_not_otherwise(
     monkeypatch.setattr(command_line, "LoadTest", partial(LoadTest, serve=fault))
     arguments = ["rl", "--sessions", "2", "--processes", "2", "--seconds", "0.9", "--verify", "--seed", "5"]
     assert command_line.main([*arguments, "--target", server.access.target]) == status
-    told = capsys.readouterr().out
-    assert "(seed 5)" in told
-    assert ("FAILED      session 0, step 50: other bits than alone: float32 [0, 0] is" in told) == (status == 1)
+    printed = capsys.readouterr().out
+    assert "(seed 5)" in printed
+    assert ("FAILED      session 0, step 50: other bits than alone: float32 [0, 0] is" in printed) == (status == 1)

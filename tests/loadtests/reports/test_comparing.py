@@ -15,12 +15,12 @@ def _verdicts(compared: Comparison) -> dict[str, Verdict]:
     return {ratio.field: ratio.verdict for ratio in compared.ratios}
 
 
-def _stalled(told: Document, intervals: int) -> Document:
+def _stalled(fields: Document, intervals: int) -> Document:
     """The same load with a step of 0.3 s in so many measured intervals, too few to move the p99."""
-    timeline = [dict(interval) for interval in told["timeline"]]
+    timeline = [dict(interval) for interval in fields["timeline"]]
     for interval in [each for each in timeline if each["is_measured"]][:intervals]:
         interval["max_s"] = 0.3
-    return {**told, "timeline": timeline}
+    return {**fields, "timeline": timeline}
 
 
 def test_the_same_load_twice_is_not_worse() -> None:

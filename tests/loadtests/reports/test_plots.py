@@ -19,13 +19,13 @@ def test_the_histogram_shows_every_latency_as_often_as_it_was_measured() -> None
 
 
 def test_the_same_document_gives_the_same_plots() -> None:
-    told = document([5, 10, 20])
-    assert plots_of(told) == plots_of(told)
+    reported = document([5, 10, 20])
+    assert plots_of(reported) == plots_of(reported)
 
 
 def test_a_window_in_which_no_step_ended_is_left_out() -> None:
-    told = document()
+    reported = document()
     stalled = [
-        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in told["timeline"][:5]
+        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in reported["timeline"][:5]
     ]
-    assert len(plots_of({**told, "timeline": [*stalled, *told["timeline"][5:]]})) == 3
+    assert len(plots_of({**reported, "timeline": [*stalled, *reported["timeline"][5:]]})) == 3

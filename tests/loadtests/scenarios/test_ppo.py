@@ -14,7 +14,7 @@ _STEP = 1e-6
 
 def objective(weights: ppo.Weights, seen: ppo.Seen) -> float:
     """What a training minimises: the clipped objective of the policy, less, and the error of its values."""
-    _, scores, values = ppo.told_by(library.numpy(), weights, seen.senses)
+    _, scores, values = ppo.outputs_of(library.numpy(), weights, seen.senses)
     chances = (seen.chosen * scores).sum(1, keepdims=True) - np.log(np.exp(scores).sum(1, keepdims=True))
     ratio = np.exp(chances - seen.chances)
     clipped = np.clip(ratio, 1 - ppo._CLIP, 1 + ppo._CLIP)
@@ -56,8 +56,8 @@ def test_a_worker_learns(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ppo.Worlds, "act", noting)
     xp = library.numpy()
-    steps, told = ppo.SCENARIO.program(xp, Data(0, 0)), None
+    steps, reported = ppo.SCENARIO.program(xp, Data(0, 0)), None
     for _ in range(150 * ppo._ROLLOUT):
-        told = steps.send(told)
+        reported = steps.send(reported)
     per_rollout = np.reshape(rewards[: 149 * ppo._ROLLOUT], (-1, ppo._ROLLOUT)).mean(1)
     assert per_rollout[-20:].mean() > per_rollout[:20].mean() + 0.01

@@ -31,7 +31,7 @@ def test_nothing_sent_is_nothing_planned() -> None:
     assert _planned_share({}, {}) == 0.0
 
 
-class _Told(Service):
+class _Replies(Service):
     """Tells what it is given, reading by reading; the last of it for ever."""
 
     def __init__(self, *readings: dict[str, Program]) -> None:
@@ -45,25 +45,25 @@ class _Told(Service):
 def test_warming_up_ends_with_the_first_act_that_is_planned() -> None:
     readings = [{}, *({"loop": _program(ops=60, tier=tier, hits=hits)} for tier, hits in ((0, 1), (0, 2), (1, 3)))]
     acts: list[None] = []
-    _Told(*readings).warm_up(lambda: acts.append(None))
+    _Replies(*readings).warm_up(lambda: acts.append(None))
     assert len(acts) == 3
 
 
 def test_what_does_not_get_warm_in_time_is_not_measured() -> None:
     with pytest.raises(NotWarm, match="after 0 s only 0% of the ops"):
-        _Told({}, {"loop": _program(ops=60, tier=0, hits=1)}).warm_up(lambda: None, deadline_s=0)
+        _Replies({}, {"loop": _program(ops=60, tier=0, hits=1)}).warm_up(lambda: None, deadline_s=0)
 
 
 def test_all_is_planned_once_nothing_is_with_the_planner_or_the_device() -> None:
     states = ("planning", "loading", "unplanned", "planning")
-    told = _Told(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
-    told.wait_until_planned()
-    assert told.programs()["loop"].state == "planning"
+    reported = _Replies(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
+    reported.wait_until_planned()
+    assert reported.programs()["loop"].state == "planning"
 
 
 def test_what_is_planned_for_too_long_is_told() -> None:
     with pytest.raises(TimeoutError, match="still being planned after 0 s"):
-        _Told({"loop": _program(ops=60, tier=0, hits=1, state="planning")}).wait_until_planned(deadline_s=0)
+        _Replies({"loop": _program(ops=60, tier=0, hits=1, state="planning")}).wait_until_planned(deadline_s=0)
 
 
 def _body(state: str, tier: int = 0, *, is_fragment: bool = False) -> Program:
@@ -71,22 +71,24 @@ def _body(state: str, tier: int = 0, *, is_fragment: bool = False) -> Program:
 
 
 def test_new_programs_are_waited_for_until_they_run_by_their_plans() -> None:
-    told = _Told(*({"new": _body(state, tier)} for state, tier in (("planning", 0), ("loading", 0), ("loaded", 1))))
-    assert told.wait_for_plans_beside({})
+    reported = _Replies(
+        *({"new": _body(state, tier)} for state, tier in (("planning", 0), ("loading", 0), ("loaded", 1)))
+    )
+    assert reported.wait_for_plans_beside({})
 
 
 def test_known_programs_and_fragments_are_not_waited_for() -> None:
-    known = _Told({"old": _body("planning"), "part": _body("planning", is_fragment=True)})
+    known = _Replies({"old": _body("planning"), "part": _body("planning", is_fragment=True)})
     assert not known.wait_for_plans_beside({"old"})
 
 
 def test_a_new_program_that_gets_no_plan_is_told() -> None:
-    assert not _Told({"new": _body("unplanned")}).wait_for_plans_beside({})
+    assert not _Replies({"new": _body("unplanned")}).wait_for_plans_beside({})
 
 
 def test_a_new_program_that_is_planned_for_too_long_is_told() -> None:
     with pytest.raises(TimeoutError, match="still being planned after 0 s"):
-        _Told({"new": _body("planning")}).wait_for_plans_beside({}, deadline_s=0)
+        _Replies({"new": _body("planning")}).wait_for_plans_beside({}, deadline_s=0)
 
 
 def _page(path: str, _authorization: str | None) -> tuple[int, str]:

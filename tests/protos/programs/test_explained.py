@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fusewire_protos.programs.explained import (
-    MOST_TOLD,
+    MOST_EXPLAINED,
     ExplainedProgram,
     Launched,
-    cut_to_told,
+    cut_to_limits,
     decode_explained,
     encode_explained,
 )
@@ -44,7 +44,7 @@ def test_other_bytes_are_refused(raw: bytes) -> None:
 
 
 def test_of_a_long_program_the_first_records_are_told() -> None:
-    pairs = [Unfused(number, number, "apart") for number in range(MOST_TOLD + 3)]
-    cut = cut_to_told(Records((OpRecord(OpForm.DEAD),) * (MOST_TOLD + 1), (*pairs, *pairs[:5])))
-    assert len(cut.ops) == len(cut.unfused) == MOST_TOLD
-    assert all(pair.consumer < MOST_TOLD for pair in cut.unfused)
+    pairs = [Unfused(number, number, "apart") for number in range(MOST_EXPLAINED + 3)]
+    cut = cut_to_limits(Records((OpRecord(OpForm.DEAD),) * (MOST_EXPLAINED + 1), (*pairs, *pairs[:5])))
+    assert len(cut.ops) == len(cut.unfused) == MOST_EXPLAINED
+    assert all(pair.consumer < MOST_EXPLAINED for pair in cut.unfused)

@@ -33,8 +33,8 @@ def test_a_certificate_tells_until_when_it_is_valid(certificate: tuple[Path, Pat
     """From 2050 on certificates hold the year in four digits instead of two."""
     make(*certificate, days=days)
     command = ("openssl", "x509", "-noout", "-enddate", "-dateopt", "iso_8601", "-in", certificate[0])
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=HANGS_S).stdout
-    assert expires_at_s(certificate[0]) == datetime.fromisoformat(told.strip().removeprefix("notAfter=")).timestamp()
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=HANGS_S).stdout
+    assert expires_at_s(certificate[0]) == datetime.fromisoformat(printed.strip().removeprefix("notAfter=")).timestamp()
 
 
 def test_of_what_is_no_certificate_nothing_is_known(tmp_path: Path) -> None:

@@ -482,9 +482,9 @@ def test_a_broken_file_is_told_of_once_a_change(path: Path, caplog: pytest.LogCa
         path.write_text(text)
         for _ in range(3):
             authenticator.recall(token)
-    told = [(record.levelname, record.getMessage()) for record in caplog.records]
-    assert [level for level, _ in told] == ["ERROR", "WARNING", "ERROR"]
-    assert ["line 1" in told[0][1], "line 2" in told[2][1]] == [True, True]
+    logged = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert [level for level, _ in logged] == ["ERROR", "WARNING", "ERROR"]
+    assert ["line 1" in logged[0][1], "line 2" in logged[2][1]] == [True, True]
 
 
 def test_a_lasting_fault_is_told_of_again_at_a_bounded_rate(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -494,9 +494,9 @@ def test_a_lasting_fault_is_told_of_again_at_a_bounded_rate(path: Path, caplog: 
     for _ in range(int(OLD_RECORDS_S)):
         authenticator.recall(token)
         clock.pass_s(1)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == OLD_RECORDS_S / FAULT_LOG_EVERY_S
-    assert all("open sessions end at 2030-01-01T00:05:00+00:00: " in text for text in told)
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == OLD_RECORDS_S / FAULT_LOG_EVERY_S
+    assert all("open sessions end at 2030-01-01T00:05:00+00:00: " in text for text in logged)
 
 
 def test_it_is_told_when_nobody_stays_longer(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -554,9 +554,9 @@ def test_neither_logs_errors_nor_repr_show_a_token_or_its_hash(path: Path, caplo
         authenticator.check(token, Scope.ADMIN)
     with pytest.raises(Unauthenticated) as wrong_secret:
         authenticator.check(token + "x", Scope.USE)
-    told = f"{record} {authenticator} {wrong_scope.value} {wrong_secret.value} {caplog.text}"
-    assert token.partition(".")[2] not in told
-    assert record.hash_hex not in told
+    logged = f"{record} {authenticator} {wrong_scope.value} {wrong_secret.value} {caplog.text}"
+    assert token.partition(".")[2] not in logged
+    assert record.hash_hex not in logged
 
 
 @pytest.mark.parametrize(

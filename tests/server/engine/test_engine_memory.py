@@ -173,15 +173,15 @@ def test_a_freed_upload_counts_as_its_sessions_until_it_is_written(monkeypatch: 
             client = here.client()
             await client.idle()
             before_bytes = client.session.live_bytes
-            told: list[object] = []
+            reported: list[object] = []
             order = here.engine._device_thread.order
-            monkeypatch.setattr(here.engine._orders, "_hand_over", told.append)
+            monkeypatch.setattr(here.engine._orders, "_hand_over", reported.append)
             client.send(upload_beside(20), Free((20,)))
             value = client.session.values[20]
             here.engine.uploaded(client.session, value, staged(here.device))
             assert client.session.live_bytes == before_bytes + len(DATA)
             monkeypatch.undo()
-            for each in told:
+            for each in reported:
                 order(each)  # type: ignore[arg-type]  # they are what was ordered
             await until(lambda: client.session.live_bytes == before_bytes)
             assert 20 not in client.session.values

@@ -33,9 +33,9 @@ def test_a_record_of_64_bytes_tells_a_submission() -> None:
         async with world() as here:
             begun = read(here, now_ns=10**18)
             await together(here, 100, "a", "b", "c")
-            told = read(here, begun, now_ns=10**18 + 1)
+            received = read(here, begun, now_ns=10**18 + 1)
             assert RECORD.size == 64
-            (record,) = RECORD.iter_unpack(told.records)
+            (record,) = RECORD.iter_unpack(received.records)
             ended_ns, device_ns, low, high, _, count, order_ns, queue_ns, iterations, size, program, *rest = record
             rows, reason, tier, device, failed = rest
             assert (low, high, count, iterations, program, rows, tier, device, failed) == (
@@ -54,8 +54,8 @@ def test_a_record_of_64_bytes_tells_a_submission() -> None:
             assert order_ns >= 0
             assert queue_ns >= 0
             assert size == 3 * 16
-            assert [each.number for each in told.programs] == [1]
-            assert sorted(each.bit for each in told.sessions) == [0, 1, 2]
+            assert [each.number for each in received.programs] == [1]
+            assert sorted(each.bit for each in received.sessions) == [0, 1, 2]
 
     run(test())
 
@@ -81,9 +81,9 @@ def test_names_are_told_once() -> None:
         async with world() as here:
             begun = read(here, now_ns=10**18)
             await together(here, 100, "a", "b")
-            told = read(here, begun, now_ns=10**18)
-            assert len(told.sessions) == 2
-            again = read(here, told, now_ns=10**18)
+            received = read(here, begun, now_ns=10**18)
+            assert len(received.sessions) == 2
+            again = read(here, received, now_ns=10**18)
             assert (again.records, again.programs, again.sessions) == (b"", (), ())
 
     run(test())
@@ -97,9 +97,9 @@ def test_the_ring_keeps_the_newest_records(monkeypatch: pytest.MonkeyPatch) -> N
             begun = read(here, now_ns=10**18)
             for number in range(5):
                 await together(here, 100 + number, f"s{number}")
-            told = read(here, begun, now_ns=10**18)
-            assert told.following == 5
-            masks = [record[2] for record in RECORD.iter_unpack(told.records)]
+            received = read(here, begun, now_ns=10**18)
+            assert received.following == 5
+            masks = [record[2] for record in RECORD.iter_unpack(received.records)]
             assert masks == [1 << 3, 1 << 4]
 
     run(test())
@@ -112,12 +112,12 @@ def test_sessions_beyond_the_bits_share_one_until_most_have_ended(monkeypatch: p
         async with world() as here:
             begun = read(here, now_ns=10**18)
             await together(here, 100, "a", "b", "c", "d")
-            told = read(here, begun, now_ns=10**18)
-            (record,) = RECORD.iter_unpack(told.records)
+            received = read(here, begun, now_ns=10**18)
+            (record,) = RECORD.iter_unpack(received.records)
             assert record[2] == 0b111
-            assert len(told.sessions) == 2
+            assert len(received.sessions) == 2
             for session in [*here.engine.sessions.values()]:
                 here.engine.end(session)
-            assert read(here, told, now_ns=10**18).watch != told.watch
+            assert read(here, received, now_ns=10**18).watch != received.watch
 
     run(test())

@@ -44,12 +44,12 @@ class Told:
 async def started(
     devices: Mapping[int, Mapping[str, str]], config: Config = CONFIG
 ) -> AsyncIterator[tuple[Engines, Told]]:
-    told = Told()
-    engines = Engines(config, devices, told.change, told.broken.append)
+    reported = Told()
+    engines = Engines(config, devices, reported.change, reported.broken.append)
     try:
         async with asyncio.timeout(DEADLINE_S):
             await engines.start()
-            yield engines, told
+            yield engines, reported
     finally:
         await engines.stop(1.0)
 
@@ -73,7 +73,7 @@ def test_each_device_has_an_engine_with_a_socket_of_its_own() -> None:
 
 def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
     async def test() -> None:
-        async with started({0: BROKEN, 1: {}}) as (engines, told):
+        async with started({0: BROKEN, 1: {}}) as (engines, reported):
             assert [each.device for each in engines.at] == [1]
             snapshots = EnginesSnapshots(engines, InFront({}))
             snapshot = await snapshots.take()
@@ -83,7 +83,7 @@ def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
             assert (ready.number, ready.is_ready, ready.trouble) == (1, True, "")
             assert (unready.number, unready.is_ready) == (0, False)
             assert unready.trouble.startswith("the engine of device 0 has ended with status ")
-            assert told.broken == []
+            assert reported.broken == []
 
     run(test())
 
@@ -103,7 +103,7 @@ def test_if_none_can_start_the_first_reason_is_raised(tmp_path: Path) -> None:
 
 def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -> None:
     async def test() -> None:
-        async with started({0: {}, 1: {}}) as (engines, told):
+        async with started({0: {}, 1: {}}) as (engines, reported):
             snapshots = EnginesSnapshots(engines, InFront({}))
             await snapshots.take()
             before = engines.all[1].at
@@ -118,22 +118,22 @@ def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -
             await until(lambda: len(engines.at) == 2)
             assert engines.all[1].at != before
             assert all(each.is_ready for each in (await snapshots.take()).stats.devices)
-            assert told.changes >= 4
-            assert told.broken == []
+            assert reported.changes >= 4
+            assert reported.broken == []
 
     run(test())
 
 
 def test_the_server_is_told_when_none_is_left() -> None:
     async def test() -> None:
-        async with started({0: {}, 1: {}}) as (engines, told):
+        async with started({0: {}, 1: {}}) as (engines, reported):
             pids = [pid_of(engines, place) for place in range(2)]
             for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
-            await until(lambda: told.broken)
-            assert str(told.broken[0]) == "no engine is left"
+            await until(lambda: reported.broken)
+            assert str(reported.broken[0]) == "no engine is left"
 
     run(test())
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fusewire_server.front_ends.placement import EngineAt, Load, choose, told_digest, with_one_more
+from fusewire_server.front_ends.placement import EngineAt, Load, choose, short_digest, with_one_more
 
 MS = 1_000_000
 IDLE = Load()
@@ -57,7 +57,7 @@ def test_of_many_engines_others_than_the_least_loaded_one_are_chosen_too() -> No
 
 
 def test_an_engine_that_runs_the_clients_programs_has_a_bonus() -> None:
-    programs = (told_digest(bytes(range(32))), told_digest(bytes(32)))
+    programs = (short_digest(bytes(range(32))), short_digest(bytes(32)))
     sharing = engine(0, Load(asked_ns=50 * MS, programs=programs[:1]))
     assert chosen(sharing, engine(1), programs=programs) == {0: 200}
     assert chosen(sharing, engine(1), programs=("other",)) == {1: 200}

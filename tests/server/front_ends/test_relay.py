@@ -112,8 +112,8 @@ def test_the_engine_sees_who_calls_with_which_metadata(in_each_loop: Run) -> Non
             assert await read_all(here.call(metadata=metadata)) == []
 
     in_each_loop(test())
-    ((told, peer),) = seen
-    assert [pair for pair in told if pair[0] != "user-agent"] == [
+    ((reported, peer),) = seen
+    assert [pair for pair in reported if pair[0] != "user-agent"] == [
         ("authorization", "Bearer a.b"),
         ("twice", "1"),
         ("twice", "2"),
@@ -360,8 +360,8 @@ def test_a_call_whose_engine_is_stopped_ends_in_words(in_each_loop: Run, monkeyp
             async with serving(name, b"") as here:
                 call = here.call()
                 with await accept(listener):
-                    told = await status_of(call)
-                assert told == (grpc.StatusCode.UNAVAILABLE, "the server's engine has gone: ping timeout")
+                    reported = await status_of(call)
+                assert reported == (grpc.StatusCode.UNAVAILABLE, "the server's engine has gone: ping timeout")
                 await here.until_nothing_is_left()
 
     in_each_loop(test())

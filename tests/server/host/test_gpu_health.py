@@ -57,8 +57,8 @@ def test_a_gpu_tells_how_it_is() -> None:
 def test_what_a_gpu_does_not_tell_is_nothing() -> None:
     read = gpu_health({}, FakeNvml("nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetPowerUsage"))
     assert read is not None
-    told = read()
-    assert (told.power_watts, told.errors) == (None, None)
+    received = read()
+    assert (received.power_watts, received.errors) == (None, None)
 
 
 @pytest.mark.parametrize(("visible", "asked"), [("", 0), ("3", 3), ("5,6", 5), ("GPU-abc", "GPU-abc")])

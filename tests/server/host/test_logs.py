@@ -33,9 +33,9 @@ def written(style: str, level: str = "info") -> str:
 
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_a_record_is_a_line_of_json_with_its_fields(style: str) -> None:
-    told = json.loads(written(style))
-    assert told.pop("timestamp").endswith("Z")
-    assert told == {"event": "session ab12 opened", "level": "info", "logger": "fusewire.test", "tenant": "lab"}
+    answer = json.loads(written(style))
+    assert answer.pop("timestamp").endswith("Z")
+    assert answer == {"event": "session ab12 opened", "level": "info", "logger": "fusewire.test", "tenant": "lab"}
 
 
 def test_a_record_on_a_console_is_a_line_of_text() -> None:
@@ -103,8 +103,8 @@ def test_the_audit_log_may_be_left_out() -> None:
 def test_what_operators_do_is_never_dropped_and_refusals_are() -> None:
     limit = RateLimit(lambda: 0.0)
     for level, passing in ((logging.INFO, 50), (logging.WARNING, 20)):
-        told = [_passes(limit, "fusewire.audit", level, "a") for _ in range(50)]
-        assert told == [True] * passing + [False] * (50 - passing)
+        logged = [_passes(limit, "fusewire.audit", level, "a") for _ in range(50)]
+        assert logged == [True] * passing + [False] * (50 - passing)
 
 
 def test_a_storm_of_sessions_is_told_by_their_number_and_hides_no_other_tenants() -> None:

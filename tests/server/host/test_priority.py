@@ -14,7 +14,7 @@ from tests.patience import HANGS_S
 _DEADLINE_S = HANGS_S
 
 
-def told(code: str, *, leads_session: bool = False) -> int:
+def printed_number(code: str, *, leads_session: bool = False) -> int:
     """What a process that gives way prints; this one must keep its own priority."""
     program = f"from fusewire_server.host.priority import lower_priority\nlower_priority(10)\n{code}"
     command = [sys.executable, "-c", program]
@@ -26,7 +26,7 @@ def told(code: str, *, leads_session: bool = False) -> int:
 
 
 def test_a_process_gives_way_by_its_priority() -> None:
-    assert told("import os; print(os.nice(0))") == min(os.nice(0) + 10, 19)
+    assert printed_number("import os; print(os.nice(0))") == min(os.nice(0) + 10, 19)
 
 
 def group_niceness() -> int | None:
@@ -46,5 +46,5 @@ _PRINT_GROUP = "from tests.server.host.test_priority import group_niceness; prin
 def test_who_leads_a_session_gives_way_with_the_group_of_its_processes_and_nobody_else(leads_session: bool) -> None:
     before = group_niceness()
     expected = min(os.nice(0) + 10, 19) if leads_session else before
-    assert told(_PRINT_GROUP, leads_session=leads_session) == expected
+    assert printed_number(_PRINT_GROUP, leads_session=leads_session) == expected
     assert group_niceness() == before

@@ -178,17 +178,17 @@ class RememberingControl(Control):
     """Notes what it was told, and knows the session of the snapshot."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     async def end_session(self, session: str) -> bool:
-        self.told.append(f"end {session}")
+        self.calls.append(f"end {session}")
         return session == SESSION.session
 
     def log_level(self) -> str:
         return "info"
 
     async def set_log_level(self, level: str) -> None:
-        self.told.append(f"log {level}")
+        self.calls.append(f"log {level}")
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
         if session != SESSION.session:
@@ -202,13 +202,13 @@ class RememberingControl(Control):
         return [RECORDS] if not list(positions) else [RECORDS._replace(records=b"", programs=(), sessions=())]
 
     async def hold(self) -> None:
-        self.told.append("hold")
+        self.calls.append("hold")
 
     async def release(self) -> None:
-        self.told.append("release")
+        self.calls.append("release")
 
     def drain(self) -> None:
-        self.told.append("drain")
+        self.calls.append("drain")
 
 
 class Client:

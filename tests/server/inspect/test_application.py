@@ -132,7 +132,7 @@ def test_the_application_has_these_routes_and_no_other() -> None:
 def test_every_route_with_data_refuses_without_a_token(guarded: Guarded) -> None:
     answered = {route for route in routes_of(guarded.app) if guarded.request(route).status_code != 401}
     assert answered == OPEN_ROUTES
-    assert guarded.control.told == []
+    assert guarded.control.calls == []
 
 
 def test_every_route_with_data_refuses_an_unknown_token(guarded: Guarded) -> None:
@@ -191,15 +191,15 @@ def test_a_refusal_is_typed_and_asks_for_a_bearer_token(guarded: Guarded) -> Non
 
 def test_a_verbose_readiness_needs_a_token(guarded: Guarded) -> None:
     assert guarded.request(("GET", "/readyz?verbose")).status_code == 401
-    told = guarded.request(("GET", "/readyz?verbose"), guarded.tokens[Scope.INSPECT])
-    assert (told.status_code, told.json()["is_ready"], told.json()["device"]) == (200, True, "2 cores")
+    answer = guarded.request(("GET", "/readyz?verbose"), guarded.tokens[Scope.INSPECT])
+    assert (answer.status_code, answer.json()["is_ready"], answer.json()["device"]) == (200, True, "2 cores")
 
 
 def test_tenants_are_told_with_the_sums_of_their_sessions(client: Client) -> None:
-    told = client.get("/v1/tenants").json()["tenants"]
+    answer = client.get("/v1/tenants").json()["tenants"]
     sessions = client.get("/v1/sessions").json()["sessions"]
-    assert [each["tenant"] for each in told] == sorted({session["tenant"] for session in sessions})
-    for each in told:
+    assert [each["tenant"] for each in answer] == sorted({session["tenant"] for session in sessions})
+    for each in answer:
         own = [session for session in sessions if session["tenant"] == each["tenant"]]
         assert each["sessions"] == len(own)
         assert each["live_bytes"] == sum(session["live_bytes"] for session in own)
@@ -361,8 +361,8 @@ def test_what_is_not_there_is_a_typed_error(client: Client, method: str, path: s
 
 
 def test_an_unknown_route_is_told_where_routes_are_described(client: Client) -> None:
-    told = client.get("/v1/nothing").json()["detail"]
-    assert told == "there is no route of this path; /docs and /v1/openapi.json describe all routes"
+    answer = client.get("/v1/nothing").json()["detail"]
+    assert answer == "there is no route of this path; /docs and /v1/openapi.json describe all routes"
 
 
 @pytest.mark.parametrize(
@@ -388,14 +388,14 @@ def test_an_operator_holds_and_releases_the_device() -> None:
     client = Client(application(control=control))
     assert client.post("/v1/device/hold").json() == {"is_held": True}
     assert client.post("/v1/device/release").json() == {"is_held": False}
-    assert control.told == ["hold", "release"]
+    assert control.calls == ["hold", "release"]
 
 
 def test_a_page_in_a_browser_cannot_hold_the_device() -> None:
     control = RememberingControl()
     client = Client(application(control=control))
     answer = client.post("/v1/device/hold", headers={"origin": "https://pages.example.org"})
-    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:"), control.told) == (
+    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:"), control.calls) == (
         403,
         "cross_site",
         [],
@@ -421,14 +421,14 @@ def test_our_own_page_operates_by_a_token_that_allows_it(
     bearer = {} if scope is None else {"authorization": f"Bearer {guarded.tokens[scope]}"}
     for path in ("/v1/device/hold", "/v1/device/release"):
         assert guarded.client.post(path, headers={**headers, **bearer}).status_code == status
-    assert len(guarded.control.told) == (2 if status == 200 else 0)
+    assert len(guarded.control.calls) == (2 if status == 200 else 0)
 
 
 @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer x"}])
 def test_no_page_operates_a_server_without_tokens(headers: dict[str, str]) -> None:
     control = RememberingControl()
     answer = Client(application(control=control)).post("/v1/drain", headers={"origin": "http://fusewire", **headers})
-    assert (answer.status_code, control.told) == (403, [])
+    assert (answer.status_code, control.calls) == (403, [])
 
 
 def test_a_revoked_token_is_refused_at_the_next_request(guarded: Guarded) -> None:
@@ -457,14 +457,14 @@ def test_a_route_that_is_added_later_is_closed_too(guarded: Guarded) -> None:
 
 def test_the_body_of_a_stranger_is_not_read(guarded: Guarded) -> None:
     refused = guarded.client.request("PUT", "/v1/log", content=b"no JSON")
-    assert (refused.status_code, guarded.control.told) == (401, [])
+    assert (refused.status_code, guarded.control.calls) == (401, [])
 
 
 def test_a_path_that_an_operator_calls_is_one_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "fusewire.audit"):
         Client(application()).request("DELETE", "/v1/sessions/a%0Ab")
-    (told,) = [record.getMessage() for record in caplog.records if record.name == "fusewire.audit"]
-    assert told == "an operator calls DELETE /v1/sessions/a%0Ab"
+    (logged,) = [record.getMessage() for record in caplog.records if record.name == "fusewire.audit"]
+    assert logged == "an operator calls DELETE /v1/sessions/a%0Ab"
 
 
 def test_refused_requests_are_in_the_audit_log_and_their_tokens_are_not(
@@ -476,23 +476,23 @@ def test_refused_requests_are_in_the_audit_log_and_their_tokens_are_not(
         guarded.request(("POST", "/v1/drain"), guarded.tokens[Scope.INSPECT])
         local.request("POST", "/v1/device/hold", {"host": "localhost", "origin": "https://pages.example.org"})
         local.request("GET", "/v1/programs/a%0Ab", {"host": "evil.example"})
-    told = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
-    assert [(one["levelname"], one["case"], one["method"], one["path"]) for one in told] == [
+    logged = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
+    assert [(one["levelname"], one["case"], one["method"], one["path"]) for one in logged] == [
         ("WARNING", "unauthenticated", "GET", "/v1/stats"),
         ("WARNING", "insufficient_scope", "POST", "/v1/drain"),
         ("WARNING", "cross_site", "POST", "/v1/device/hold"),
         ("WARNING", "wrong_host", "GET", "/v1/programs/a%0Ab"),
     ]
-    assert all(one["message"].startswith("a request was refused: ") and one["peer"] for one in told)
-    assert not any(token in str(told) for token in ("wrong.token", *guarded.tokens.values()))
+    assert all(one["message"].startswith("a request was refused: ") and one["peer"] for one in logged)
+    assert not any(token in str(logged) for token in ("wrong.token", *guarded.tokens.values()))
 
 
 def test_what_a_stranger_chooses_takes_little_room_in_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "fusewire.audit"):
         Client(application(is_local=True)).request("GET", "/v1/stats", {"host": "a" * 10_000})
-    (told,) = [record for record in caplog.records if record.name == "fusewire.audit"]
-    assert told.__dict__["case"] == "wrong_host"
-    assert len(str(told.__dict__)) < 2_000
+    (logged,) = [record for record in caplog.records if record.name == "fusewire.audit"]
+    assert logged.__dict__["case"] == "wrong_host"
+    assert len(str(logged.__dict__)) < 2_000
 
 
 def test_a_path_with_a_slash_too_many_is_not_redirected_to_where_the_host_header_says(client: Client) -> None:

@@ -72,12 +72,12 @@ def test_every_operation_has_a_summary_and_every_answer_a_schema() -> None:
 
 def test_every_field_and_every_parameter_is_described() -> None:
     fields = {
-        f"{name}.{field}": told
+        f"{name}.{field}": each
         for name, schema in _DESCRIPTION["components"]["schemas"].items()
-        for field, told in schema.get("properties", {}).items()
+        for field, each in schema.get("properties", {}).items()
     }
     assert len(fields) > 150
-    assert [name for name, told in fields.items() if not told.get("description")] == []
+    assert [name for name, each in fields.items() if not each.get("description")] == []
     for methods in _DESCRIPTION["paths"].values():
         for operation in methods.values():
             assert all(parameter["description"] for parameter in operation.get("parameters", ()))
@@ -85,10 +85,10 @@ def test_every_field_and_every_parameter_is_described() -> None:
 
 def test_every_field_has_a_title_a_description_and_an_example() -> None:
     for name, schema in _DESCRIPTION["components"]["schemas"].items():
-        for field, told in schema.get("properties", {}).items():
-            assert told["title"], (name, field)
-            assert told["description"], (name, field)
-            assert told["examples"], (name, field)
+        for field, each in schema.get("properties", {}).items():
+            assert each["title"], (name, field)
+            assert each["description"], (name, field)
+            assert each["examples"], (name, field)
 
 
 def test_every_default_is_as_its_schema_says() -> None:

@@ -75,9 +75,9 @@ class Watcher:
         body = (await asyncio.wait_for(self._sent.get(), HANGS_S)).get("body", b"")
         if not body:
             return None
-        told, records = struct.unpack("<II", body[:8])
-        assert len(body) == 8 + told + records
-        return json.loads(body[8 : 8 + told]), rows_of(body[8 + told :])
+        reported, records = struct.unpack("<II", body[:8])
+        assert len(body) == 8 + reported + records
+        return json.loads(body[8 : 8 + reported]), rows_of(body[8 + reported :])
 
     async def leave(self) -> None:
         self._gone.set()
@@ -105,8 +105,8 @@ def test_a_message_has_the_state_as_rest_tells_it_and_the_records() -> None:
     state, rows = watch(app=app)
     rest = Client(app)
     of_the_queue = {"queued_rows", "next_program"}
-    told = rest.get("/v1/sessions").json()["sessions"]
-    assert state["sessions"] == [{name: one[name] for name in one.keys() - of_the_queue} for one in told]
+    answer = rest.get("/v1/sessions").json()["sessions"]
+    assert state["sessions"] == [{name: one[name] for name in one.keys() - of_the_queue} for one in answer]
     assert state["programs"] == rest.get("/v1/programs").json()["programs"]
     stats = rest.get("/v1/stats").json()
     for name in ("memory", "rows_per_launch", "sessions", "backend"):
@@ -179,14 +179,14 @@ def test_programs_of_the_same_ops_are_told_to_whom_may_see_them(tmp_path: Path, 
     programs = tuple([replace(each, program=replace(each.program, structure="s")) for each in SNAPSHOT.programs])
     snapshots = FixedSnapshots(replace(_BOTH, programs=programs))
     app = create_app(snapshots, Authenticator(tmp_path / "tokens"), RememberingControl())
-    told = Client(app).request("GET", "/v1/programs/aa", {"authorization": f"Bearer {token}"}).json()
-    assert [each["digest"] for each in told["alike"]] == alike
+    answer = Client(app).request("GET", "/v1/programs/aa", {"authorization": f"Bearer {token}"}).json()
+    assert [each["digest"] for each in answer["alike"]] == alike
 
 
 def test_company_names_those_who_share_the_launches() -> None:
-    told = Client(application()).get("/v1/sessions/0123456789ab/company").json()
-    assert told["companions"] == [{"session": "ffffffffffff", "name": "theirs", "tenant": "others", "submissions": 2}]
-    assert (told["shared_submissions"], told["saved_ns"], told["longer_ns"]) == (2, 400, 600)
+    answer = Client(application()).get("/v1/sessions/0123456789ab/company").json()
+    assert answer["companions"] == [{"session": "ffffffffffff", "name": "theirs", "tenant": "others", "submissions": 2}]
+    assert (answer["shared_submissions"], answer["saved_ns"], answer["longer_ns"]) == (2, 400, 600)
 
 
 def test_a_revoked_token_ends_the_stream(tmp_path: Path) -> None:

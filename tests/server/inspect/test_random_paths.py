@@ -110,6 +110,6 @@ def test_random_requests_do_nothing_and_are_refused_in_few_bytes(tmp_path: Path)
             assert request.kind == "application/problem+json", request.scope
 
     asyncio.run(send_all())
-    assert control.told == []
+    assert control.calls == []
     assert {401, 404, 405} <= statuses.keys()
     assert statuses.keys() <= _REFUSALS | {200, 307}

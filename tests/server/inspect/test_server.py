@@ -74,12 +74,12 @@ def test_it_stops_with_its_thread_and_socket() -> None:
 def test_a_connection_that_is_broken_off_leaves_no_timer(
     server: InspectionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: queue.SimpleQueue[tuple[Exception | None, object]] = queue.SimpleQueue()
+    reported: queue.SimpleQueue[tuple[Exception | None, object]] = queue.SimpleQueue()
     lose = http_server._BoundedProtocol.connection_lost
 
     def lose_and_tell(self: http_server._BoundedProtocol, exc: Exception | None) -> None:
         lose(self, exc)
-        told.put((exc, self.timeout_keep_alive_task))
+        reported.put((exc, self.timeout_keep_alive_task))
 
     monkeypatch.setattr(http_server._BoundedProtocol, "connection_lost", lose_and_tell)
     with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
@@ -90,7 +90,7 @@ def test_a_connection_that_is_broken_off_leaves_no_timer(
             assert received
             answer += received
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # sends a reset at the end
-    error, timer = told.get(timeout=DEADLINE_S)
+    error, timer = reported.get(timeout=DEADLINE_S)
     assert isinstance(error, ConnectionResetError)
     assert timer is None
 
@@ -373,9 +373,9 @@ def test_what_cannot_be_read_is_refused_by_a_problem(
         connection.sendall(sent)
         answer = HTTPResponse(connection)
         answer.begin()
-        told = json.loads(answer.read())
+        answered = json.loads(answer.read())
         assert (answer.status, answer.getheader("content-type")) == (status, "application/problem+json")
-        assert (told["status"], told["title"]) == (status, title)
+        assert (answered["status"], answered["title"]) == (status, title)
 
 
 @pytest.mark.parametrize(

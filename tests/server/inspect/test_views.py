@@ -12,9 +12,9 @@ from tests.server.inspect.examples import DETAILS, SESSION, SLOW_SEGMENT, SNAPSH
 
 
 def test_the_memory_of_all_devices_adds_up() -> None:
-    told = read(PoolView, joined([SNAPSHOT, SNAPSHOT]))
-    assert told.device_memory_bytes == 2 * STATS.backend.memory_bytes
-    assert told.free_bytes == told.device_memory_bytes - 2 * STATS.memory.live_bytes
+    received = read(PoolView, joined([SNAPSHOT, SNAPSHOT]))
+    assert received.device_memory_bytes == 2 * STATS.backend.memory_bytes
+    assert received.free_bytes == received.device_memory_bytes - 2 * STATS.memory.live_bytes
 
 
 def test_the_blocks_of_all_devices_are_told_by_size() -> None:
@@ -33,11 +33,11 @@ def test_the_rows_that_wait_are_told_by_tenant_and_by_program() -> None:
         SESSION,
     )
     stats = replace(STATS, queue=Queue(6, 1, 0.5), in_flight=InFlight(0, 0, 4), kernel_waits=KernelWaits(kernels=1))
-    told = read(QueueView, replace(SNAPSHOT, stats=stats, sessions=sessions))
-    assert (told.rows, told.held_back_rows, told.oldest_row_s, told.submissions) == (6, 1, 0.5, 4)
-    assert [(each.tenant, each.rows) for each in told.tenants] == [("lab", 5), ("other", 1)]
-    assert [(each.digest, each.sessions) for each in told.programs] == [("aa", 2), ("bb", 1)]
-    assert told.kernel_waits.kernels == 1
+    received = read(QueueView, replace(SNAPSHOT, stats=stats, sessions=sessions))
+    assert (received.rows, received.held_back_rows, received.oldest_row_s, received.submissions) == (6, 1, 0.5, 4)
+    assert [(each.tenant, each.rows) for each in received.tenants] == [("lab", 5), ("other", 1)]
+    assert [(each.digest, each.sessions) for each in received.programs] == [("aa", 2), ("bb", 1)]
+    assert received.kernel_waits.kernels == 1
 
 
 def test_the_queues_of_several_engines_are_one() -> None:
@@ -46,14 +46,14 @@ def test_the_queues_of_several_engines_are_one() -> None:
         replace(SNAPSHOT, stats=replace(STATS, queue=Queue(rows, 0, oldest_s), is_held=is_held), sessions=sessions)
         for rows, oldest_s, is_held in ((2, 0.5, False), (3, 1.5, True))
     ]
-    told = read(QueueView, joined(engines))
-    assert (told.rows, told.oldest_row_s, told.is_held) == (5, 1.5, True)
-    assert [(each.tenant, each.rows) for each in told.tenants] == [("lab", 4)]
+    received = read(QueueView, joined(engines))
+    assert (received.rows, received.oldest_row_s, received.is_held) == (5, 1.5, True)
+    assert [(each.tenant, each.rows) for each in received.tenants] == [("lab", 4)]
 
 
 def test_nobody_waits_in_an_empty_queue() -> None:
-    told = read(QueueView, SNAPSHOT)
-    assert (told.rows, told.tenants, told.programs) == (0, (), ())
+    received = read(QueueView, SNAPSHOT)
+    assert (received.rows, received.tenants, received.programs) == (0, (), ())
 
 
 def test_the_newest_slow_segments_of_several_engines_come_first() -> None:

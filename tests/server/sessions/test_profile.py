@@ -14,8 +14,8 @@ def test_runs_are_told_once_in_order() -> None:
     profile = Profile()
     for number in range(3):
         profile.add(_run(number))
-    told = decode_profiled(profile.take(77))
-    assert (told.now_ns, told.lost, [each.base for each in told.runs]) == (77, 0, [0, 1, 2])
+    decoded = decode_profiled(profile.take(77))
+    assert (decoded.now_ns, decoded.lost, [each.base for each in decoded.runs]) == (77, 0, [0, 1, 2])
     assert decode_profiled(profile.take(78)) == (78, 0, ())
 
 
@@ -23,6 +23,6 @@ def test_the_newest_runs_are_kept_and_the_others_counted() -> None:
     profile = Profile()
     for number in range(MOST_RUNS + 5):
         profile.add(_run(number))
-    told = decode_profiled(profile.take(0))
-    assert (told.lost, len(told.runs), told.runs[0].base) == (5, MOST_RUNS, 5)
+    decoded = decode_profiled(profile.take(0))
+    assert (decoded.lost, len(decoded.runs), decoded.runs[0].base) == (5, MOST_RUNS, 5)
     assert decode_profiled(profile.take(0)).lost == 0

@@ -313,8 +313,8 @@ def test_a_setting_that_a_refusal_names_stands_in_the_table_of_cases(package: Mo
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 cases, settings = named_settings(node)
-                told = " ".join(BY_NAME[case].summary for case in cases)
-                assert not cases or all(setting in told for setting in settings), (node.name, settings)
+                text = " ".join(BY_NAME[case].summary for case in cases)
+                assert not cases or all(setting in text for setting in settings), (node.name, settings)
 
 
 # Cases with tests of their own: a token that fails, a server that does, too many calls at once, a full host.

@@ -64,8 +64,8 @@ def test_an_upload_is_accepted_before_its_bytes_come() -> None:
         async with server() as here:
             peer = await here.peer()
             call = peer.upload(20, never())
-            told = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
-            assert told[SESSION_HEADER] == peer.session_id.hex()
+            received = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
+            assert received[SESSION_HEADER] == peer.session_id.hex()
             call.cancel()
 
     run(test())
@@ -80,12 +80,12 @@ def test_refused_uploads_and_downloads_are_in_the_audit_log(caplog: pytest.LogCa
 
     with caplog.at_level("INFO", "fusewire.audit"):
         run(test())
-    told = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
+    logged = [record.__dict__ for record in caplog.records if record.name == "fusewire.audit"]
     refused = "an upload or a download was refused: session_lost: this server holds no such session"
-    assert [(one["message"], one["levelname"], one["case"]) for one in told] == [
+    assert [(one["message"], one["levelname"], one["case"]) for one in logged] == [
         (refused, "WARNING", "session_lost")
     ] * 2
-    assert all(one["peer"] for one in told)
+    assert all(one["peer"] for one in logged)
 
 
 def test_a_session_of_another_server_is_refused_as_lost_both_ways() -> None:
@@ -93,8 +93,8 @@ def test_a_session_of_another_server_is_refused_as_lost_both_ways() -> None:
         async with server() as here:
             stranger = Peer(here.channel, session_id=bytes(16))
             call = stranger.upload(20, [])
-            told = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
-            assert SESSION_HEADER not in told
+            received = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
+            assert SESSION_HEADER not in received
             lost = (grpc.StatusCode.NOT_FOUND, "session_lost: this server holds no such session")
             assert [await status_of(call), await status_of(stranger.download(1))] == [lost, lost]
 

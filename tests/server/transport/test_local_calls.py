@@ -138,8 +138,8 @@ def test_messages_go_both_ways_and_the_status_comes_last(in_each_loop: Run) -> N
             for size in sizes:
                 await call.send(PartKind.MESSAGE, b"n" * size)
             await call.send(PartKind.END)
-            told = [Part(PartKind.MESSAGE, b"n" * size) for size in sizes]
-            assert await answers(call) == [*told, Part(PartKind.STATUS, encode_status(Status(OK, "")))]
+            reported = [Part(PartKind.MESSAGE, b"n" * size) for size in sizes]
+            assert await answers(call) == [*reported, Part(PartKind.STATUS, encode_status(Status(OK, "")))]
 
     in_each_loop(test())
 
@@ -147,9 +147,11 @@ def test_messages_go_both_ways_and_the_status_comes_last(in_each_loop: Run) -> N
 def test_a_method_sees_the_metadata_and_that_its_caller_is_here(in_each_loop: Run) -> None:
     async def test() -> None:
         async with listening() as calls:
-            told = await answers(await opened(calls, "Tell", metadata=(("a", "1"), ("b", "2")), peer="ipv4:9.9.9.9:1"))
-            assert decode_metadata(told[0].raw) == (("a", "1"), ("b", "2"))
-            assert told[1].raw.decode() == LOCAL_PEER
+            received = await answers(
+                await opened(calls, "Tell", metadata=(("a", "1"), ("b", "2")), peer="ipv4:9.9.9.9:1")
+            )
+            assert decode_metadata(received[0].raw) == (("a", "1"), ("b", "2"))
+            assert received[1].raw.decode() == LOCAL_PEER
 
     in_each_loop(test())
 
@@ -251,8 +253,8 @@ def test_who_does_not_know_a_secret_is_refused(in_each_loop: Run, wrong: Callabl
 def test_an_unknown_method_is_refused(in_each_loop: Run, method: str) -> None:
     async def test() -> None:
         async with listening() as calls:
-            told = await status(await opened(calls, method))
-            assert told == Status(grpc.StatusCode.UNIMPLEMENTED.value[0], f"there is no method {method}")
+            reported = await status(await opened(calls, method))
+            assert reported == Status(grpc.StatusCode.UNIMPLEMENTED.value[0], f"there is no method {method}")
 
     in_each_loop(test())
 
@@ -270,13 +272,13 @@ async def stranger(calls: LocalCalls) -> AsyncIterator[socket.socket]:
 
 async def heard(bare: socket.socket) -> bytes:
     """All that a server says to a stranger until it closes the connection."""
-    loop, told = asyncio.get_running_loop(), b""
+    loop, reported = asyncio.get_running_loop(), b""
     try:
         while data := await loop.sock_recv(bare, 1 << 16):
-            told += data
+            reported += data
     except ConnectionResetError:
         pass
-    return told
+    return reported
 
 
 def test_who_connects_and_says_nothing_is_shown_out(in_each_loop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,8 +330,8 @@ def test_rubbish_begins_no_call(in_each_loop: Run, rubbish: bytes, monkeypatch: 
         async with listening() as calls:
             async with stranger(calls) as bare:
                 bare.send(rubbish)
-                told = await heard(bare)
-                assert not told or b"out_of_turn" in told or b"undecodable_frame" in told
+                received = await heard(bare)
+                assert not received or b"out_of_turn" in received or b"undecodable_frame" in received
             await until(lambda: not calls._tasks)
             assert await status(await opened(calls, "End")) == Status(grpc.StatusCode.DATA_LOSS.value[0], "lost")
 
@@ -483,9 +485,9 @@ def test_the_status_reaches_a_caller_that_reads_late(in_each_loop: Run) -> None:
         async with listening(Pour=pour) as calls:
             call = await opened(calls, "Pour")
             await until(lambda: call._socket._is_reading_paused)
-            told = await answers(call)
-            assert [part.raw[:1] for part in told[:-1]] == [bytes([number]) for number in range(64)]
-            assert decode_status(told[-1].raw) == Status(OK, "")
+            received = await answers(call)
+            assert [part.raw[:1] for part in received[:-1]] == [bytes([number]) for number in range(64)]
+            assert decode_status(received[-1].raw) == Status(OK, "")
 
     in_each_loop(test())
 
@@ -524,8 +526,8 @@ def test_a_write_that_is_given_up_keeps_nothing_from_ending_the_call(
         async with listening(GiveUp=give_up) as calls:
             reader = await opened(calls, "GiveUp")
             await until(lambda: reader._socket._is_reading_paused)
-            told = await status(reader)
-            assert told == Status(grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "slow_reader: nobody reads")
+            reported = await status(reader)
+            assert reported == Status(grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "slow_reader: nobody reads")
             async with stranger(calls) as bare:
                 opening = encode_opening(Opening("GiveUp", (), "", calls.secret_of(SESSION)))
                 bare.send(head_of(PartKind.OPEN, len(opening)) + opening)
@@ -545,8 +547,8 @@ def test_a_server_that_stops_waits_for_its_calls_and_then_ends_them(in_each_loop
         call = await opened(calls, "Endless")
         await method.has_begun.wait()
         stopping = asyncio.create_task(calls.stop(0.05))
-        told = await status(call)
-        assert told == Status(grpc.StatusCode.UNAVAILABLE.value[0], "the server ends the call")
+        reported = await status(call)
+        assert reported == Status(grpc.StatusCode.UNAVAILABLE.value[0], "the server ends the call")
         await stopping
         assert method.is_cancelled.is_set()
         with pytest.raises(OSError, match="refused"):

@@ -191,10 +191,10 @@ def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
                 await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
             else:
                 peer.call.cancel()
-            await until(lambda: len(told()) == 2)
-        assert told() == [("INFO", "a session has a stream"), (level, text)]
+            await until(lambda: len(reported()) == 2)
+        assert reported() == [("INFO", "a session has a stream"), (level, text)]
 
-    def told() -> list[tuple[str, str]]:
+    def reported() -> list[tuple[str, str]]:
         return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]
 
     with caplog.at_level("INFO", "fusewire.audit"):

@@ -454,9 +454,9 @@ function fillTables() {
       one.ns += ns;
     }
   }
-  const told = ns => (ns ? duration(ns) : "");
+  const shown = ns => (ns ? duration(ns) : "");
   fillTable("line-table", ["line", "code, cutting", "waits", "device"], [...lines].sort((a, b) => b[1].all - a[1].all).slice(0, 100)
-    .map(([line, one]) => [line, told(one.code), told(one.wait), told(one.submission)]));
+    .map(([line, one]) => [line, shown(one.code), shown(one.wait), shown(one.submission)]));
   fillTable("program-table", ["program", "line", "submissions", "device", "each"], [...programs].sort((a, b) => b[1].ns - a[1].ns).slice(0, 100)
     .map(([label, one]) => [label, one.line || "", one.submissions.toLocaleString("en"), duration(one.ns), duration(one.ns / one.submissions)]));
 }

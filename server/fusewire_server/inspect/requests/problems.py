@@ -49,8 +49,8 @@ class Refused(HTTPException):
 
 def problem(status: HTTPStatus, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """Returns the answer that tells a problem."""
-    told = Problem(type=_PREFIX + kind, title=kind.replace("_", " "), status=status, detail=detail[:_MOST_DETAIL])
-    return JSONResponse(told.model_dump(), status, headers, media_type=_MEDIA_TYPE)
+    body = Problem(type=_PREFIX + kind, title=kind.replace("_", " "), status=status, detail=detail[:_MOST_DETAIL])
+    return JSONResponse(body.model_dump(), status, headers, media_type=_MEDIA_TYPE)
 
 
 def handle_problems(app: FastAPI) -> None:
@@ -83,13 +83,13 @@ async def _answer_refused(request: Request, refused: Exception) -> Response:
 
 
 def _audit_refusal(request: Request, refused: Refused) -> None:
-    told = {
+    fields = {
         "case": refused.kind,
         "peer": request.client.host if request.client else "",
         "method": request.method[:_MOST_AUDITED],
         "path": quote(request.scope["path"])[:_MOST_AUDITED],
     }
-    _audit.warning("a request was refused: %s", refused.detail[:_MOST_AUDITED], extra=told)
+    _audit.warning("a request was refused: %s", refused.detail[:_MOST_AUDITED], extra=fields)
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
@@ -122,7 +122,7 @@ def _operations_of(request: Request) -> dict[str, dict[str, Any]]:
     """Returns the described operations of the path by method, of all its routes. FastAPI itself tells those of one."""
     paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
     fitting = [methods for path, methods in paths.items() if _pattern(path).match(request.scope["path"])]
-    return {method.upper(): told for methods in fitting for method, told in methods.items()}
+    return {method.upper(): each for methods in fitting for method, each in methods.items()}
 
 
 @cache

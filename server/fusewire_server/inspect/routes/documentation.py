@@ -63,13 +63,13 @@ def _hash_of(page: str, tag: str) -> str:
 
 def _description(app: FastAPI, version: str) -> dict[str, Any]:
     """Returns the description of all routes. A number's unit, which its name ends with, is told as `x-unit` too."""
-    told = get_openapi(
+    described = get_openapi(
         title="Fusewire inspection",
         version=version,
         description="Reads the state of a Fusewire server, and operates it.",
         routes=app.routes,
     )
-    schemas = told["components"]["schemas"]
+    schemas = described["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     schemas["Readiness"] = TypeAdapter(Readiness).json_schema(ref_template="#/components/schemas/{model}")
     del schemas["Readiness"]["$defs"]  # the schemas that it refers to are those of other routes too
@@ -81,8 +81,8 @@ def _description(app: FastAPI, version: str) -> dict[str, Any]:
             if unit is not None:
                 field["x-unit"] = unit
     complete(schemas)
-    told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    told["security"] = [{"token": []}]
+    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    described["security"] = [{"token": []}]
     for path in _OPEN_PATHS:
-        told["paths"][path]["get"]["security"] = []
-    return told
+        described["paths"][path]["get"]["security"] = []
+    return described

@@ -49,9 +49,9 @@ def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
     for view in snapshot.sessions:
         by_tenant.setdefault(view.tenant, []).append(view)
     for tenant, views in sorted(by_tenant.items()):
-        told: dict[str, Any] = {"tenant": tenant, "sessions": len(views)}
-        told["account"] = snapshot.tenants.get(tenant, TenantAccount())
-        told["device_bytes"] = snapshot.tenant_device_bytes.get(tenant, 0)
-        told["host_bytes"] = snapshot.tenant_host_bytes.get(tenant, 0)
+        own: dict[str, Any] = {"tenant": tenant, "sessions": len(views)}
+        own["account"] = snapshot.tenants.get(tenant, TenantAccount())
+        own["device_bytes"] = snapshot.tenant_device_bytes.get(tenant, 0)
+        own["host_bytes"] = snapshot.tenant_host_bytes.get(tenant, 0)
         sums = {name: sum(getattr(view, name) for view in views) for name in _ADDED}
-        yield TenantView(**{**sums, **told})
+        yield TenantView(**{**sums, **own})

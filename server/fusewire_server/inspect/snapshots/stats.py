@@ -201,7 +201,7 @@ class Stats(Described):
     version: str = fact()
     """Version of the server."""
     started_at: str = fact(
-        "start_time_seconds", told=lambda stats: datetime.fromisoformat(stats.started_at).timestamp()
+        "start_time_seconds", metric_value=lambda stats: datetime.fromisoformat(stats.started_at).timestamp()
     )
     """Start of the server, ISO 8601, UTC."""
     backend: BackendView = part(read="engine.device.info")
@@ -211,7 +211,7 @@ class Stats(Described):
     is_draining: bool = gauge("draining", "engine.is_draining", join=any, default=False)
     """Whether the server shuts down."""
     trouble: str = gauge(
-        "trouble", "engine.trouble", join=_troubles, told=lambda stats: bool(stats.trouble), default=""
+        "trouble", "engine.trouble", join=_troubles, metric_value=lambda stats: bool(stats.trouble), default=""
     )
     """Why the machine cannot compile programs now, such as a full disk. Empty if it can."""
     is_held: bool = gauge("held", "engine.is_held", join=any, default=False)
@@ -251,14 +251,14 @@ class Stats(Described):
     gpu: Gpu = part(Gpu(), "machine.gpu")
     """The GPU, as NVML tells it."""
     disk_free_bytes: int | None = gauge(
-        "disk_free_bytes", "machine.disk_free_bytes", join=least, told=_or_nan("disk_free_bytes"), default=None
+        "disk_free_bytes", "machine.disk_free_bytes", join=least, metric_value=_or_nan("disk_free_bytes"), default=None
     )
     """Free bytes of the disk on which compiled kernels are kept. Null if they are not kept on a disk."""
     certificate_expires_at_s: float | None = gauge(
         "certificate_expiry_timestamp_seconds",
         "machine.certificate_expires_at_s",
         join=least,
-        told=_or_nan("certificate_expires_at_s"),
+        metric_value=_or_nan("certificate_expires_at_s"),
         default=None,
     )
     """Unix time in s at which the server's certificate expires. Null without one."""

@@ -150,7 +150,7 @@ class Totals(Described):
         "launches",
         "counters.launches",
         labels={"tier": "1"},
-        told=lambda totals: totals.launches - totals.tier0_launches,
+        metric_value=lambda totals: totals.launches - totals.tier0_launches,
     )
     """Number of kernel launches."""
     tier0_launches: int = counter("launches", "counters.tier0_launches", labels={"tier": "0"})

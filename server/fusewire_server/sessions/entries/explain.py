@@ -8,10 +8,10 @@ from fusewire_kernels.fusion.reasons import sentences_of
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Explain
 from fusewire_protos.programs.explained import (
-    MOST_TOLD,
+    MOST_EXPLAINED,
     ExplainedProgram,
     Launched,
-    cut_to_told,
+    cut_to_limits,
     encode_explained,
 )
 from fusewire_protos.programs.records import NO_RECORDS, OpForm, OpRecord
@@ -43,7 +43,7 @@ def take_explain(frame: Frame, explain: Explain) -> None:
         return
     if entry is None:
         raise CaseError("unknown_program", f"program {number} was never sent")
-    if has_room_to_tell(frame, explain.fetch, _TOLD_BYTES * min(entry.program.op_count, MOST_TOLD)):
+    if has_room_to_tell(frame, explain.fetch, _TOLD_BYTES * min(entry.program.op_count, MOST_EXPLAINED)):
         tell(frame, explain.fetch, encode_explained(explained(entry)))
 
 
@@ -67,30 +67,30 @@ def tell(frame: Frame, fetch: int, raw: bytes) -> None:
 def explained(entry: ProgramEntry) -> ExplainedProgram:
     """Returns how a program runs now."""
     loaded = entry.loaded
-    told = ExplainedProgram(
+    explained = ExplainedProgram(
         digest=entry.digest.hex(),
         is_fragment=entry.is_fragment,
         op_count=entry.program.op_count,
-        names=tuple(entry.program.op_names[:MOST_TOLD]),
+        names=tuple(entry.program.op_names[:MOST_EXPLAINED]),
         state=entry.state.value,
         form="ops",
         refusal=entry.refusal,
         row_ns=entry.row_ns,
         planning_ns=entry.planning_ns,
         compiling_ns=entry.compiling_ns,
-        records=NO_RECORDS._replace(ops=(_OP_BY_OP,) * min(entry.program.op_count, MOST_TOLD)),
+        records=NO_RECORDS._replace(ops=(_OP_BY_OP,) * min(entry.program.op_count, MOST_EXPLAINED)),
     )
-    return told if loaded is None else _with_plan(told, loaded)
+    return explained if loaded is None else _with_plan(explained, loaded)
 
 
-def _with_plan(told: ExplainedProgram, loaded: LoadedPlan) -> ExplainedProgram:
-    plan, records = loaded.plan, cut_to_told(loaded.plan.records)
-    return told._replace(
+def _with_plan(explained: ExplainedProgram, loaded: LoadedPlan) -> ExplainedProgram:
+    plan, records = loaded.plan, cut_to_limits(loaded.plan.records)
+    return explained._replace(
         form=loaded.launch_counts.form,
         why_no_graph=loaded.why_no_graph,
         why_not_persistent=loaded.why_not_persistent,
         launches=tuple(
-            [Launched(plan.kernels[each.kernel].key, len(each.instances)) for each in plan.launches[:MOST_TOLD]]
+            [Launched(plan.kernels[each.kernel].key, len(each.instances)) for each in plan.launches[:MOST_EXPLAINED]]
         ),
         records=records,
         reasons=tuple(sentences_of(records).items()),

@@ -19,8 +19,8 @@ def test_the_first_element_that_differs_is_named_with_both_numbers() -> None:
     wrong = _VALUE.copy()
     wrong[1, 0] = 7
     wrong[1, 2] = 8
-    told = "float32 [1, 0] is 7.0 (bits 40e00000), expected 3.0 (bits 40400000); 2 of 6 elements differ"
-    assert (difference_in_bits(wrong, _VALUE), difference_in_numbers(wrong, _VALUE)) == (told, told)
+    text = "float32 [1, 0] is 7.0 (bits 40e00000), expected 3.0 (bits 40400000); 2 of 6 elements differ"
+    assert (difference_in_bits(wrong, _VALUE), difference_in_numbers(wrong, _VALUE)) == (text, text)
 
 
 def test_the_sign_of_a_zero_is_a_bit_and_no_number() -> None:
@@ -29,8 +29,8 @@ def test_the_sign_of_a_zero_is_a_bit_and_no_number() -> None:
 
 
 def test_an_array_without_axes_has_no_index() -> None:
-    told = difference_in_bits(np.array(2, np.int32), np.array(3, np.int32))
-    assert told == "int32 [] is 2 (bits 00000002), expected 3 (bits 00000003); 1 of 1 elements differ"
+    reported = difference_in_bits(np.array(2, np.int32), np.array(3, np.int32))
+    assert reported == "int32 [] is 2 (bits 00000002), expected 3 (bits 00000003); 1 of 1 elements differ"
 
 
 def test_a_nan_is_no_number_but_equals_a_nan() -> None:

@@ -28,10 +28,10 @@ class Moving(FixedSnapshots):
     """Gives snapshots of a server that has done more each time."""
 
     async def fresh(self) -> Snapshot:
-        told = await super().fresh()
-        totals = replace(told.stats.totals, ops=told.stats.totals.ops + 1_000)
-        self.snapshot = replace(told, stats=replace(told.stats, totals=totals))
-        return told
+        reported = await super().fresh()
+        totals = replace(reported.stats.totals, ops=reported.stats.totals.ops + 1_000)
+        self.snapshot = replace(reported, stats=replace(reported.stats, totals=totals))
+        return reported
 
 
 class Launching(RememberingControl):

@@ -25,11 +25,11 @@ def test_each_op_lies_below_what_it_reads_in_a_place_of_its_own(browser: Any, pa
     draw = random.Random(0)
     graphs = [_drawn(draw) for _ in range(100)]
     browser.get(f"{page()}/ui/")
-    for reads, told in zip(graphs, browser.execute_async_script(_LAYOUT, graphs), strict=True):
-        nodes = [(each["layer"], each["place"]) for each in told["nodes"]]
+    for reads, entry in zip(graphs, browser.execute_async_script(_LAYOUT, graphs), strict=True):
+        nodes = [(each["layer"], each["place"]) for each in entry["nodes"]]
         assert len({*nodes}) == len(nodes) == len(reads)
-        assert all(0 <= layer < told["layers"] and 0 <= place <= told["width"] - 1 for layer, place in nodes)
-        lines = {(line["from"], line["to"]): line["path"] for line in told["lines"]}
+        assert all(0 <= layer < entry["layers"] and 0 <= place <= entry["width"] - 1 for layer, place in nodes)
+        lines = {(line["from"], line["to"]): line["path"] for line in entry["lines"]}
         assert lines.keys() == {(producer, op) for op, producers in enumerate(reads) for producer in producers}
         for (producer, op), path in lines.items():
             first, last = nodes[producer][0], nodes[op][0]

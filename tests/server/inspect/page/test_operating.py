@@ -48,10 +48,10 @@ def test_the_device_is_held_once_its_consequence_is_confirmed(
     browser.get(link(Scope.ADMIN))
     click(browser, "Hold the device")
     assert "No submission begins until somebody releases" in "".join(texts(browser, "dialog[open]"))
-    assert control.told == []
+    assert control.calls == []
     click(browser, "Hold the device", "dialog")
     soon(lambda: texts(browser, "dialog [role=status]") == ["Done: held: true"])
-    assert control.told == ["hold"]
+    assert control.calls == ["hold"]
     click(browser, "Close", "dialog")
     assert texts(browser, "dialog") == []
 
@@ -65,7 +65,7 @@ def test_an_act_that_is_not_confirmed_does_nothing(
     click(browser, "Drain the server")
     browser.switch_to.active_element.send_keys("\ue00c")  # Escape
     soon(lambda: texts(browser, "dialog") == [])
-    assert control.told == []
+    assert control.calls == []
 
 
 def test_a_session_is_ended_and_the_log_set_from_the_page(
@@ -83,7 +83,7 @@ def test_a_session_is_ended_and_the_log_set_from_the_page(
     click(browser, "Set")
     click(browser, "Set the level of the log", "dialog")
     soon(lambda: texts(browser, "dialog [role=status]") == ["Done: level: warning"])
-    assert control.told == ["end 0123456789ab", "log warning"]
+    assert control.calls == ["end 0123456789ab", "log warning"]
 
 
 def test_a_held_device_can_be_released(browser: Any, link: Callable[..., str], control: RememberingControl) -> None:
@@ -91,7 +91,7 @@ def test_a_held_device_can_be_released(browser: Any, link: Callable[..., str], c
     browser.get(link(Scope.ADMIN, snapshot=held))
     click(browser, "Release the device")
     click(browser, "Release the device", "dialog")
-    soon(lambda: control.told == ["release"])
+    soon(lambda: control.calls == ["release"])
     assert shown(browser, "Hold the device") == []
 
 

@@ -42,15 +42,15 @@ def test_an_answer_is_no_refusal() -> None:
     assert counted("GET", "/livez") == {}
 
 
-@pytest.mark.parametrize(("status", "told"), [(503, {}), (401, {"unauthenticated": 1}), (403, {"forbidden": 1})])
-def test_the_state_of_a_server_is_no_refusal_but_a_wrong_token_is(status: int, told: dict[str, int]) -> None:
+@pytest.mark.parametrize(("status", "fields"), [(503, {}), (401, {"unauthenticated": 1}), (403, {"forbidden": 1})])
+def test_the_state_of_a_server_is_no_refusal_but_a_wrong_token_is(status: int, fields: dict[str, int]) -> None:
     counts = RefusalCounts()
 
     async def readiness(_scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": status, "headers": []})
 
     asyncio.run(CountedRefusals(readiness, counts)({"type": "http", "path": "/readyz"}, _nothing, _ignore))
-    assert {case: count for case, count in counts.items() if count} == told
+    assert {case: count for case, count in counts.items() if count} == fields
 
 
 async def _nothing() -> dict[str, object]:

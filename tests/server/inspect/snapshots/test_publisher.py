@@ -109,11 +109,11 @@ def test_waiting_rows_are_told_by_tenant_and_program() -> None:
             here.engine.hold()
             client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 10))
             await outcome_of(here.engine.unapplied(client.session))
-            told = read(QueueView, publisher.publish())
-            assert (told.rows, told.is_held) == (2, True)
-            assert [(one.tenant, one.rows) for one in told.tenants] == [("lab", 2)]
+            received = read(QueueView, publisher.publish())
+            assert (received.rows, received.is_held) == (2, True)
+            assert [(one.tenant, one.rows) for one in received.tenants] == [("lab", 2)]
             digest = client.session.programs[NEGATE].digest.hex()
-            assert [(one.digest, one.sessions) for one in told.programs] == [(digest, 1)]
+            assert [(one.digest, one.sessions) for one in received.programs] == [(digest, 1)]
             here.engine.unhold()
             await client.idle()
             assert read(QueueView, publisher.publish()).rows == 0
@@ -126,10 +126,10 @@ def test_the_pool_is_that_of_the_device() -> None:
         async with world(CountingDevice()) as here:
             here.client()
             await until(lambda: len(here.device.in_use) == 2)
-            told = read(PoolView, publisher_of(here).snapshot)
-            assert told.device_memory_bytes == here.engine.device.info.memory_bytes
-            assert told.live_bytes == told.peak_bytes == 2 * SIZE_BYTES
-            assert told.free_bytes == told.device_memory_bytes - told.live_bytes
+            received = read(PoolView, publisher_of(here).snapshot)
+            assert received.device_memory_bytes == here.engine.device.info.memory_bytes
+            assert received.live_bytes == received.peak_bytes == 2 * SIZE_BYTES
+            assert received.free_bytes == received.device_memory_bytes - received.live_bytes
             assert details_of(here.engine).blocks == (BlockView(size_bytes=SIZE_BYTES, free=3, live=2),)
 
     run(test())
@@ -509,10 +509,10 @@ def test_host_memory_is_shown_by_owner_and_what_is_beyond_it() -> None:
             programs_bytes = client.session.tenant_bytes.program_bytes
             assert tenant_bytes == client.session.host_bytes + other.session.host_bytes + programs_bytes
             assert views[client.session.client].host_bytes >= client.session.host_bytes > 0
-            told = snapshot.stats.host_memory
-            assert told.sessions == client.session.host_bytes + other.session.host_bytes
-            known_bytes = told.sessions + told.programs + told.values
+            reported = snapshot.stats.host_memory
+            assert reported.sessions == client.session.host_bytes + other.session.host_bytes
+            known_bytes = reported.sessions + reported.programs + reported.values
             resident_bytes = snapshot.stats.process.resident_bytes
-            assert resident_bytes is None or told.unaccounted == resident_bytes - known_bytes
+            assert resident_bytes is None or reported.unaccounted == resident_bytes - known_bytes
 
     run(test())

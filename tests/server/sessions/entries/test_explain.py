@@ -19,7 +19,7 @@ from tests.server.parts import new
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers
 
 
-def _told(one: Session) -> dict[int, ExplainedProgram]:
+def _explained(one: Session) -> dict[int, ExplainedProgram]:
     assert all(answer.data is not None for answer in one.answers.unsent)
     return {answer.fetch: decode_explained(bytes(answer.data or b"")) for answer in one.answers.unsent}
 
@@ -28,10 +28,10 @@ def test_a_program_without_a_plan_runs_op_by_op() -> None:
     world = World()
     one = world.session()
     world.take(one, Explain(1, PAIR))
-    told = _told(one)[1]
-    assert (told.op_count, told.state, told.form) == (PROGRAMS[PAIR].op_count, "unplanned", "ops")
-    assert told.names == tuple(PROGRAMS[PAIR].op_names)
-    assert {record.form for record in told.records.ops} == {OpForm.OP_BY_OP}
+    reported = _explained(one)[1]
+    assert (reported.op_count, reported.state, reported.form) == (PROGRAMS[PAIR].op_count, "unplanned", "ops")
+    assert reported.names == tuple(PROGRAMS[PAIR].op_names)
+    assert {record.form for record in reported.records.ops} == {OpForm.OP_BY_OP}
 
 
 def test_a_program_with_a_plan_is_told_by_its_records() -> None:
@@ -42,9 +42,9 @@ def test_a_program_with_a_plan_is_told_by_its_records() -> None:
     entry.loaded = NullPlan(plan, SlotLayout(plan))
     entry.enter(PlanState.LOADED)
     world.take(one, Explain(1, PAIR))
-    told = _told(one)[1]
-    assert (told.state, told.form, told.records) == ("loaded", "launches", plan.records._replace(values=()))
-    assert [each.instances for each in told.launches] == [len(each.instances) for each in plan.launches]
+    reported = _explained(one)[1]
+    assert (reported.state, reported.form, reported.records) == ("loaded", "launches", plan.records._replace(values=()))
+    assert [each.instances for each in reported.launches] == [len(each.instances) for each in plan.launches]
 
 
 def test_each_question_is_answered_once() -> None:
@@ -112,8 +112,8 @@ def test_beside_many_answers_that_wait_there_is_no_explanation() -> None:
     world = World()
     one = world.session()
     world.take(one, *[Explain(number, ADD) for number in range(1, MOST_UNTAKEN + 2)])
-    *told, last = one.answers.unsent
-    assert all(answer.data is not None for answer in told)
+    *reported, last = one.answers.unsent
+    assert all(answer.data is not None for answer in reported)
     assert last.failure is not None
     assert f"{MOST_UNTAKEN} answers wait to be taken" in last.failure.text
 

@@ -145,9 +145,9 @@ def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
     text = "handle 999 names nothing in this session"
     assert failure(one, 101) == Failure(BY_NAME["unknown_handle"], f"op 1 negative: {text}", 100, 1)
     assert failure(one, 102) == Failure(BY_NAME["unknown_handle"], f"op 2 add: {text}", 100, 2)
-    told = [failure(one, 200 + index) for index in range(3)]
-    assert [failure.op_index for failure in told] == [0, 1, 2]
-    assert [failure.text.split(":")[0] for failure in told] == ["op 0 negative", "op 1 negative", "op 2 add"]
+    reported = [failure(one, 200 + index) for index in range(3)]
+    assert [failure.op_index for failure in reported] == [0, 1, 2]
+    assert [failure.text.split(":")[0] for failure in reported] == ["op 0 negative", "op 1 negative", "op 2 add"]
 
 
 def test_a_dependent_names_the_op_that_failed_first() -> None:
@@ -210,10 +210,10 @@ def test_unknown_foreign_and_freed_handles_get_one_and_the_same_answer() -> None
     world.take(other, upload(77))
     world.take(one, upload(78), Free((78,)), Fetch(1, 76), Fetch(2, 77), Fetch(3, 78))
     world.take(one, segment(NEGATE, 100, 76), segment(NEGATE, 101, 77), segment(NEGATE, 102, 78))
-    told = {re.sub(r"\d+", "N", text) for _, text in answers(one).values()}
-    told |= {re.sub(r"\d+", "N", failure(one, handle).text) for handle in (100, 101, 102)}
+    words = {re.sub(r"\d+", "N", text) for _, text in answers(one).values()}
+    words |= {re.sub(r"\d+", "N", failure(one, handle).text) for handle in (100, 101, 102)}
     plain = "handle N names nothing in this session"
-    assert told == {plain, f"op N negative: {plain}"}
+    assert words == {plain, f"op N negative: {plain}"}
     assert {case for case, _ in answers(one).values()} == {"unknown_handle"}
 
 

@@ -16,7 +16,7 @@ from tests.server.tables import World
 _RUN = Run(1, 2, 3, 4, 5, 6, 7, 0, 1, 1, 1, 0)
 
 
-def _told(one: Session) -> dict[int, Profiled]:
+def _profiled(one: Session) -> dict[int, Profiled]:
     return {answer.fetch: decode_profiled(bytes(answer.data or b"")) for answer in one.answers.unsent}
 
 
@@ -28,7 +28,7 @@ def test_runs_are_kept_from_the_first_question_to_the_last() -> None:
     assert one.profile is not None
     one.profile.add(_RUN)
     world.take(one, Profile(2, True), Profile(3, False))
-    assert [each.runs for each in _told(one).values()] == [(), (_RUN,), ()]
+    assert [each.runs for each in _profiled(one).values()] == [(), (_RUN,), ()]
     assert one.profile is None
 
 

@@ -32,9 +32,9 @@ const MOST_KEPT = 5000; // so that a page that is open for days does not grow wi
 // Returns a function that makes what belongs to a key once, and gives it again each time after.
 export function once(makeOf) {
   const made = new Map();
-  return (key, ...told) => {
+  return (key, ...given) => {
     if (!made.has(key) && made.size >= MOST_KEPT) made.clear();
-    if (!made.has(key)) made.set(key, makeOf(key, ...told));
+    if (!made.has(key)) made.set(key, makeOf(key, ...given));
     return made.get(key);
   };
 }

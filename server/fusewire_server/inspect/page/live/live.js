@@ -30,8 +30,8 @@ export class Live {
       try {
         const answer = await ask(`/v1/live?pixel_ns=${this.pixelNs}`, { signal: this.abort.signal });
         if (!answer.ok) {
-          const told = await answer.json().catch(() => ({}));
-          if (run === this.run) this.onTrouble(told.detail || answer.statusText, answer.status);
+          const problem = await answer.json().catch(() => ({}));
+          if (run === this.run) this.onTrouble(problem.detail || answer.statusText, answer.status);
           if (answer.status === 401 || answer.status === 403) return;
         } else {
           waitMs = AGAIN_MS;
@@ -67,24 +67,24 @@ export class Live {
 
   take(bytes, isFirst) {
     const view = new DataView(bytes.buffer);
-    const [told, records] = [view.getUint32(0, true), view.getUint32(4, true)];
-    const state = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + told)));
+    const [stateBytes, records] = [view.getUint32(0, true), view.getUint32(4, true)];
+    const state = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + stateBytes)));
     state.names.forEach(names => this.learn(names));
-    const found = readRecords(new DataView(bytes.buffer, 8 + told, records), device => this.devices.get(device));
+    const found = readRecords(new DataView(bytes.buffer, 8 + stateBytes, records), device => this.devices.get(device));
     this.onMessage(state, found, isFirst);
   }
 
   // Learns names. Numbers of another watch mean something else, so they get tables of their own.
-  learn(told) {
-    let names = this.devices.get(told.device);
-    if (names === undefined || names.watch !== told.watch) {
-      names = { watch: told.watch, programs: new Map(), sessions: new Map() };
-      this.devices.set(told.device, names);
+  learn(given) {
+    let names = this.devices.get(given.device);
+    if (names === undefined || names.watch !== given.watch) {
+      names = { watch: given.watch, programs: new Map(), sessions: new Map() };
+      this.devices.set(given.device, names);
     }
-    for (const [number, [digest, besideNs, ownNs]] of Object.entries(told.programs)) {
+    for (const [number, [digest, besideNs, ownNs]] of Object.entries(given.programs)) {
       names.programs.set(+number, { digest, besideNs, ownNs });
     }
-    for (const [bit, [id, name, tenant]] of Object.entries(told.sessions)) {
+    for (const [bit, [id, name, tenant]] of Object.entries(given.sessions)) {
       names.sessions.set(+bit, { bit: +bit, id, name: name || id, tenant });
     }
   }

@@ -1,4 +1,4 @@
-"""Tells a snapshot to another process without what was told before. Pure.
+"""Sends snapshots to another process: of the programs only what has changed since the last one. Pure.
 
 A server may know a hundred thousand programs, with their plans, of which few change between two snapshots.
 """
@@ -12,10 +12,10 @@ from fusewire_server.inspect.snapshots.program_view import ProgramDetail
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
 
 
-class Told(NamedTuple):
+class SnapshotChanges(NamedTuple):
     """A snapshot without programs, the programs that have changed since the last one, and digests of those gone.
 
-    A changed program has its plan only if that was not told.
+    A changed program has its plan only if that was not sent before.
     """
 
     snapshot: Snapshot
@@ -23,37 +23,37 @@ class Told(NamedTuple):
     gone: tuple[str, ...]
 
 
-class Telling:
-    """What was told of the snapshots of one engine."""
+class SnapshotSender:
+    """Makes the changes of the snapshots of one engine."""
 
     def __init__(self) -> None:
         self._programs: dict[str, ProgramDetail] = {}
 
-    def told(self, snapshot: Snapshot) -> Told:
+    def changes(self, snapshot: Snapshot) -> SnapshotChanges:
         before, self._programs = self._programs, {each.program.digest: each for each in snapshot.programs}
         changed = [each for digest, each in self._programs.items() if before.get(digest) is not each]
-        return Told(
+        return SnapshotChanges(
             replace(snapshot, programs=()),
             tuple([_without_known_plan(each, before.get(each.program.digest)) for each in changed]),
             tuple([digest for digest in before if digest not in self._programs]),
         )
 
 
-class Heard:
-    """What was heard of the snapshots of one engine."""
+class SnapshotReceiver:
+    """Makes the snapshots of one engine from their changes."""
 
     def __init__(self) -> None:
         self._programs: dict[str, ProgramDetail] = {}
 
-    def heard(self, told: Told) -> Snapshot:
-        """Returns the snapshot as it was before it was told."""
-        for digest in told.gone:
+    def received(self, changes: SnapshotChanges) -> Snapshot:
+        """Returns the snapshot as it was sent."""
+        for digest in changes.gone:
             del self._programs[digest]
-        for each in told.changed:
+        for each in changes.changed:
             before = self._programs.get(each.program.digest)
             known_plan = None if before is None else before.compiled
             self._programs[each.program.digest] = replace(each, compiled=each.compiled or known_plan)
-        return replace(told.snapshot, programs=tuple(self._programs.values()))
+        return replace(changes.snapshot, programs=tuple(self._programs.values()))
 
 
 def _without_known_plan(detail: ProgramDetail, before: ProgramDetail | None) -> ProgramDetail:
