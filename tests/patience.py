@@ -7,6 +7,7 @@ them wanted to run, and does not count the time in which they wanted to and othe
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import NamedTuple
 HANGS_S = 600.0  # bounds a wait that cannot be polled, and that takes a second or two where nothing else runs
 _PATIENCE_S = 120.0
 _LOOKS_EVERY_S = 1.0
+_POLLS_EVERY_S = 0.001
 _NS = 1e-9
 _PROC = Path("/proc")
 
@@ -60,6 +62,14 @@ class Patience:
             self._left_s -= counted_s(self._last, look)
             self._last = look
         return self._left_s <= 0
+
+
+def until(is_so: Callable[[], object], what: str = "it", every_s: float = _POLLS_EVERY_S) -> None:
+    """Returns once it is so. Fails when patience is exhausted."""
+    patience, pause = Patience(), threading.Event()
+    while not is_so():
+        assert not patience.is_exhausted(), f"{what} did not come about"
+        pause.wait(every_s)
 
 
 def counted_s(before: Look, after: Look) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +17,7 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Cancel, Free, Segment
 from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
 from tests.client.peer import Peer, connect, entries
-from tests.patience import HANGS_S
+from tests.patience import HANGS_S, until
 
 
 def _blocked(peer: Peer) -> threading.Thread:
@@ -33,21 +32,13 @@ def _blocked(peer: Peer) -> threading.Thread:
 
     thread = threading.Thread(target=record)
     thread.start()
-    wait_until(lambda: peer.session.stats.in_flight.ops > 0)
+    until(lambda: peer.session.stats.in_flight.ops > 0)
     recorded = -1
     while recorded != peer.session.stats.ops_recorded:
         recorded = peer.session.stats.ops_recorded
         thread.join(0.05)
     assert thread.is_alive()
     return thread
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """For at most ten seconds."""
-    deadline_s = time.monotonic() + HANGS_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it never came to pass"
-        threading.Event().wait(0.001)
 
 
 SHORT = Amount(ops=400, bytes=1 << 20, segments=2)
@@ -61,7 +52,7 @@ def test_a_recorder_out_of_credit_goes_on_when_credit_comes_back() -> None:
         peer.transport.complete()
         return not thread.is_alive()
 
-    wait_until(complete)
+    until(complete)
     cuts = peer.session.stats.cuts
     assert cuts["credit"] + cuts["idle"] > 0  # whichever thread was first to hear of it
 
@@ -76,7 +67,7 @@ def test_no_more_than_the_credit_is_ever_in_flight() -> None:
         peer.transport.complete(min(1, seen[-1].segments))
         return not thread.is_alive()
 
-    wait_until(step)
+    until(step)
     assert all(in_flight.segments == 1 or in_flight.fits(SHORT) for in_flight in seen)
 
 
@@ -87,7 +78,7 @@ def test_while_a_recorder_is_blocked_another_thread_fetches_and_frees() -> None:
     thread = _blocked(peer)
     np.testing.assert_array_equal(x.numpy(timeout=HANGS_S), H)
     del x
-    wait_until(lambda: bool(entries(peer, Free)))
+    until(lambda: bool(entries(peer, Free)))
     peer.session.close()
     thread.join(10)
     assert not thread.is_alive()
@@ -220,7 +211,7 @@ def test_cancelling_gives_up_what_had_no_credit_once_it_has() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         cancelling = pool.submit(peer.session.cancel)
-        wait_until(has_given_up)
+        until(has_given_up)
         assert peer.session.recorder().is_unsent(unsent._handle)
         peer.transport.complete()
         cancelling.result(HANGS_S)
@@ -245,7 +236,7 @@ def test_ops_that_wait_too_long_are_sent_for_their_age() -> None:
     peer = connect()
     x = peer.session.array(H)
     y = x + 1
-    wait_until(lambda: bool(peer.server.segments))
+    until(lambda: bool(peer.server.segments))
     assert peer.session.stats.cuts["age"] == 1
     del y
 

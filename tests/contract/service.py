@@ -15,7 +15,7 @@ from typing import Any
 import fusewire as fw
 from fusewire.testing import serve_subprocess
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
-from tests.patience import HANGS_S, Patience
+from tests.patience import HANGS_S, Patience, until
 
 _ASK_EVERY_S = 0.02
 
@@ -82,11 +82,7 @@ class Service:
 
     def wait_until(self, is_so: Callable[[], bool], what: str) -> None:
         """Returns once it is so; what is told is published a few times a second. Fails when patience is exhausted."""
-        patience = Patience()
-        pause = threading.Event()
-        while not is_so():
-            assert not patience.is_exhausted(), f"{what} did not come about"
-            pause.wait(_ASK_EVERY_S)
+        until(is_so, what, _ASK_EVERY_S)
 
     def wait_until_told(self) -> None:
         """Returns once all that is told is newer than the call: it tells of a gate shut, then opened, since."""

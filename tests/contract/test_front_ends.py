@@ -8,9 +8,8 @@ import signal
 import ssl
 import subprocess
 import sys
-import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,13 +25,12 @@ from fusewire_cli.main import main
 from fusewire_server.access.tokens import Scope, mint
 from tests.faults.mixed_load import Connect, Seen, do_round, mixed_load
 from tests.front_end_processes import are_replaced, front_ends_of, runs
-from tests.patience import HANGS_S, Patience
+from tests.patience import HANGS_S, Patience, until
 
 pytestmark = pytest.mark.faults  # front ends are killed under load
 COUNT = 2
 WITH_FRONT_ENDS = ("--front-ends", str(COUNT))
 KILLS = 4
-ASK_EVERY_S = 0.02
 SEED = 3
 REFUSED_AT_TOKENS = ("fusewire_refusals_total{", 'case="unauthenticated"', 'door="token"')
 
@@ -41,13 +39,6 @@ REFUSED_AT_TOKENS = ("fusewire_refusals_total{", 'case="unauthenticated"', 'door
 def server() -> Iterator[ServerProcess]:
     with serve_subprocess("cpu", arguments=WITH_FRONT_ENDS) as started:
         yield started
-
-
-def until(is_so: Callable[[], object]) -> None:
-    patience, pause = Patience(), threading.Event()
-    while not is_so():
-        assert not patience.is_exhausted()
-        pause.wait(ASK_EVERY_S)
 
 
 def until_all_work(seen: Seen) -> None:

@@ -25,7 +25,7 @@ from tests.contract.service import Service
 from tests.drawn_loops import Drawn, Way, data, drawn_loops, run
 from tests.effort import of_a_hundred
 from tests.faults.mixed_load import do_round
-from tests.patience import HANGS_S, Patience
+from tests.patience import HANGS_S, until
 
 WAYS = pytest.mark.parametrize("local", [True, False], ids=["local", "grpc"])
 THREADS, READS = 16, 200
@@ -44,13 +44,6 @@ def transport_of(session: fw.Session) -> StreamTransport:
     transport = session._state.transport
     assert isinstance(transport, StreamTransport)
     return transport
-
-
-def until(is_so: Callable[[], object]) -> None:
-    patience, pause = Patience(), threading.Event()
-    while not is_so():
-        assert not patience.is_exhausted()
-        pause.wait(0.001)
 
 
 def stream_of(session: fw.Session) -> LocalStream:

@@ -7,11 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from http import HTTPStatus
@@ -30,11 +29,10 @@ from fusewire_server.access.tokens import Scope, mint
 from tests.engine_processes import engine_of, engines_of
 from tests.faults.mixed_load import Connect, Seen, do_round, mixed_load
 from tests.front_end_processes import front_ends_of, runs
-from tests.patience import HANGS_S, Patience
+from tests.patience import HANGS_S, Patience, until
 
 pytestmark = pytest.mark.faults  # engines are killed
 TWO = ("--devices", "0,1", "--front-ends", "2")
-ASK_EVERY_S = 0.02
 SEED = 5
 
 
@@ -42,13 +40,6 @@ SEED = 5
 def server() -> Iterator[ServerProcess]:
     with serve_subprocess("cpu", arguments=TWO) as started:
         yield started
-
-
-def until(is_so: Callable[[], object]) -> None:
-    patience, pause = Patience(), threading.Event()
-    while not is_so():
-        assert not patience.is_exhausted()
-        pause.wait(ASK_EVERY_S)
 
 
 def answer_of(http: str, path: str) -> Any:

@@ -33,6 +33,7 @@ from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.local_calls import LOCAL_PEER, LocalCalls
 from tests.event_loops import Run
 from tests.patience import HANGS_S
+from tests.server.world import until
 
 MOST_BYTES = 8 << 20
 SESSION = b"s" * 16
@@ -116,11 +117,6 @@ async def status(connection: LocalConnection) -> Status:
     (*_, last) = await answers(connection)
     assert last.kind is PartKind.STATUS
     return decode_status(last.raw)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110 - what is waited for has no event, and zero is no sleep
-        await asyncio.sleep(0)
 
 
 # ---- how a call goes ----
