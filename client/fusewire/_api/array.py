@@ -380,7 +380,7 @@ class Array(Recorded):
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Array:
         return self._called("cumprod", axis, dtype)
 
-    # ---- chosen elements ----
+    # ---- chosen elements, diagonals and parts ----
 
     def nonzero(self) -> tuple[Array, ...]:
         """Waits for the places of the elements that are not 0, and returns a vector of indices for each axis."""
@@ -404,8 +404,6 @@ class Array(Recorded):
     def fill(self, value: Any) -> None:
         """Assigns one number to all elements, in place."""
         self[...] = value
-
-    # ---- diagonals and parts ----
 
     @known_call
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

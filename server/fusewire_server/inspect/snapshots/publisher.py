@@ -113,37 +113,31 @@ class _SessionLook:
         return session.waiting_ns + (max(self.now_ns - session.waits_since_ns, 0) if session.fetches else 0)
 
 
+@dataclass
 class _Look:
     """What the figures of a server are read from: its engine at one moment."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        now_ns: int,
-        version: str,
-        started_at: str,
-        machine: Machine,
-        program_tiers: Mapping[str, int],
-        inspection_refusals: Mapping[str, int],
-    ) -> None:
-        self.engine = engine
+    engine: Engine
+    now_ns: int
+    version: str
+    started_at: str
+    machine: Machine
+    program_tiers: Mapping[str, int]
+    inspection_refusals: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        engine = self.engine
         self.counters: Counters = engine.counters
-        self.now_ns = now_ns
-        self.version = version
-        self.started_at = started_at
-        self.machine = machine
-        self.program_tiers = program_tiers
         self.sessions = tuple(engine.sessions.values())
         self.devices = ()
         self.usages = usage_with(engine.usages, self.sessions)
         waits = engine.kernel_waits
         waiting = kernel_waits.ops_by_session(waits)
-        self.kernel_waits: KernelWaits = kernel_waits.described(waits, now_ns)
+        self.kernel_waits: KernelWaits = kernel_waits.described(waits, self.now_ns)
         self._failures: dict[str, list[str]] = {}
         for failure in reversed(self.counters.recent_failures):
             self._failures.setdefault(failure.session, []).append(f"{failure.case}: {failure.text}")
         self.views = tuple([self._view(session, waiting.get(session, ())) for session in self.sessions])
-        self._inspection_refusals = inspection_refusals
 
     def used(self, name: str) -> int:
         """Returns the sum of what all tenants have used."""
@@ -175,7 +169,7 @@ class _Look:
             refusals[door][case] = count
         return {
             **refusals,
-            INSPECTION_DOOR: {case: count for case, count in self._inspection_refusals.items() if count},
+            INSPECTION_DOOR: {case: count for case, count in self.inspection_refusals.items() if count},
         }
 
     @property
