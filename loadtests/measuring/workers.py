@@ -83,18 +83,17 @@ class Worker:
         return LoadFailed(f"a worker process died with exit status {self._process.exitcode}")
 
 
-class Fleet:
-    """Several workers that get the same commands at the same time. They end at the end of the `with` block."""
+class Workers:
+    """Several workers, each with a function and its arguments. They end at the end of the `with` block."""
 
-    def __init__(self, serve: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
-        self._serve = serve
-        self._arguments = arguments
+    def __init__(self, served: Sequence[tuple[Callable[..., None], tuple[object, ...]]]) -> None:
+        self._served = served
         self._workers: list[Worker] = []
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opening:
-            self._workers = [opening.enter_context(Worker(self._serve, *given)) for given in self._arguments]
+            self._workers = [opening.enter_context(Worker(serve, *given)) for serve, given in self._served]
             self._open = opening.pop_all()
         return self
 
@@ -102,6 +101,13 @@ class Fleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+
+class Fleet(Workers):
+    """Several workers that get the same commands at the same time."""
+
+    def __init__(self, serve: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
+        super().__init__([(serve, given) for given in arguments])
 
     @property
     def pids(self) -> tuple[int, ...]:

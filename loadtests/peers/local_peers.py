@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from loadtests.measuring.errors import NotAnswered, WrongResult
-from loadtests.measuring.workers import Worker
+from loadtests.measuring.workers import Worker, Workers
 from loadtests.peers import jax_loops, numpy_loops
 from loadtests.peers.pytorch import compiled as torch_compiled
 from loadtests.peers.pytorch import loops as torch_loops
@@ -78,25 +76,12 @@ class Checked(NamedTuple):
     skipped: tuple[str, ...]
 
 
-class LocalPeers:
+class LocalPeers(Workers):
     """The processes of some libraries, which hold these loops. They run within the `with` block, on command."""
 
     def __init__(self, peers: Sequence[LocalPeer], loops: Mapping[str, Loop]) -> None:
+        super().__init__([(peer.serve, (loops,)) for peer in peers])
         self._peers = peers
-        self._loops = loops
-        self._workers: list[Worker] = []
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as opening:
-            self._workers = [opening.enter_context(Worker(peer.serve, self._loops)) for peer in self._peers]
-            self._open = opening.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
 
     def checked(self, loop: str, steps: int, expected: Floats) -> Checked:
         """Runs the loop once in each way, which may compile it. Raises WrongResult if a result is not `expected`.
