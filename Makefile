@@ -161,6 +161,7 @@ venv: $(INSTALLED_DEV)
 
 .venv/installed-dev: pyproject.toml $(COMPILED_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev]'
+	.venv/bin/python build_server.py # an installation runs the server as Python where this fails
 	@touch $@ .venv/installed-demo
 
 $(INSTALLED_SUITES): tests/conformance/requirements.txt $(INSTALLED_DEV)

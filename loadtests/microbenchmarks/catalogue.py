@@ -10,6 +10,7 @@ from loadtests.microbenchmarks.client.wire import WIRE
 from loadtests.microbenchmarks.device.array_functions import ARRAY_FUNCTIONS, MANY_EQUATIONS
 from loadtests.microbenchmarks.device.device_cells import DEVICE_CELLS
 from loadtests.microbenchmarks.device.many_programs import MANY_PROGRAMS
+from loadtests.microbenchmarks.device.transforms import TRANSFORMS
 from loadtests.microbenchmarks.loops.fori import POINTWISE_FORI, STAGED_FORI
 from loadtests.microbenchmarks.loops.never_seen import NEVER_SEEN
 from loadtests.microbenchmarks.loops.planning import PLANNING
@@ -46,6 +47,7 @@ _ON_EVERY_BACKEND = (
     BULK_TRANSFER,
     MANY_CLIENTS,
     FAR_AHEAD,
+    TRANSFORMS,
     WATCHING,
 )
 # These measure the server's host, whatever the device.

@@ -306,11 +306,14 @@ def _signalled(error: type[BaseException], seed: int) -> Iterator[Callable[[Call
         killing.join(HANGS_S)
         return has_raised[0]
 
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()  # what a handler raises in one of another test's goes nowhere
     before = signal.signal(signal.SIGUSR1, handle)
     try:
         yield interrupted
     finally:
         signal.signal(signal.SIGUSR1, before)
+        gc.callbacks[:] = callbacks
 
 
 is_in_main_thread = threading.current_thread() is threading.main_thread()

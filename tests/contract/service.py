@@ -74,8 +74,8 @@ class Service:
     @contextmanager
     def held(self) -> Iterator[None]:
         """While inside, the device takes no new submission."""
-        self._ask("POST", "/v1/device/hold")
         try:
+            self._ask("POST", "/v1/device/hold")
             yield
         finally:
             self._ask("POST", "/v1/device/release")

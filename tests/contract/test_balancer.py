@@ -49,8 +49,14 @@ class Balancer:
 
     def cut(self, connection: int) -> None:
         """Ends a connection, and returns when the client has closed its end too."""
-        self._loop.call_soon_threadsafe(self._writers[connection][0].write_eof)
+        self._loop.call_soon_threadsafe(self._cut, *self._writers[connection])
         assert self._have_ended[connection].wait(DEADLINE_S)
+
+    @staticmethod
+    def _cut(to_client: asyncio.StreamWriter, to_server: asyncio.StreamWriter) -> None:
+        """Ends what goes to the client. What the server still sends is not carried."""
+        to_client.write_eof()
+        to_server.close()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = next(self._next)

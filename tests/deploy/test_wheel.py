@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_wheel_names_the_c_library_that_it_needs(wheel: Path) -> None:
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    assert re.fullmatch(rf"fusewire-[\d.]+-{version}-{version}-(manylinux_\d+_\d+_x86_64\.?)+\.whl", wheel.name)
+    assert re.fullmatch(rf"fusewire-[\d.]+-{version}-{version}-(manylinux(_\d+_|20)\d+_x86_64\.?)+\.whl", wheel.name)
 
 
 def test_a_program_runs_with_a_wheel_in_an_environment_that_holds_nothing_else(wheel: Path, tmp_path: Path) -> None:

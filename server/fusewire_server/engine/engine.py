@@ -96,7 +96,7 @@ class Engine:
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self._thread_id = threading.get_ident()
         # Held while a thread appends a report and decides whether to wake the engine thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
@@ -457,7 +457,7 @@ class Engine:
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
-        if is_first and threading.get_ident() == self._thread:
+        if is_first and threading.get_ident() == self._thread_id:
             self._loop.call_soon(self._finish_reports)
         elif is_first:
             self._loop.call_soon_threadsafe(self._finish_reports)

@@ -30,13 +30,15 @@ _LET_IN_AT_ONCE = 8
 _WAITING_CONNECTIONS = 1024  # those that the kernel keeps until they are let in
 # A connection that has sent no request for this long is idle. Newer ones may have sent one that is not read yet.
 _SILENT_S = 1.0
-# The longest time from accepting a connection to its first request.
+# Both deadlines count only time in which the client keeps the server waiting: a busy server drops no client.
+# The longest time from accepting a connection to the end of its first request, and from the head of a later request to
+# the end of it.
 _REQUEST_DEADLINE_S = 5.0
-# The longest time from a request to the end of its answer, which ends when the client has read most of it.
-_ANSWER_DEADLINE_S = 5.0
-# The place in a request's scope of the function by which a live stream asks for another `_ANSWER_DEADLINE_S`, each time
-# its client has read what was sent. It makes the connection one of streams, which have places of their own.
-MORE_TIME = "fusewire.more_time"
+# The longest time in which a client does not read what is to be sent.
+_READING_DEADLINE_S = 5.0
+# The place in a request's scope of the function by which a live stream makes its connection one of streams, which have
+# places of their own.
+STREAMS = "fusewire.streams"
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
 # The longest time in which the event loop drops the remaining requests and ends. It needs milliseconds, unless the
@@ -143,7 +145,7 @@ class _Config(uvicorn.Config):
 
 
 class _BoundedProtocol(H11Protocol):
-    """A connection that is closed if a request or the reading of its answer takes too long, or to make room for others.
+    """A connection that is closed if its client sends or reads too slowly, or to make room for others.
 
     The deadline of the first request and the age count from the time when the connection was accepted, before any TLS
     handshake. uvicorn itself closes connections on which nothing comes after an answer. A client that sends a request
@@ -156,7 +158,8 @@ class _BoundedProtocol(H11Protocol):
         self._accepted_s = self.loop.time()
         self._has_asked = False
         self._streams = False
-        self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
+        self._request_deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
+        self._reading_deadline: asyncio.TimerHandle | None = None  # while the client is to read
         self._early: list[bytes] | None = None  # data that came with the end of the handshake
         assert isinstance(self.config, _Config)
         tls = self.config.current_tls()
@@ -169,8 +172,9 @@ class _BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self not in self.connections:
             return  # uvicorn has been told already, by TLS or after the failed handshake
-        self._deadline.cancel()
+        self._request_deadline.cancel()
         super().connection_lost(exc)
+        self._end_reading_deadline()
         # uvicorn leaves this timer if the client has broken the connection off. It would keep all objects of the
         # connection for seconds, and Python's collector would set them apart meanwhile (see `garbage_collector`).
         self._unset_keepalive_if_required()
@@ -186,8 +190,20 @@ class _BoundedProtocol(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._has_asked = True
-            self._restart_deadline()
-            self.scope[MORE_TIME] = self._stream_on  # type: ignore[literal-required]  # ours beside those of ASGI
+            self._request_deadline.cancel()
+            self._request_deadline = self.loop.call_later(_REQUEST_DEADLINE_S, self._accepted.abort)
+            self.scope[STREAMS] = self._become_stream  # type: ignore[literal-required]  # ours beside those of ASGI
+        if self._has_asked and not self.cycle.more_body:
+            self._request_deadline.cancel()
+
+    def pause_writing(self) -> None:
+        """Begins to wait for the client to read. asyncio calls it when much is to be sent."""
+        super().pause_writing()
+        self._reading_deadline = self.loop.call_later(_READING_DEADLINE_S, self._accepted.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_reading_deadline()
 
     def shutdown(self) -> None:
         """Lets the running request end, but no live stream, which would not. uvicorn calls it when it stops."""
@@ -197,7 +213,6 @@ class _BoundedProtocol(H11Protocol):
             super().shutdown()
 
     def on_response_complete(self) -> None:
-        self._deadline.cancel()
         self._streams = False
         next_request, _ = self.conn.trailing_data
         if next_request:
@@ -219,13 +234,13 @@ class _BoundedProtocol(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _stream_on(self) -> None:
+    def _become_stream(self) -> None:
         self._streams = True
-        self._restart_deadline()
 
-    def _restart_deadline(self) -> None:
-        self._deadline.cancel()
-        self._deadline = self.loop.call_later(_ANSWER_DEADLINE_S, self._accepted.abort)
+    def _end_reading_deadline(self) -> None:
+        if self._reading_deadline is not None:
+            self._reading_deadline.cancel()
+            self._reading_deadline = None
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         try:

@@ -42,7 +42,7 @@ class Watcher:
     def __init__(self, app: FastAPI, path: str = "/v1/live?pixel_ns=0", **headers: str) -> None:
         self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=1)
         self._gone = asyncio.Event()
-        self.more_time = 0
+        self.is_stream = False
         path, _, query = path.partition("?")
         scope = {
             "type": "http",
@@ -55,12 +55,12 @@ class Watcher:
             "server": ("fusewire", 80),
             "http_version": "1.1",
             "scheme": "http",
-            "fusewire.more_time": self._count,
+            "fusewire.streams": self._become_stream,
         }
         self._task = asyncio.create_task(app(scope, self._receive, self._sent.put))  # type: ignore[arg-type]
 
-    def _count(self) -> None:
-        self.more_time += 1
+    def _become_stream(self) -> None:
+        self.is_stream = True
 
     async def _receive(self) -> dict[str, Any]:
         await self._gone.wait()
@@ -143,7 +143,7 @@ def test_names_and_records_are_sent_once() -> None:
         assert first is not None
         assert second is not None
         assert (second[0]["names"][0]["programs"], second[0]["names"][0]["sessions"], len(second[1])) == ({}, {}, 0)
-        assert watcher.more_time >= 2
+        assert watcher.is_stream
         await watcher.leave()
 
     asyncio.run(test())

@@ -201,6 +201,33 @@ def test_a_connection_that_asks_for_nothing_is_ended_in_time(monkeypatch: pytest
         server.stop(DEADLINE_S)
 
 
+def test_a_request_whose_body_does_not_come_is_ended_in_time(
+    server: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 0.1)
+    with connected(server, b"PUT /v1/log HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n") as connection:
+        assert _received(connection) == b""
+
+
+def test_who_has_asked_is_answered_however_long_the_server_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 0.1)
+    monkeypatch.setattr(http_server, "_READING_DEADLINE_S", 0.1)
+    app = FastAPI()
+
+    @app.get("/")
+    async def late() -> None:
+        is_late = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.3, is_late.set)
+        await is_late.wait()
+
+    server = InspectionServer(app, bind(ANY_PORT))
+    server.start()
+    try:
+        assert fetch(f"http://127.0.0.1:{server.port}/") == "null"
+    finally:
+        server.stop(DEADLINE_S)
+
+
 def _received(connection: socket.socket) -> bytes:
     """Empty at its end, orderly or not."""
     try:
@@ -251,7 +278,7 @@ def endless() -> Iterator[Endless]:
 def test_a_client_that_does_not_read_its_answer_is_ended_in_time(
     endless: Endless, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_server, "_ANSWER_DEADLINE_S", 0.1)
+    monkeypatch.setattr(http_server, "_READING_DEADLINE_S", 0.1)
     endless.server.start()
     with connected(endless.server, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
         assert endless.is_given_up.wait(DEADLINE_S)
@@ -410,7 +437,7 @@ def begin_stream(server: InspectionServer) -> tuple[socket.socket, bytes]:
 
 
 def test_a_stream_that_nobody_reads_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "_ANSWER_DEADLINE_S", 0.3)
+    monkeypatch.setattr(http_server, "_READING_DEADLINE_S", 0.3)
     monkeypatch.setattr(watching, "TICK_S", 0.001)
     monkeypatch.setattr(watching, "MOST_WATCHERS", 1)
     many = replace(SNAPSHOT, sessions=(SESSION,) * 2_000)

@@ -20,7 +20,7 @@ from fusewire_server.inspect.live_message import Names, message, seen_by, state_
 from fusewire_server.inspect.requests.guard import IS_HEAD, check_scope, may_operate, refuse_other_sites, tenant_of
 from fusewire_server.inspect.requests.problems import Refused, responses
 from fusewire_server.inspect.routes.sessions import Session
-from fusewire_server.inspect.server import MORE_TIME
+from fusewire_server.inspect.server import STREAMS
 from fusewire_server.inspect.watching import Look, Watching
 
 STREAM_S = 600.0  # then the watcher asks again, by the token that it has now
@@ -59,9 +59,8 @@ def live_routes(watching: Watching, authenticator: Authenticator | None) -> APIR
         stream = _Stream(watching, tenant_of(request), pixel_ns, may_operate=may_operate(request))
         place = AsyncExitStack()
         await place.enter_async_context(watching.place())
-        messages = stream.messages(
-            lambda: _is_known(authenticator, request), request.scope.get(MORE_TIME, lambda: None)
-        )
+        request.scope.get(STREAMS, lambda: None)()
+        messages = stream.messages(lambda: _is_known(authenticator, request))
         return _Placed(place, messages)
 
     @router.get("/v1/sessions/{session}/company", responses=responses(404))
@@ -102,16 +101,14 @@ class _Stream:
         self._names = Names(tenant)
         self._may_operate = may_operate
 
-    async def messages(self, is_known: Callable[[], bool], more_time: Callable[[], None]) -> AsyncIterator[bytes]:
+    async def messages(self, is_known: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yields messages until the time is over, or the token is no longer known.
 
         A watcher that reads slowly misses ticks, but no records that are still kept. The first message has all of them.
-        `more_time` is called each time the last message has been taken.
         """
         loop = asyncio.get_running_loop()
         ends_s, number = loop.time() + STREAM_S, -1
         while loop.time() < ends_s and is_known():
-            more_time()
             look = await self._watching.next_look(number)
             ticks = None if number < 0 else look.number - number
             number = look.number
