@@ -22,7 +22,7 @@ from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.frame_parsing import parse_frame
 from fusewire_server.transport.local_calls import LocalCalls
 from fusewire_server.transport.refusal import aborting_on_cases, case_in
-from fusewire_server.transport.session_stream import SessionStream, goodbye_of
+from fusewire_server.transport.session_stream import SessionStream, goodbye_of, identity_of
 
 audit = logging.getLogger("fusewire.audit")
 
@@ -74,8 +74,7 @@ class FusewireService:
                 async with asyncio.timeout(self._engine.config.limits.unread_s):
                     await call.write(pb.ServerFrame(goodbye=goodbye_of(error)).SerializeToString())
             return
-        fields |= {"session": session.shown_id, "epoch": session.epoch}
-        fields |= {"name": session.name} if session.name else {}
+        fields |= identity_of(session) | {"epoch": session.epoch}
         audit.info("a session has a stream", extra=fields)
         try:
             await SessionStream(self._engine, self._access, session, frames, call, self._local).run()

@@ -122,8 +122,7 @@ class SessionStream:
         """Ends the session with an error, unless another connection has taken it over."""
         if not self._frames.is_current:
             return
-        fields = {"session": self._session.shown_id, "name": self._session.name}
-        log.info("a session ends: %s", error, extra={key: text for key, text in fields.items() if text})
+        log.info("a session ends: %s", error, extra=identity_of(self._session))
         self._goodbye, self._frames.is_ending = goodbye_of(error), True
         self._engine.end(self._session, error.case.name)
         self._owed.set()
@@ -244,6 +243,12 @@ class SessionStream:
                 local_secret=b"" if self._local is None else self._local.secret_of(session.session_id),
             ),
         )
+
+
+def identity_of(session: Session) -> dict[str, object]:
+    """Returns what log records tell of a session: its id, and the name that its user gave it, if any."""
+    named = {"session_name": session.name} if session.name else {}  # the `name` of a record is that of its logger
+    return {"session": session.shown_id} | named
 
 
 def goodbye_of(error: CaseError) -> pb.Goodbye:

@@ -201,6 +201,26 @@ def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
         run(test())
 
 
+def test_the_log_tells_the_name_of_a_session(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            await first_frame(peer, hello(name="ppo-worker-7"))
+            await peer.send(skip=1)
+            assert await peer.goodbye() == "frame_gap"
+            await until(lambda: len(told()) == 3)
+        assert told() == [
+            ("a session has a stream", "ppo-worker-7"),
+            ("a session ends: frame_gap: frame 2 follows frame 0", "ppo-worker-7"),
+            ("a session has ended", "ppo-worker-7"),
+        ]
+
+    def told() -> list[tuple[str, object]]:
+        return [(each.message, each.__dict__["session_name"]) for each in caplog.records if hasattr(each, "session")]
+
+    run(test())
+
+
 def test_refusals_and_ends_are_counted_by_case() -> None:
     async def test() -> None:
         async with server() as here:
