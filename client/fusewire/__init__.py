@@ -28,6 +28,7 @@ from fusewire._api.explanation import ExplainedOp, Explanation, ProgramExplanati
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has
 from fusewire._api.functions.namespace_info import __array_namespace_info__
 from fusewire._api.gradients.gradients import grad, value_and_grad, vjp
+from fusewire._api.member_docs import document_members as _document_members
 from fusewire._api.missing_names import missing as _missing
 from fusewire._api.names_of_numpy import of_numpy as _of_numpy
 from fusewire._api.protocols.array_api import ARRAY_API_VERSIONS as _ARRAY_API_VERSIONS
@@ -150,6 +151,7 @@ __all__ = [
 __all__ += _catalogued.__all__
 __all__ += _functions.__all__  # type: ignore[attr-defined]  # a type checker follows imports
 _give_methods({name: globals()[name] for name in __all__})
+_document_members({name: globals()[name] for name in __all__})
 
 if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
 

@@ -89,7 +89,11 @@ def _meaning(entry: Entry, links: Links) -> str:
     if isinstance(entry.value, fw.DType | float | str | None):
         return f"`{entry.value!r}`"
     said = _docstring(entry.value)
-    return "\n\n".join([said, *_about_class(entry.value)]) if said else _as_the_function(entry, links)
+    if said == _docstring(getattr(fw, entry.name, None)) and entry.value is getattr(fw.Array, entry.name, None):
+        return _as_the_function(entry, links)
+    if not said:
+        raise ValueError(f"{entry.title} has no docstring")
+    return "\n\n".join([said, *_about_class(entry.value)])
 
 
 def _about_class(value: Any) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _fenced(code: re.Match[str]) -> str:
 
 
 def _as_the_function(entry: Entry, links: Links) -> str:
-    """What a method does whose function has the docstring."""
+    """What a method does that has the docstring of its function."""
     function = getattr(fw, entry.name)
     _, place = links[id(function)]
     return f"As [`fusewire.{entry.name}`]({place}) of the array."

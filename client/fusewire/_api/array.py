@@ -175,6 +175,10 @@ class Array(Recorded):
         value: Value = self._recorder.owner.read(self, timeout)
         return value
 
+    def to_numpy(self) -> Value:
+        """Waits for the value and returns it. Matplotlib and others ask for it, and else take an array for a list."""
+        return self.numpy()
+
     def future(self) -> Future[Value]:
         """Returns a future of the value. Its callbacks run in the client's I/O thread and must not wait."""
         return self._recorder.owner.fetch(self)

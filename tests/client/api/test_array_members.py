@@ -144,3 +144,13 @@ def test_a_ufunc_accumulates_in_a_dtype_and_others_are_refused(session: fw.Sessi
     same(np.add.accumulate(x, dtype=np.float64), np.add.accumulate(A, dtype=np.float64))
     with pytest.raises(TypeError, match=r"hypot\.accumulate does not take arrays on a server"):
         np.hypot.accumulate(x)
+
+
+def test_every_member_has_a_docstring() -> None:
+    names = [name for name in dir(fw.Array) if not name.startswith("_")]
+    assert [name for name in names if not getattr(fw.Array, name).__doc__] == []
+
+
+def test_what_asks_for_numpys_array_gets_it(session: fw.Session) -> None:
+    same(session.array(A).to_numpy(), A)
+    same(session.array(A + 1j).to_numpy(), A + 1j)
