@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -43,6 +44,7 @@ RECORD_VALUES_VARIABLE = "FUSEWIRE_RECORD_VALUES"
 CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
 _MOST_DEVICES = 64
+_AFTER_QUEUES = -100  # among the finalisers of multiprocessing: a queue may still read an array that was put into it
 
 _connected_last: list[Session] = []  # holds one entry once a session has been connected
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
@@ -175,9 +177,18 @@ def open_session(
     wish = wish._replace(programs=programs)
     session = Session(transport, debug=debug, client=_CLIENT, reconnect_s=reconnect_s, wish=wish)
     session.open(timeout)
+    if not _connected_last:
+        _end_with_worker()
     _connected_last[:] = [session]
     forget_default_tapes()
     return session
+
+
+def _end_with_worker() -> None:
+    """Has a process of multiprocessing end its sessions before it exits: a forked one runs no handlers of atexit."""
+    processes = sys.modules.get("multiprocessing")  # which such a process has imported
+    if processes is not None and processes.parent_process() is not None:
+        processes.util.Finalize(None, end_all, exitpriority=_AFTER_QUEUES)
 
 
 def default_session() -> Session:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.client.transport.grpc_server import Server
 from tests.patience import HANGS_S
@@ -123,3 +126,26 @@ def test_grpc_finds_our_environment_variables_when_it_is_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=False, env=without
     )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("false\n", "", 0)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_worker_process_that_exits_ends_its_session_once_its_queues_are_empty(
+    server: Server, method: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "workers.py"
+    program.write_text(
+        "import multiprocessing, fusewire as fw\n"
+        "def work(queue):\n"
+        f"    queue.put(fw.connect({server.target!r}, timeout=600).array([1.0, 2.0]) * 2)\n"
+        "if __name__ == '__main__':\n"
+        f"    context = multiprocessing.get_context({method!r})\n"
+        "    queue = context.Queue()\n"
+        "    worker = context.Process(target=work, args=(queue,))\n"
+        "    worker.start()\n"
+        "    worker.join()\n"
+        "    print(worker.exitcode)\n"
+    )
+    command = [sys.executable, *QUIET_FORKS, str(program)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("0\n", "", 0)
+    assert server.has_parted.is_set()
