@@ -247,8 +247,10 @@ class SessionStream:
 
 def identity_of(session: Session) -> dict[str, object]:
     """Returns what log records tell of a session: its id, and the name that its user gave it, if any."""
-    named = {"session_name": session.name} if session.name else {}  # the `name` of a record is that of its logger
-    return {"session": session.shown_id} | named
+    told: dict[str, object] = {"session": session.shown_id}
+    if session.name:
+        told["session_name"] = session.name  # the `name` of a record is that of its logger
+    return told
 
 
 def goodbye_of(error: CaseError) -> pb.Goodbye:
