@@ -499,8 +499,16 @@ class Engine:
                 self._break(report.error)
 
     def no_room(self, text: str) -> str:
-        """Adds the setting of the device's memory, and its value, to a text about missing memory."""
-        return f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
+        """Adds to a text about missing memory the setting of the memory, and what soon ends by itself, with its own."""
+        setting = f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
+        detached = [each.live_bytes for each in self.sessions.values() if each.state is SessionState.DETACHED]
+        if not any(detached):
+            return setting
+        grace_s = self._registry.limits.resume_grace_s
+        return (
+            f"{setting}; sessions that lost their connection hold {sum(detached)} bytes, "
+            f"until limits.resume_grace_s = {grace_s:g} has passed"
+        )
 
     def _count_plan(self, report: orders.Loaded | orders.Unloadable | orders.Lacks) -> None:
         """Counts the memory of a plan that has come for the tenants whose sessions hold its program."""

@@ -130,6 +130,25 @@ def test_intermediate_values_of_a_run_op_by_op_count_too_and_what_does_not_fit_n
     run(test())
 
 
+def test_what_does_not_fit_tells_how_much_sessions_without_a_connection_hold_and_for_how_long() -> None:
+    async def test() -> None:
+        async with world(WatchedDevice(memory_bytes=3 * SIZE_BYTES), resume_grace_s=40) as here:
+            lost, other = here.client("a"), here.client("b")
+            lost.send(upload(20))
+            await lost.idle()
+            here.engine.detach(lost.session, lost.session.epoch)
+            held_bytes = lost.session.live_bytes
+            other.send(upload(20), upload(21), upload(22), Fetch(1, 22))
+            failure = (await other.fetched(1)).failure
+            assert failure is not None
+            assert failure.text.endswith(
+                f"; sessions that lost their connection hold {held_bytes} bytes, "
+                "until limits.resume_grace_s = 40 has passed"
+            )
+
+    run(test())
+
+
 def test_an_upload_without_room_fails_and_gives_its_credit_back() -> None:
     async def test() -> None:
         async with world(WatchedDevice(memory_bytes=2 * SIZE_BYTES)) as here:
