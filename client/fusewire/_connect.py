@@ -204,8 +204,7 @@ def default_session() -> Session:
         session.check_open()
     except FusewireError as reason:
         raise type(reason)(
-            f"functions without an array use the session that was connected last, and it has ended: {reason}; "
-            "connect another"
+            f"functions without an array use the session that is connected last, and the last one has ended: {reason}"
         ) from None
     return session
 

@@ -63,6 +63,7 @@ from fusewire._stream.session_timer import SessionTimer
 from fusewire._stream.upload_sender import UploadSender
 from fusewire._transport.deadlines import deadline_after, left_s
 from fusewire._transport.interface import Attempt, ConnectionCut, Transport
+from fusewire._transport.io_thread import FORKED
 from fusewire._transport.local_channel import LocalOffer
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
@@ -549,7 +550,7 @@ class Session:
 
     def _die_in_child(self) -> None:
         """Ends the session in a forked child, which shares the parent's socket and must not use it."""
-        self._state.ended = SessionClosed("the session belongs to the process that forked this one; see connect")
+        self._state.ended = SessionClosed(FORKED)
         self._state.renew_locks()
         self._thread_recorders.renew_locks()
         self._thread_recorders.end()

@@ -12,7 +12,7 @@ from fusewire._errors import SessionClosed
 PARTING_S = 0.5
 # The text of an error in a forked process.
 FORKED = (
-    "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
+    "this process was forked from one that had connected, and can use no session: start it with the spawn method, "
     'as by multiprocessing.get_context("spawn"), or fork before anything connects'
 )
 

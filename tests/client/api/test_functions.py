@@ -340,7 +340,7 @@ def test_a_function_without_an_array_uses_no_session_before_the_last(monkeypatch
     with connect().session:
         with connect().session:
             pass
-        with pytest.raises(fw.SessionClosed, match="connected last, and it has ended: the session is closed"):
+        with pytest.raises(fw.SessionClosed, match="connected last, and the last one has ended: the session is closed"):
             fw.zeros(3)
 
 

@@ -364,7 +364,7 @@ def test_a_known_creation_says_that_the_session_has_ended() -> None:
         fw.zeros(3)
     session.close()
     for _ in range(2):
-        with pytest.raises(fw.SessionClosed, match="connected last, and it has ended"):
+        with pytest.raises(fw.SessionClosed, match="connected last, and the last one has ended"):
             fw.zeros(3)
 
 

@@ -58,6 +58,13 @@ class _Recording(NamedTuple):
     checks_indices: bool
 
 
+class _Recordings(WeakKeyDictionary[Owner, "OrderedDict[Hashable, _Recording]"]):
+    """The recordings of a function by session. A pickle, by which joblib sends functions to processes, has none."""
+
+    def __reduce__(self) -> tuple[type[_Recordings], tuple[()]]:
+        return _Recordings, ()
+
+
 def function(call: Callable[P, T]) -> Callable[P, T]:
     """Makes a function whose ops are recorded at its first call, and run again at later calls.
 
@@ -74,7 +81,7 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
     or of another such function, and while `grad` and the like note the ops of their function, the function is called as
     it is.
     """
-    recordings: WeakKeyDictionary[Owner, OrderedDict[Hashable, _Recording]] = WeakKeyDictionary()
+    recordings = _Recordings()
 
     @functools.wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

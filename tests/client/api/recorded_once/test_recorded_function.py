@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -407,3 +409,17 @@ def test_the_value_before_the_assignment_dies_with_the_call() -> None:
         peer.session._sender.send_frees()
         peer.transport.run_once()
         assert peer.server.values.keys() == {x._handle}
+
+
+def test_what_a_function_holds_can_be_pickled_after_its_calls() -> None:
+    """Libraries that send functions of a notebook to other processes pickle what these hold."""
+
+    @fw.function
+    def double(x: fw.Array) -> fw.Array:
+        return x * 2
+
+    with connect().session as session:
+        double(session.array(START))
+        held = inspect.getclosurevars(double).nonlocals["recordings"]
+        assert len(held) == 1
+        assert len(pickle.loads(pickle.dumps(held))) == 0  # noqa: S301 - our own bytes
