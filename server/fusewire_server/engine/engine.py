@@ -226,7 +226,7 @@ class Engine:
         self._bulk_calls.end(session)
         self._uploads.resume(session)
         self._reads.go_on(session)
-        self.counters.sessions_resumed += 1
+        self.counters.sessions_resumed += session.has_sent  # one that has not only moves to a local call
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:

@@ -335,6 +335,11 @@ class Session:
         self.epoch += 1
         self.answers.owe_again()
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether the client has sent a frame after its hello."""
+        return self.applied_frame > 0
+
     def accept(self, number: int) -> bool:
         """Returns whether frame `number` is to be applied now; False if it was applied before.
 

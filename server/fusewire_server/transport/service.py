@@ -20,7 +20,7 @@ from fusewire_server.sessions.session import Session, SessionState
 from fusewire_server.transport.bulk_transfer import Bulk
 from fusewire_server.transport.call import Call, Messages, Method
 from fusewire_server.transport.frame_parsing import parse_frame
-from fusewire_server.transport.local_calls import LocalCalls
+from fusewire_server.transport.local_calls import LOCAL_PEER, LocalCalls
 from fusewire_server.transport.refusal import aborting_on_cases, case_in
 from fusewire_server.transport.session_stream import SessionStream, goodbye_of, identity_of
 
@@ -79,7 +79,8 @@ class FusewireService:
         try:
             await SessionStream(self._engine, self._access, session, frames, call, self._local).run()
         finally:
-            _tell_end(session, fields | {"state": session.state.value})
+            moves = self._local is not None and call.peer() != LOCAL_PEER and not session.has_sent
+            _tell_end(session, fields | {"state": session.state.value}, moves=moves)
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, call: Call) -> Session:
         if frame is None or not frame.HasField("hello"):
@@ -127,10 +128,15 @@ def _letting_go(method: Method) -> Method:
     return serve
 
 
-def _tell_end(session: Session, fields: dict[str, object]) -> None:
-    """Tells that a stream is over: the session has ended in order, or may be resumed by another stream."""
+def _tell_end(session: Session, fields: dict[str, object], *, moves: bool) -> None:
+    """Tells that a stream is over: the session has ended in order, or may be resumed by another stream.
+
+    A session that `moves` is welcome, has sent nothing yet, and may make local calls: it is no warning that it does.
+    """
     if session.state is SessionState.CLOSED:
         audit.info("a session has ended", extra=fields)
+    elif moves:
+        audit.info("a session has left its first stream for a local call", extra=fields)
     else:
         audit.warning("a session has lost its stream", extra=fields)
 

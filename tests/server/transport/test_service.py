@@ -201,6 +201,24 @@ def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
         run(test())
 
 
+def test_a_session_that_leaves_its_first_stream_for_a_local_call_is_no_loss(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            await peer.connect().write(hello())
+            peer.session_id = (await peer.frame()).welcome.session_id
+            peer.call.cancel()
+            await until(lambda: len(told()) == 2)
+            await peer.resume()
+            assert here.engine.counters.sessions_resumed == 0
+        assert told()[1] == ("INFO", "a session has left its first stream for a local call")
+
+    def told() -> list[tuple[str, str]]:
+        return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]
+
+    run(test())
+
+
 def test_the_log_tells_the_name_of_a_session(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with server() as here:
