@@ -39,13 +39,13 @@ class Launching(RememberingControl):
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_told = False
+        self._has_answered = False
 
     async def launch_records(self, positions: object, most: int) -> list[Records]:
         now_ns = time.monotonic_ns()
-        count, since_ns = (10, 10**7) if self._has_told else (100_000, 60 * 10**9)
+        count, since_ns = (10, 10**7) if self._has_answered else (100_000, 60 * 10**9)
         step_ns = since_ns // count
-        self._has_told = True
+        self._has_answered = True
         records = [
             record(now_ns - since_ns + each * step_ns, step_ns // 2, each % 90, (each + 1) % 90, program=1 + each % 2)
             for each in range(count)

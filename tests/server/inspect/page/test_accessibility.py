@@ -23,7 +23,7 @@ _VIEWS = {
 }
 _SIZES = {"desk": (1300, 900), "phone": (390, 844)}
 _RUN = """const done = arguments[arguments.length - 1];
-axe.run().then(told => done(told.violations.flatMap(
+axe.run().then(found => done(found.violations.flatMap(
   each => each.nodes.map(node => `${each.id}: ${node.target.join(" ")}: ${node.failureSummary}`))))"""
 
 

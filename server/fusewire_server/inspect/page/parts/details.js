@@ -54,7 +54,7 @@ function phases(record) {
     return piece;
   });
   const lines = parts.map(([name, ns, kind]) => make("li", {}, make("i", { class: "key " + kind }),
-    make("span", {}, name), make("span", { class: "told" }, duration(ns / 1e9))));
+    make("span", {}, name), make("span", { class: "amount" }, duration(ns / 1e9))));
   return make("div", {}, make("div", { class: "stack" }, ...pieces), make("ol", { class: "legend" }, ...lines));
 }
 

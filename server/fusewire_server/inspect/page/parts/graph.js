@@ -62,14 +62,14 @@ export function opGraph(pick) {
   }
 
   function node(op, index, places, x, y) {
-    const told = places.length ? `launch ${places.map(each => each + 1).join(", ")}` : op.form;
+    const made = places.length ? `launch ${places.map(each => each + 1).join(", ")}` : op.form;
     const [name, number] = [shortened(op.name) + " ", places.length ? String(places[0] + 1) : ""];
     const element = svg("g", { class: `node launch${places.length ? places[0] % 9 : "None"}`, tabindex: "0", role: "button",
-      transform: `translate(${x} ${y})`, "aria-label": `${name}${number}: op ${index}, ${told}`, "aria-pressed": "false" },
+      transform: `translate(${x} ${y})`, "aria-label": `${name}${number}: op ${index}, ${made}`, "aria-pressed": "false" },
     svg("rect", { width: WIDTH, height: HEIGHT, rx: 6 }),
     svg("text", { x: 9, y: 19 }, name),
     svg("text", { x: WIDTH - 8, y: 19, class: "number" }, number),
-    svg("title", {}, `${index} ${op.name}: ${told}`));
+    svg("title", {}, `${index} ${op.name}: ${made}`));
     element.addEventListener("click", () => pick(index));
     element.addEventListener("keydown", event => {
       if (event.key !== "Enter" && event.key !== " ") return;

@@ -9,8 +9,8 @@ export function memoryMap() {
   const [bar, list, whole] = [make("div", { class: "stack" }), make("ol", { class: "legend" }), make("p", {})];
   const element = make("section", { class: "card memory" }, make("h3", {}, "Memory by owner"), bar, list, whole);
   const made = once(() => {
-    const [piece, name, told] = [make("i"), make("span"), make("span", { class: "told" })];
-    return { piece, name, told, line: make("li", {}, make("i", { class: "key" }), name, told) };
+    const [piece, name, amount] = [make("i"), make("span"), make("span", { class: "amount" })];
+    return { piece, name, amount, line: make("li", {}, make("i", { class: "key" }), name, amount) };
   });
 
   function partOf(key, place) {
@@ -28,7 +28,7 @@ export function memoryMap() {
     for (const each of shown) {
       setWidth(each.piece, total ? each.bytes / total : 0);
       setText(each.name, each.text);
-      setText(each.told, size(each.bytes));
+      setText(each.amount, size(each.bytes));
     }
     const { memory, backend } = state.stats;
     setText(whole, `${size(memory.live_bytes + memory.pool_bytes)} of the device's ${size(backend.memory_bytes)};` +

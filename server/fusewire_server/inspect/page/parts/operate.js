@@ -38,9 +38,9 @@ async function answerTo(method, path, content) {
   const options = { method, ...(content && { body: JSON.stringify(content) }) };
   const answer = await ask(path, options).catch(() => undefined);
   if (!answer) return "The server does not answer.";
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) return `Refused: ${told.detail || answer.statusText}`;
-  return "Done: " + Object.entries(told).map(([name, value]) => `${name.replace(/^is_/, "").replaceAll("_", " ")}: ${value}`).join(", ");
+  const reply = await answer.json().catch(() => ({}));
+  if (!answer.ok) return `Refused: ${reply.detail || answer.statusText}`;
+  return "Done: " + Object.entries(reply).map(([name, value]) => `${name.replace(/^is_/, "").replaceAll("_", " ")}: ${value}`).join(", ");
 }
 
 // Returns a card with the acts on the server as a whole.
@@ -75,7 +75,7 @@ export function operateCard() {
     isDraining = state.stats.is_draining;
     if (!acts.hidden && !hasAsked) {
       hasAsked = true;
-      ask("/v1/log").then(answer => answer.json()).then(told => { level.value = told.level; }, () => { hasAsked = false; });
+      ask("/v1/log").then(answer => answer.json()).then(reply => { level.value = reply.level; }, () => { hasAsked = false; });
     }
     setText(drain, isDraining ? "End the server now" : "Drain the server");
   }

@@ -11,7 +11,7 @@ export function rowsChart(title) {
   function show(buckets) {
     const total = buckets.reduce((sum, each) => sum + each.count, 0) || 1;
     list.show(buckets.map(each =>
-      ({ key: each.at_most, share: each.count / total, told: `${count(each.count)} · ${share(each.count / total)}` })));
+      ({ key: each.at_most, share: each.count / total, amount: `${count(each.count)} · ${share(each.count / total)}` })));
   }
   return { element: make("section", { class: "card" }, make("h3", {}, title), list.element), show };
 }

@@ -25,9 +25,9 @@ export class Chosen {
     const { chosen } = this;
     if (!chosen) return;
     const answer = await this.ask(this.path(encodeURIComponent(chosen))).catch(() => undefined);
-    const told = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
+    const body = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
     if (chosen !== this.chosen) return;
-    if (answer) this.tell(told);
+    if (answer) this.tell(body);
     this.timer = setTimeout(() => this.element.isConnected && this.load(), this.againMs);
   }
 }

@@ -15,8 +15,8 @@ export class Company extends Chosen {
     this.title = make("h2", {}, "Company");
     this.words = make("p", { class: "words", "aria-live": "off" });
     this.tiles = ["saved", "longer", "waited"].map(kind => {
-      const [value, told] = [make("output", { class: "figure" }), make("p", { class: "soft" })];
-      return { kind, value, told, card: make("section", { class: "card tile" }, make("h3", {}, TITLES[kind]), value, told) };
+      const [value, note] = [make("output", { class: "figure" }), make("p", { class: "soft" })];
+      return { kind, value, note, card: make("section", { class: "card tile" }, make("h3", {}, TITLES[kind]), value, note) };
     });
     this.list = bars(each => make("a", { href: "#company/" + each.session }, each.name || each.session));
     this.end = endButton(() => this.store.state.sessions.find(each => each.session === this.chosen));
@@ -64,13 +64,13 @@ export class Company extends Chosen {
       longer: [company.longer_ns, "because rows of others ran beside its own"],
       waited: [company.waited_ns, "while the device worked for others alone"],
     };
-    for (const { kind, value, told } of this.tiles) {
+    for (const { kind, value, note } of this.tiles) {
       setText(value, duration(figures[kind][0] / 1e9));
-      setText(told, figures[kind][1]);
+      setText(note, figures[kind][1]);
     }
     const most = Math.max(...company.companions.map(each => each.submissions), 1);
     this.list.show(company.companions.map(each => ({ ...each, key: each.session, share: each.submissions / most,
-      told: `${count(each.submissions)} · ${share(each.submissions / company.submissions)}` })));
+      amount: `${count(each.submissions)} · ${share(each.submissions / company.submissions)}` })));
     setText(this.more, company.companions.length ? "" : "none");
     if (company.other_companions) setText(this.more, `and ${plural(company.other_companions, "session")} of other tenants`);
   }

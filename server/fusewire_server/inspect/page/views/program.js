@@ -51,21 +51,21 @@ export class Program extends Chosen {
     const order = [...state.programs].sort((a, b) => deviceNs.get(b.digest) - deviceNs.get(a.digest));
     arrange(this.list, order.map(each => this.lineOf(each.digest, each).line));
     for (const each of state.programs) {
-      const { line, link, told } = this.lineOf(each.digest, each);
+      const { line, link, amount } = this.lineOf(each.digest, each);
       if (each.digest === this.chosen) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
       line.className = each.digest === this.chosen ? "chosen" : "";
-      setText(told, `${plural(each.ops, "op")} · tier ${each.tier} · ${share(deviceNs.get(each.digest) / total)}`);
+      setText(amount, `${plural(each.ops, "op")} · tier ${each.tier} · ${share(deviceNs.get(each.digest) / total)}`);
     }
   }
 
-  tell(told) {
-    this.detail.classList.toggle("unknown", !told);
-    if (!told) {
+  tell(answer) {
+    this.detail.classList.toggle("unknown", !answer);
+    if (!answer) {
       setText(this.title, `No program ${this.chosen.slice(0, 12)} is known`);
       return;
     }
-    const { program, compiled, alike } = told;
+    const { program, compiled, alike } = answer;
     setText(this.title, "Program " + program.digest.slice(0, 12));
     showFacts(this.state, [
       ["operations", count(program.ops)], ["tier", String(program.tier)], ["form", program.form],
@@ -121,7 +121,7 @@ export class Program extends Chosen {
       const launches = this.placesOf(index).map(place => make("button", { type: "button",
         onclick: () => this.pickOp(index, place) }, `launch ${place + 1}`));
       const reasons = compiled.unfused.filter(each => each.consumer === index && each.producer !== index).map(each =>
-        make("span", { class: "told" },
+        make("span", { class: "amount" },
           `reads ${each.producer} ${compiled.ops[each.producer].name} from memory: ${compiled.reasons[each.reason]}`));
       return make("li", {}, make("b", {}, `${index} ${op.name}`), ...(launches.length ? launches : [op.form]), ...reasons);
     });
@@ -170,6 +170,6 @@ function lineOf({ digest }) {
   const key = make("i", { class: "key" });
   key.style.background = colorOf(digest);
   const link = make("a", { href: "#program/" + digest }, digest.slice(0, 12));
-  const told = make("span", { class: "told" });
-  return { line: make("li", {}, key, link, told), link, told };
+  const amount = make("span", { class: "amount" });
+  return { line: make("li", {}, key, link, amount), link, amount };
 }

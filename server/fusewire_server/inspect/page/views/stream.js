@@ -25,11 +25,11 @@ export class Stream {
     this.canvas = make("canvas", { id: "timeline", tabindex: "0", role: "img", "aria-label": "Launches over time. " + HELP });
     this.timeline = new Timeline(this.canvas);
     this.legend = make("ol", { class: "legend programs", "aria-label": "Programs" });
-    this.told = make("div", { class: "card details", role: "region", "aria-live": "polite", "aria-label": "The block" },
+    this.details = make("div", { class: "card details", role: "region", "aria-live": "polite", "aria-label": "The block" },
       make("p", { class: "soft" }, "Click a block, and this tells its rows, times and sessions."));
     this.element = make("div", { class: "stream" }, make("h2", { class: "hidden" }, "Stream"),
       make("section", { class: "card" }, this.controls(), this.canvas, this.legend,
-        make("p", { class: "soft help" }, HELP)), this.told);
+        make("p", { class: "soft help" }, HELP)), this.details);
     this.listen();
   }
 
@@ -138,7 +138,7 @@ export class Stream {
 
   pick(record) {
     this.selected = record;
-    this.told.replaceChildren(...(record ? details(record, this.store.state)
+    this.details.replaceChildren(...(record ? details(record, this.store.state)
       : [make("p", { class: "soft" }, "Click a block, and this tells its rows, times and sessions.")]));
     this.draw();
   }
@@ -218,7 +218,7 @@ export class Stream {
       const key = make("i", { class: "key" });
       key.style.background = colorOf(digest) || "var(--faint)";
       const name = digest ? make("a", { href: "#program/" + digest }, digest.slice(0, 8)) : make("span", {}, "others");
-      return make("li", {}, key, name, make("span", { class: "told" }, share(deviceNs ? ns / deviceNs : 0)));
+      return make("li", {}, key, name, make("span", { class: "amount" }, share(deviceNs ? ns / deviceNs : 0)));
     });
     this.legend.replaceChildren(...lines);
     setText(this.figures, `${count(submissions)} submissions, ${submissions ? (rows / submissions).toFixed(1) : 0} rows each`);
