@@ -19,12 +19,14 @@ from fusewire_torch.explaining import explain  # noqa: E402
 from fusewire_torch.moving import teach_moving  # noqa: E402
 from fusewire_torch.profiling import teach_profiling  # noqa: E402
 from fusewire_torch.saving import teach_saving  # noqa: E402
+from fusewire_torch.storage_calls import teach_storages  # noqa: E402
 
 __all__ = ["compile_backend", "connect", "explain", "session", "step"]
 
 register_device()
 register_kernels()
 teach_saving()
+teach_storages()
 teach_moving()
 teach_profiling()
 teach_compiling()

@@ -1,7 +1,7 @@
-"""Saves, loads and copies tensors of the device, of whose storages PyTorch can read and write no bytes.
+"""Saves and loads tensors of the device, of whose storages PyTorch can read and write no bytes.
 
-PyTorch saves, loads and deep-copies a tensor by the bytes of its storage. Ours has none on this machine, so these ways
-get a branch for it; tensors of other devices take the way that they took.
+PyTorch saves and loads a tensor by the bytes of its storage. Ours has none on this machine, so these ways get a branch
+for it; tensors of other devices take the way that they took.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from typing import Any
 import torch
 
 from fusewire_torch.device_module import set_device
-from fusewire_torch.storage import DEVICE, Kernel, copied_storage, is_ours
+from fusewire_torch.storage import DEVICE, is_ours
 
 _BEFORE_PYTORCHS = 19  # PyTorch asks the function of the lowest number first; its own for devices like ours has 23
 
 
 def teach_saving() -> None:
     """Gives PyTorch's functions the branches."""
-    tensor, storage = torch.Tensor, torch.UntypedStorage
-    tensor._reduce_ex_internal = _saved_by_way_of_the_cpu(tensor._reduce_ex_internal)
-    storage.__deepcopy__ = _copied_on_the_device(storage.__deepcopy__)
+    torch.Tensor._reduce_ex_internal = _saved_by_way_of_the_cpu(torch.Tensor._reduce_ex_internal)
     torch.serialization.register_package(_BEFORE_PYTORCHS, lambda storage: None, _marked_for_the_device)
     for name in ("_rebuild_tensor", "_rebuild_tensor_v3"):  # the second one for dtypes that are no storage's
         setattr(torch._utils, name, _moved_once_loaded(getattr(torch._utils, name)))
@@ -108,19 +106,3 @@ def _constants_of(code: Any) -> Iterable[torch.Tensor]:
     graph = code.inlined_graph  # its nodes live as long as it does
     constants = [node.output() for node in graph.findAllNodes("prim::Constant")]
     return [each.toIValue() for each in constants if each.type().isSubtypeOf(torch._C.TensorType.get())]
-
-
-def _copied_on_the_device(deepcopy: Any) -> Any:
-    """Returns how a storage is deep-copied: one of ours gets the array, which never changes."""
-    copy = Kernel(copied_storage)
-
-    @wraps(deepcopy)
-    def copied(self: Any, memo: dict[Any, Any]) -> Any:
-        if self.device.type != DEVICE:
-            return deepcopy(self, memo)
-        known = memo.setdefault("torch", {})
-        if self._cdata not in known:
-            known[self._cdata] = copy(self)
-        return known[self._cdata]
-
-    return copied

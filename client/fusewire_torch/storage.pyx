@@ -57,7 +57,7 @@ cdef class Elements:
     """The elements of a storage. The garbage collector need not track them, because it tracks no arrays."""
 
     cdef public object array  # None if they are undefined
-    cdef public Py_ssize_t count
+    cdef public Py_ssize_t count, itemsize_bytes  # of undefined elements
     # Whether a tensor may see them otherwise than the first one: by other strides, or in another shape than the array's.
     cdef public bint is_viewed
     cdef public bint is_turned  # whether a tensor may see them conjugated or negated
@@ -105,13 +105,26 @@ cdef inline object storage(object tensor):
 
 
 cdef inline Elements held_by(object tensor):
-    """Returns the elements of a tensor of this device, and None for one of another device."""
-    return getattr(storage(tensor), "held", None)
+    """Returns the elements of a tensor of this device. Raises RuntimeError for one of another device."""
+    cdef Elements elements = getattr(storage(tensor), "held", None)
+    if elements is None:
+        raise other_device(tensor)
+    return elements
+
+
+cdef object other_device(object tensor):
+    return RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"fusewire:0 and {tensor.device}!"
+    )
 
 
 def held(storage):
-    """Returns the elements of a storage of this device."""
-    return storage.held
+    """Returns the elements of a storage of this device. Raises RuntimeError for one of another device."""
+    elements = getattr(storage, "held", None)
+    if elements is None:
+        raise RuntimeError(f"a storage on device {storage.device}, where one on device fusewire:0 is needed")
+    return elements
 
 
 # ---- who watches ----
@@ -162,7 +175,7 @@ def empty_tensor(tuple shape, dtype):
     cdef Elements elements = Elements.__new__(Elements)
     fusewire_of(dtype)
     tensor = new_tensor(shape, dtype)
-    elements.count = prod(shape)
+    elements.count, elements.itemsize_bytes = prod(shape), dtype.itemsize
     storage(tensor).held = elements
     if watcher is not None:
         watcher.on_new(elements)
@@ -171,7 +184,7 @@ def empty_tensor(tuple shape, dtype):
 
 def copied_storage(other):
     """Returns a new storage with the elements of another one."""
-    cdef Elements elements = other.held
+    cdef Elements elements = held(other)
     if watcher is not None:
         watcher.on_touch(elements)
     if elements.array is None:
@@ -182,11 +195,6 @@ def copied_storage(other):
 cpdef object array_of(object tensor):
     """Returns the elements of a tensor of this device, in its shape."""
     cdef Elements elements = held_by(tensor)
-    if elements is None:
-        raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least two devices, "
-            f"fusewire:0 and {tensor.device}!"
-        )
     if watcher is not None:
         watcher.on_touch(elements)
     if elements.array is not None and not elements.is_viewed:
@@ -218,7 +226,10 @@ cdef object plain_elements(object tensor, Elements elements):
 
 
 cpdef object write(object tensor, object array):
-    """Replaces the elements of a tensor, and returns the tensor. The array broadcasts to its shape."""
+    """Replaces the elements of a tensor, and returns the tensor. The array broadcasts to its shape.
+
+    Raises RuntimeError for a tensor of another device.
+    """
     cdef Elements elements = held_by(tensor)
     if watcher is not None:
         watcher.on_touch(elements)
@@ -262,7 +273,15 @@ cdef object count_of(Elements elements):
 
 def elements_of(storage):
     """Returns how many elements a storage has: PyTorch itself takes it for empty."""
-    return count_of(storage.held)
+    return count_of(held(storage))
+
+
+def bytes_of(storage):
+    """Returns how many bytes the elements of a storage have."""
+    cdef Elements elements = held(storage)
+    if elements.array is None:
+        return elements.count * elements.itemsize_bytes
+    return elements.array.nbytes
 
 
 def _broadcast(array, shape):
@@ -361,7 +380,7 @@ cdef class Elementwise:
         for place in range(PyTuple_GET_SIZE(arguments)):
             value = <object>PyTuple_GET_ITEM(arguments, place)
             if place < count and PyObject_TypeCheck(value, tensor_type):
-                elements = held_by(value)
+                elements = getattr(storage(value), "held", None)
                 if elements is None:
                     value = self.number(value)
                     if PyComplex_Check(value):
@@ -387,10 +406,7 @@ cdef class Elementwise:
     cdef object number(self, object tensor):
         """Returns a number that PyTorch has wrapped in a tensor of the CPU."""
         if tensor.dim() or not tensor.is_cpu:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"fusewire:0 and {tensor.device}!"
-            )
+            raise other_device(tensor)
         return tensor.item()
 
     cdef object promoted_value(self, tuple arguments, dict options, Py_ssize_t count):

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from fusewire._api.complex.complex_array import ComplexArray
+from fusewire_torch.dtypes import TORCH_OF
 from fusewire_torch.storage import dense_strides, elements_of, held, restrided, viewed
 from fusewire_torch.table import Table
 
@@ -28,8 +29,11 @@ def by_pytorch(op: Any, *operands: Any) -> torch.Tensor:
 
 
 def _restride(x: torch.Tensor, storage: Any, offset: Any, shape: Any, strides: Any) -> torch.Tensor:
-    """Makes `x` a view of a storage."""
-    held(storage).is_viewed = True
+    """Makes `x` a view of a storage. Raises NotImplementedError if that holds elements of another dtype."""
+    elements = held(storage)
+    if elements.array is not None:
+        _check_seen(TORCH_OF[elements.array.dtype], x.dtype)
+    elements.is_viewed = True
     return by_pytorch(_set, x, storage, offset, shape, strides)
 
 
@@ -37,7 +41,17 @@ def _restride(x: torch.Tensor, storage: Any, offset: Any, shape: Any, strides: A
 def _view_as(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if dtype is x.dtype:
         return restrided(x, x.shape, x.stride())
-    raise NotImplementedError(f'a view of {x.dtype} as {dtype} on device "fusewire": read the bits on the CPU')
+    raise _no_view(x.dtype, dtype)
+
+
+def _check_seen(held: torch.dtype, seen: torch.dtype) -> None:
+    """Raises NotImplementedError unless a tensor can see elements: those of its dtype, and parts of complex ones."""
+    if seen is not held and seen is not held.to_real() and held is not seen.to_real():
+        raise _no_view(held, seen)
+
+
+def _no_view(held: torch.dtype, seen: torch.dtype) -> NotImplementedError:
+    return NotImplementedError(f'a view of {held} as {seen} on device "fusewire": read the bits on the CPU')
 
 
 @TABLE.kernel("as_strided_")
