@@ -32,6 +32,10 @@ _INSTEAD_OF_MEMBERS = {
     "to": "x.astype(dtype)",
     "view": "x.numpy().view(dtype)",
 }
+_INSTEAD_OF_DRAWS = {
+    "bit_generator": ": a generator that is copied or pickled draws on from where it was",
+    "spawn": ": draw by keys, fw.random.split(fw.random.key(seed), n)",
+}
 
 
 def missing(name: str, known: Sequence[str]) -> AttributeError:
@@ -52,7 +56,9 @@ def missing_member(name: str) -> AttributeError:
 
 
 def instead_of_draw(name: str) -> str:
-    """Returns what to write for a distribution that only NumPy's generator draws, or an empty text for another name."""
+    """Returns what to write for a name that only NumPy's generator has, or an empty text for another name."""
+    if name in _INSTEAD_OF_DRAWS:
+        return _INSTEAD_OF_DRAWS[name]
     is_numpys = hasattr(np.random.Generator, name) and not name.startswith("_")
     return f": NumPy draws it, fw.asarray(np.random.default_rng(seed).{name}(…))" if is_numpys else ""
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import (
-    ceil,
     divide,
     exp,
     expm1,
     less,
     log,
-    log1p,
     matmul,
     maximum,
     power,
     sqrt,
 )
-from fusewire._api.functions.arrangement.places import take_along_axis
 from fusewire._api.functions.elementwise.choices import where
-from fusewire._api.functions.reduction.reductions import argmax
 from fusewire._api.linalg.decompositions import eigh
 from fusewire._api.ops.operands import array_beside
 from fusewire._api.ops.operations import astype
@@ -30,8 +25,8 @@ from fusewire._api.random.draws import (
     Size,
     check_not_negative,
     check_positive,
-    check_probability,
     drawn_shape,
+    first_accepted,
     float_dtype,
     moved,
     parameter,
@@ -115,25 +110,6 @@ class Distributions(Draws):
         rising = low + sqrt(part * ((high - low) * (top - low)))
         falling = high - sqrt((1.0 - part) * ((high - low) * (high - top)))
         return astype(where(part * (high - low) < top - low, rising, falling), wanted, copy=False)
-
-    def geometric(self, p: Any, size: Size = None) -> Array:
-        """Returns how many trials it takes to the first success of probability `p`, in int64."""
-        shape = drawn_shape(size, p)
-        check_probability(p)
-        check_positive("p", p)
-        trials = ceil(self._exponentials(shape, p) / -log1p(-array_beside(p, self._key)))
-        return astype(maximum(trials, 1.0), dtypes.int64)
-
-    def binomial(self, n: int, p: Any, size: Size = None) -> Array:
-        """Returns how many of `n` trials succeed, each with probability `p`, in int64. Draws all trials.
-
-        `n` is an integer of this machine, because it decides how much is drawn.
-        """
-        trials, shape = index(n), drawn_shape(size, p)
-        check_not_negative("n", trials)
-        check_probability(p)
-        successes: Array = less(self._random((trials, *shape), dtypes.float64, (p,)), parameter(p)).sum(0)
-        return successes
 
     def wald(self, mean: Any, scale: Any, size: Size = None, dtype: Any = None) -> Array:
         """Returns numbers of the inverse Gaussian distribution, by Michael, Schucany and Haas (1976)."""
@@ -233,7 +209,6 @@ class Distributions(Draws):
         cube = where(root > 0, root * root * root, 1.0)
         bound = normal * normal * 0.5 + most * (1.0 - cube + log(cube))
         accepted = (root > 0) & (self._transformed("exponential_of_bits", tries, None, beside) > -bound)
-        first = argmax(accepted, axis=0, keepdims=True)
-        number = take_along_axis(cube, first, axis=0).reshape(shape) * most
+        number = first_accepted(accepted, cube) * most
         part = exp(-self._transformed("exponential_of_bits", shape, None, beside) / given)
         return where(is_small, number * part, number)

@@ -11,6 +11,8 @@ import numpy as np
 
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import add, multiply
+from fusewire._api.functions.arrangement.places import take_along_axis
+from fusewire._api.functions.reduction.reductions import argmax
 from fusewire._api.ops.operands import session_of
 from fusewire._api.ops.operations import astype, dtype_of, shape_of
 from fusewire._api.random.keys import Key, check_key, key_number, random_bits
@@ -40,19 +42,28 @@ class Draws:
         self._next_counter = 0
         self._lock = Lock()
 
+    def __getstate__(self) -> tuple[Key, int]:
+        """Returns what determines the next draws, so that a copy or a pickle draws the same ones."""
+        with self._lock:
+            return self._key, self._next_counter
+
+    def __setstate__(self, state: tuple[Key, int]) -> None:
+        self._lock = Lock()
+        self._key, self._next_counter = state
+
     def _upper_bits(self, shape: Shape, count: int, beside: Sequence[Any]) -> Array:
         bits = self._bits(shape, beside)
         return bits if count == 64 else bits >> (64 - count)
 
     def _bits(self, shape: Shape, beside: Sequence[Any] = ()) -> Array:
         """Returns random bits at the next counters, in the session of the arrays that are drawn for."""
-        key = self._key if isinstance(self._key, Array) else None
-        session = session_of(beside) if key is None else key.session
-        check_may_draw(session.recorder(), key)
         with self._lock:
-            start = self._next_counter
+            key, start = self._key, self._next_counter
+            known = key if isinstance(key, Array) else None
+            session = session_of(beside) if known is None else known.session
+            check_may_draw(session.recorder(), known)
             self._next_counter = (start + prod(shape)) % _COUNTERS
-        return random_bits(session, self._key, shape, start)
+        return random_bits(session, key, shape, start)
 
     def _random(self, shape: Shape, dtype: DType, beside: Sequence[Any]) -> Array:
         count = _SIGNIFICAND_BITS[dtype]
@@ -106,6 +117,12 @@ def moved(drawn: Array, loc: Any, scale: Any, dtype: DType) -> Array:
     if not (isinstance(loc, _NUMBERS) and loc == 0):
         moved = add(moved, parameter(loc))
     return astype(moved, dtype, copy=False)
+
+
+def first_accepted(accepted: Array, numbers: Array) -> Array:
+    """Returns for each element the number of the first try along the first axis that is accepted, or of the first."""
+    first = argmax(accepted, axis=0, keepdims=True)
+    return take_along_axis(numbers, first, axis=0).reshape(numbers.shape[1:])
 
 
 def check_not_negative(name: str, given: Any) -> None:

@@ -13,7 +13,7 @@ from fusewire._api.missing_names import instead_of_draw
 from fusewire._api.ops.operands import apply_to_any, array_beside
 from fusewire._api.ops.operations import astype, axis_of, dtype_of, take_places
 from fusewire._api.random.choice import checked_population, drawn_indices, is_text, places_without_replacement
-from fusewire._api.random.distributions import Distributions
+from fusewire._api.random.counts import Counts
 from fusewire._api.random.draws import Size, check_probability, drawn_shape, float_dtype, moved, parameter
 from fusewire._api.random.integers import integers_from, range_of
 from fusewire._errors import DtypeError
@@ -21,7 +21,7 @@ from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.catalogue import BY_NAME
 
 
-class Generator(Distributions):
+class Generator(Counts):
     """Draws random numbers on the server. Names, parameters and defaults are those of NumPy's generator.
 
     `seed` is what `numpy.random.default_rng` takes, or a key (`fw.random.key`). Generators of equal seeds or keys draw

@@ -7,11 +7,35 @@ from typing import Any
 from fusewire._api.array import Array
 from fusewire._api.random.draws import Size
 from fusewire._api.random.generator import Generator
+from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
+
+_ALGORITHM = "Philox4x32-10"
 
 
 class RandomState(Generator):
     """Draws what a `Generator` of the same seed draws, also by NumPy's older names."""
+
+    def seed(self, seed: Any = None) -> None:
+        """Begins anew with a seed, as `RandomState(seed)` does. The numbers are not NumPy's."""
+        self._go_on(RandomState(seed).__getstate__())
+
+    def get_state(self, legacy: Any = True) -> tuple[Any, ...]:  # noqa: FBT002  # NumPy's parameter
+        """Returns what `set_state` takes to draw the same numbers again: a name, the key and the next counter."""
+        return (_ALGORITHM, *self.__getstate__())
+
+    def set_state(self, state: Any) -> None:
+        """Goes on from a state that `get_state` has returned. Raises ArgumentError for a state of NumPy's."""
+        if not (isinstance(state, tuple) and state[:1] == (_ALGORITHM,)):
+            raise ArgumentError(
+                "set_state takes what get_state of fusewire has returned: a state of NumPy's determines other numbers; "
+                "seed both by an integer"
+            )
+        self._go_on(state[1:])
+
+    def _go_on(self, state: tuple[Any, ...]) -> None:
+        with self._lock:
+            self._key, self._next_counter = state
 
     def rand(self, *shape: int) -> Array:
         """Returns floats of [0, 1) in float64, of the dims that are given one by one."""

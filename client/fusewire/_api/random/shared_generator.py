@@ -9,12 +9,7 @@ from typing import Any
 
 from fusewire._api.random.random_state import RandomState
 
-_shared = [RandomState()]  # replaced as a whole, so that each thread sees the old one or the new one
-
-
-def seed(seed: Any = None) -> None:
-    """Gives the functions of this module a new generator, `RandomState(seed)`. Their numbers are not NumPy's."""
-    _shared[0] = RandomState(seed)
+_shared = RandomState()
 
 
 def _function_of(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,7 +17,7 @@ def _function_of(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def draw(*arguments: Any, **options: Any) -> Any:
-        return method(_shared[0], *arguments, **options)
+        return method(_shared, *arguments, **options)
 
     signature = inspect.signature(method)
     _, *parameters = signature.parameters.values()
@@ -40,14 +35,21 @@ exponential = _function_of(RandomState.exponential)
 f = _function_of(RandomState.f)
 gamma = _function_of(RandomState.gamma)
 geometric = _function_of(RandomState.geometric)
+get_state = _function_of(RandomState.get_state)
 gumbel = _function_of(RandomState.gumbel)
 laplace = _function_of(RandomState.laplace)
 logistic = _function_of(RandomState.logistic)
 lognormal = _function_of(RandomState.lognormal)
+logseries = _function_of(RandomState.logseries)
+multinomial = _function_of(RandomState.multinomial)
 multivariate_normal = _function_of(RandomState.multivariate_normal)
+negative_binomial = _function_of(RandomState.negative_binomial)
+noncentral_chisquare = _function_of(RandomState.noncentral_chisquare)
+noncentral_f = _function_of(RandomState.noncentral_f)
 normal = _function_of(RandomState.normal)
 pareto = _function_of(RandomState.pareto)
 permutation = _function_of(RandomState.permutation)
+poisson = _function_of(RandomState.poisson)
 power = _function_of(RandomState.power)
 rand = _function_of(RandomState.rand)
 randint = _function_of(RandomState.randint)
@@ -55,6 +57,8 @@ randn = _function_of(RandomState.randn)
 random = _function_of(RandomState.random)
 random_sample = _function_of(RandomState.random_sample)
 rayleigh = _function_of(RandomState.rayleigh)
+seed = _function_of(RandomState.seed)
+set_state = _function_of(RandomState.set_state)
 shuffle = _function_of(RandomState.shuffle)
 standard_cauchy = _function_of(RandomState.standard_cauchy)
 standard_exponential = _function_of(RandomState.standard_exponential)

@@ -99,6 +99,17 @@ def _dirichlet(x: torch.Tensor, generator: Any = None) -> Array:
     return (above / fw.sum(above, axis=-1, keepdims=True)).astype(fusewire_of(x.dtype))
 
 
+@TABLE.value("poisson")
+def _poisson(x: torch.Tensor, generator: Any = None) -> Array:
+    return random_state.generator(generator).poisson(array_of(x)).astype(fusewire_of(x.dtype))
+
+
+@TABLE.value("binomial")
+def _binomial(count: torch.Tensor, prob: torch.Tensor, generator: Any = None) -> Array:
+    trials = array_of(count).astype("int64")
+    return random_state.generator(generator).binomial(trials, array_of(prob)).astype(fusewire_of(count.dtype))
+
+
 @TABLE.value("native_dropout")
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[Array, Array]:
     array = array_of(x)

@@ -14,6 +14,7 @@ from tests.client.peer import connect
 
 METHODS = [
     *("beta", "binomial", "chisquare", "dirichlet", "f", "gamma", "geometric", "pareto", "power", "standard_cauchy"),
+    *("logseries", "multinomial", "negative_binomial", "noncentral_chisquare", "noncentral_f", "poisson"),
     *("standard_gamma", "standard_t", "triangular", "wald", "weibull"),
     *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal", "normal", "permutation", "random"),
     *("multivariate_normal", "rayleigh", "shuffle", "standard_exponential", "standard_normal", "uniform"),
@@ -45,7 +46,7 @@ def test_a_seed_determines_what_the_functions_draw(
     fw.random.seed(7)
     drawn = draw().numpy()
     np.testing.assert_array_equal(drawn, of_generator(fw.random.default_rng(7)).numpy())
-    assert fw.random.seed(7) is None  # type: ignore[func-returns-value]
+    assert fw.random.seed(7) is None
     np.testing.assert_array_equal(draw().numpy(), drawn)
 
 
@@ -81,3 +82,25 @@ def test_a_negative_seed_is_refused_and_the_generator_stays() -> None:
     with pytest.raises(ValueError, match="non-negative"):
         fw.random.seed(-1)
     np.testing.assert_array_equal(fw.random.rand(2).numpy(), fw.random.default_rng(7).random(2).numpy())
+
+
+def test_a_state_brings_the_same_numbers_again() -> None:
+    state = fw.random.RandomState(7)
+    for source in (fw.random, state):
+        source.seed(7)
+        first = source.rand(3).numpy()
+        kept = source.get_state()
+        drawn = source.rand(3).numpy()
+        source.set_state(kept)
+        np.testing.assert_array_equal(source.rand(3).numpy(), drawn)
+        source.seed(7)
+        np.testing.assert_array_equal(source.rand(3).numpy(), first)
+    fw.random.set_state(state.get_state(legacy=False))
+    np.testing.assert_array_equal(fw.random.rand(3).numpy(), state.rand(3).numpy())
+
+
+def test_a_state_of_numpys_is_refused() -> None:
+    numpys = np.random.RandomState(7)
+    for state in (numpys.get_state(), numpys.get_state(legacy=False)):
+        with pytest.raises(fw.ArgumentError, match="seed both by an integer"):
+            fw.random.set_state(state)

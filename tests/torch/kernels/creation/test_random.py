@@ -24,6 +24,11 @@ def _tensor(*elements: float) -> torch.Tensor:
         lambda: distributions.Dirichlet(_tensor(1.0, 2.0, 3.0)),
         lambda: distributions.Chi2(_tensor(3.0)),
         lambda: distributions.StudentT(_tensor(8.0)),
+        lambda: distributions.Poisson(_tensor(0.5, 30.0)),
+        lambda: distributions.Binomial(_tensor(3.0, 100.0), _tensor(0.25, 0.6)),
+        lambda: distributions.NegativeBinomial(_tensor(3.0), _tensor(0.4)),
+        lambda: distributions.Geometric(_tensor(0.25)),
+        lambda: distributions.Multinomial(7, _tensor(0.25, 0.5, 0.25)),
     ],
 )
 def test_a_distribution_has_its_mean(make: object) -> None:
@@ -65,6 +70,8 @@ def test_a_tensor_of_probabilities_fills_another() -> None:
         lambda generator: torch.randperm(99, generator=generator, device="fusewire"),
         lambda generator: torch.multinomial(torch.ones(99, device="fusewire"), 9, generator=generator),
         lambda generator: torch.bernoulli(torch.full((99,), 0.5, device="fusewire"), generator=generator),
+        lambda generator: torch.poisson(torch.full((99,), 5.0, device="fusewire"), generator=generator),
+        lambda generator: torch.binomial(_tensor(99.0, 9.0), _tensor(0.5, 0.5), generator=generator),
         lambda generator: torch.empty(9, device="fusewire").exponential_(generator=generator),
         lambda generator: torch.empty(9, device="fusewire").cauchy_(generator=generator),
         lambda generator: torch.empty(9, device="fusewire").log_normal_(generator=generator),
