@@ -6,8 +6,11 @@ from fusewire_torch.kernels.elementwise import (
     optimizers,
     pointwise,
     polynomials,
+    sample_gradients,
     scaling,
     special,
 )
 
-TABLES = tuple(module.TABLE for module in (bessel, foreach, optimizers, pointwise, polynomials, scaling, special))
+TABLES = tuple(
+    module.TABLE for module in (bessel, foreach, optimizers, pointwise, polynomials, sample_gradients, scaling, special)
+)

@@ -65,7 +65,7 @@ def _lgamma(x: Array) -> Array:
     return fw.where(fw.isinf(x), fw.inf, fw.where(is_mirrored, mirrored, value))
 
 
-def _digamma(x: Array) -> Array:
+def digamma(x: Array) -> Array:
     """Returns the derivative of lgamma by its recurrence and its series for great operands (Abramowitz, 6.3)."""
     is_mirrored = x < 0
     right = fw.where(is_mirrored, 1 - x, x)
@@ -183,7 +183,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lgamma": _lgamma,
-    "digamma": _digamma,
+    "digamma": digamma,
     "erfc": _erfc,
     "special_erfcx": _erfcx,
     "erfinv": _erfinv,
@@ -203,7 +203,7 @@ def _polygamma(n: int, x: torch.Tensor) -> Array:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
-        return elementwise(in_single(_digamma), Kind.INT_TO_FLOAT)(x)
+        return elementwise(in_single(digamma), Kind.INT_TO_FLOAT)(x)
     scale = (-1.0) ** (n + 1) * factorial(n)
     return elementwise(in_single(lambda array: scale * _hurwitz_of_order(n + 1, array)), Kind.INT_TO_FLOAT)(x)
 
