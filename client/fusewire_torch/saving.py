@@ -12,11 +12,15 @@ from itertools import chain
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from fusewire_torch.device_module import set_device
 from fusewire_torch.storage import DEVICE, is_ours
 
 _BEFORE_PYTORCHS = 19  # PyTorch asks the function of the lowest number first; its own for devices like ours has 23
+_SAVES_OF_SCRIPTS = frozenset(
+    ("save", "save_to_buffer", "_save_for_lite_interpreter", "_save_to_buffer_for_lite_interpreter")
+)
 
 
 def teach_saving() -> None:
@@ -28,7 +32,7 @@ def teach_saving() -> None:
     torch._weights_only_unpickler._get_allowed_globals.cache_clear()  # it may keep the former ones
     torch.export.save = _of_the_cpu_alone(torch.export.save)
     for script in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule, torch.jit.ScriptFunction):
-        for name in ("save", "save_to_buffer"):  # none of these classes has the other's methods
+        for name in _SAVES_OF_SCRIPTS & {*dir(script)}:  # none of these classes has the other's methods
             setattr(script, name, _of_the_cpu_alone(getattr(script, name)))
 
 
@@ -80,29 +84,34 @@ def _of_the_cpu_alone(save: Any) -> Any:
 
     @wraps(save)
     def saved(*arguments: Any, **options: Any) -> Any:
-        if any(is_ours(each) for given in (*arguments, *options.values()) for each in _tensors_of(given)):
+        values = chain.from_iterable(map(_values_of, (*arguments, *options.values())))
+        if any(isinstance(each, torch.Tensor) and is_ours(each) for each in values):
             raise RuntimeError(f'a program with tensors of "{DEVICE}" cannot be saved: trace or export it on the CPU')
         return save(*arguments, **options)
 
     return saved
 
 
-def _tensors_of(given: Any) -> Iterable[torch.Tensor]:
-    """Returns the tensors that are saved with a program. What is none has none."""
+def _values_of(given: Any) -> Iterable[Any]:
+    """Returns the values that are saved with a program, of which some are tensors. What is no program has none."""
     if isinstance(given, torch.export.ExportedProgram):
-        values = (*given.state_dict.values(), *given.constants.values())
-        return [each for each in values if isinstance(each, torch.Tensor)]
+        return (*given.state_dict.values(), *given.constants.values())
     if isinstance(given, torch.jit.ScriptFunction):
         return _constants_of(given)
     if isinstance(given, torch.jit.ScriptModule):
         parts = [each._c for each in given.modules() if isinstance(each, torch.jit.ScriptModule)]
+        attributes = [part.getattr(name) for part in parts for name in _attributes_of(part)]
         methods = [part._get_method(name) for part in parts for name in part._method_names()]
-        return chain(given.parameters(), given.buffers(), *map(_constants_of, methods))
+        return chain(tree_leaves(attributes), *map(_constants_of, methods))
     return ()
 
 
-def _constants_of(code: Any) -> Iterable[torch.Tensor]:
-    """Returns tensors that are part of compiled code: those of a closure, and the weights of a frozen module."""
+def _attributes_of(part: Any) -> Iterable[str]:
+    """Returns the names of parameters, buffers, and what else a scripted module holds, such as lists of tensors."""
+    return [*torch._C.ConcreteModuleType.from_jit_type(part._type()).get_attributes()]
+
+
+def _constants_of(code: Any) -> Iterable[Any]:
+    """Returns the values that are part of compiled code: tensors of a closure, and the weights of a frozen module."""
     graph = code.inlined_graph  # its nodes live as long as it does
-    constants = [node.output() for node in graph.findAllNodes("prim::Constant")]
-    return [each.toIValue() for each in constants if each.type().isSubtypeOf(torch._C.TensorType.get())]
+    return [*tree_leaves([node.output().toIValue() for node in graph.findAllNodes("prim::Constant")])]

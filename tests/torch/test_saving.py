@@ -75,6 +75,20 @@ class _Scaled(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
         return x * self.factors
 
 
+class _Listed(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
+    """Holds tensors in a list, a dict and a tuple."""
+
+    def __init__(self, factors: torch.Tensor, *, kind: str) -> None:
+        super().__init__()
+        given = {each: factors if each == kind else torch.ones(1) for each in ("list", "dict", "tuple")}
+        self.listed = torch.jit.Attribute([given["list"]], list[torch.Tensor])
+        self.named = torch.jit.Attribute({"factors": given["dict"]}, dict[str, torch.Tensor])
+        self.beside = torch.jit.Attribute((given["tuple"], 1), tuple[torch.Tensor, int])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.listed[0].numel() + self.named["factors"].numel() + self.beside[0].numel()
+
+
 def _scripted(layer: nn.Module, x: torch.Tensor) -> list[Any]:
     traced = torch.jit.trace(layer, x)
     frozen = torch.jit.freeze(torch.jit.trace(layer.eval(), x))
@@ -101,3 +115,21 @@ def test_programs_without_python_are_saved_from_the_cpu_alone(tmp_path: Path) ->
             torch.export.save(f=io.BytesIO(), ep=program)
     with pytest.raises(TypeError, match="'ep' parameter"):
         torch.export.save(layer, io.BytesIO())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["list", "dict", "tuple"])
+def test_a_program_that_holds_tensors_in_a_container_is_saved_from_the_cpu_alone(kind: str) -> None:
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(_Listed(torch.ones(2), kind=kind)), file)
+    file.seek(0)
+    assert torch.jit.load(file)(torch.ones(1)).tolist() == [5.0]
+    outer = torch.jit.script(nn.Sequential(_Listed(torch.ones(2, device="fusewire"), kind=kind)))
+    for save in (torch.jit.save, lambda module, to: module._save_to_buffer_for_lite_interpreter()):
+        with pytest.raises(RuntimeError, match="on the CPU"):
+            save(outer, io.BytesIO())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_traced_function_with_a_number_is_saved() -> None:
+    torch.jit.save(torch.jit.trace(lambda x: x * 2, torch.ones(2)), io.BytesIO())
