@@ -151,3 +151,12 @@ def test_a_real_view_of_complex_elements_keeps_them_when_it_is_resized() -> None
     z = torch.tensor([1 + 2j, 3 + 4j]).to("fusewire")
     assert torch.view_as_real(z).resize_(4).tolist() == [1, 2, 3, 4]
     assert torch.view_as_complex(torch.tensor([[1.0, 2], [3, 4]]).to("fusewire")).resize_(1).tolist() == [1 + 2j]
+
+
+def test_a_tensor_of_two_parts_and_the_parts_do_not_follow_each_other() -> None:
+    part = torch.arange(3.0, device="fusewire")
+    made = torch.complex(part, part)
+    made.real.add_(10)
+    part.add_(100)
+    assert part.tolist() == [100.0, 101.0, 102.0]
+    assert made.tolist() == [10 + 0j, 11 + 1j, 12 + 2j]
