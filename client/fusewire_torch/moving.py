@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from fusewire_torch.storage import is_ours
 
@@ -29,8 +30,10 @@ def _keeping_parameters(apply: Callable[..., Any]) -> Callable[..., Any]:
         result = apply(self, *arguments, **options)
         for name, old in before.items():
             new = self._parameters[name]
-            if new is not old and is_ours(new) != is_ours(old) and _swapped(name, old, new):
-                self._parameters[name] = old
+            if new is not old and is_ours(new) != is_ours(old):
+                if is_lazy(old):  # of whose kind PyTorch makes the new one only if it can move the old one's elements
+                    new = type(old)(old.requires_grad, new.device, new.dtype)
+                self._parameters[name] = old if _swapped(name, old, new) else new
         return result
 
     return applied

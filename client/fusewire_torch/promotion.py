@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import _prims_common as prims
 
-from fusewire import Array
+from fusewire import Array, DtypeError
 from fusewire_protos.ops.dtypes import DType, bool_
 from fusewire_torch.dtypes import fusewire_of
 from fusewire_torch.storage import array_of, is_ours
@@ -86,3 +86,10 @@ def number_of(operand: Any) -> Any:
             f"fusewire:0 and {operand.device}!"
         )
     return operand.item()
+
+
+def mask_of(tensor: torch.Tensor) -> Array:
+    """Returns the elements of a mask. Raises DtypeError for one that is not of booleans."""
+    if tensor.dtype is not torch.bool:
+        raise DtypeError(f"a mask has the dtype torch.bool, not {tensor.dtype}")
+    return array_of(tensor)

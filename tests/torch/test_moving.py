@@ -64,6 +64,13 @@ def test_a_parameter_that_cannot_be_kept_is_a_new_one_and_a_warning_says_so() ->
     assert layer.weight.device.type == "fusewire"
 
 
+def test_lazy_layers_move_before_they_know_their_shapes() -> None:
+    layers = nn.Sequential(nn.LazyConv1d(4, 2), nn.LazyBatchNorm1d(), nn.Flatten(), nn.LazyLinear(2)).to("fusewire")
+    assert layers(torch.ones(3, 2, 6, device="fusewire")).shape == (3, 2)
+    assert {(type(each), each.device.type) for each in layers.parameters()} == {(nn.Parameter, "fusewire")}
+    assert layers.cpu()(torch.ones(3, 2, 6)).shape == (3, 2)
+
+
 def test_moves_between_other_devices_stay_as_they_were() -> None:
     layers = _tied()
     weight = layers[0].weight

@@ -38,6 +38,8 @@ def _error_of_torch(op: Op, arguments: Any, options: Any, error: Exception) -> E
             return found
     if isinstance(error, DtypeError) and any(_is_complex(each) for each in tree_leaves((arguments, options))):
         return NotImplementedError(f'{op.name()} of complex numbers is not implemented on device "{DEVICE}": {error}')
+    if isinstance(error, AxisError):
+        return IndexError(f"Dimension out of range: {error}")
     return RuntimeError(str(error))
 
 

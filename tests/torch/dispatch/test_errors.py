@@ -26,6 +26,23 @@ _CALLS: dict[str, Callable[[Any], Any]] = {
     "a matrix that is not square": lambda d: torch.linalg.inv(torch.ones(2, 3, device=d)),
     "a singular matrix": lambda d: torch.linalg.inv(torch.zeros(2, 2, device=d)),
     "a mean of integers": lambda d: torch.ones(3, dtype=torch.int64, device=d).mean(),
+    "an axis of a softmax out of range": lambda d: nn.softmax(torch.ones(3, device=d), 2),
+    "an axis of an order out of range": lambda d: torch.ones(3, device=d).sort(3),
+    "a range that leads away": lambda d: torch.arange(5, 1, device=d),
+    "a condition of floats": lambda d: torch.where(torch.ones(2, device=d), 1.0, 2.0),
+    "a filled mask of floats": lambda d: torch.ones(3, device=d).masked_fill(torch.ones(3, device=d), 1),
+    "a mask of floats to scatter": lambda d: torch.ones(3, device=d).masked_scatter(*[torch.ones(3, device=d)] * 2),
+    "selected places that are a matrix": lambda d: torch.ones(3, device=d).index_select(
+        0, torch.zeros(1, 1, dtype=torch.int64, device=d)
+    ),
+    "added places that are a matrix": lambda d: torch.ones(3, device=d).index_add(
+        0, torch.zeros(1, 1, dtype=torch.int64, device=d), torch.ones(1, device=d)
+    ),
+    "no bounds": lambda d: torch.ones(3, device=d).clamp(),
+    "a normalised shape of another tensor": lambda d: nn.layer_norm(torch.ones(2, 3, device=d), (4,)),
+    "a variance of integers": lambda d: torch.ones(3, dtype=torch.int64, device=d).var(),
+    "uniform numbers of no range": lambda d: torch.ones(2, device=d).uniform_(2, 1),
+    "integers that the dtype lacks": lambda d: torch.randint(0, 300, (2,), dtype=torch.uint8, device=d),
     "a window larger than the image": lambda d: nn.max_pool2d(torch.ones(1, 2, 2, device=d), 5),
 }
 

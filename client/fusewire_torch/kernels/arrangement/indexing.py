@@ -17,9 +17,15 @@ TABLE = Table()
 
 @TABLE.value("index_select")
 def _index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Array:
+    _check_vector(index, "index_select")
     if not x.dim():
         return array_of(x)
     return fw.take(array_of(x), array_of(index).reshape(-1), axis=dim)
+
+
+def _check_vector(index: torch.Tensor, name: str) -> None:
+    if index.dim() > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, not of {index.dim()} axes")
 
 
 @TABLE.value("gather")
@@ -97,6 +103,7 @@ def _source(source: Any, places: Array) -> Any:
 
 @TABLE.value("index_add")
 def _index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: Any = 1) -> Array:
+    _check_vector(index, "index_add_")
     added = array_of(source) if alpha == 1 else array_of(source) * alpha
     changed: Array = _at(x, dim, index).add(_like_rows(added, x))
     return changed.reshape(tuple(x.shape))
@@ -104,6 +111,7 @@ def _index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Ten
 
 @TABLE.value("index_copy")
 def _index_copy(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Array:
+    _check_vector(index, "index_copy_")
     changed: Array = _at(x, dim, index).set(_like_rows(array_of(source), x))
     return changed.reshape(tuple(x.shape))
 

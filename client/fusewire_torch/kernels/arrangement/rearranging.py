@@ -9,6 +9,7 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.promotion import mask_of
 from fusewire_torch.storage import array_of, is_ours
 from fusewire_torch.table import Table
 
@@ -77,4 +78,4 @@ def _masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Array:
         filling = bool(filling)
     elif not (x.dtype.is_floating_point or x.dtype.is_complex):
         filling = int(filling)
-    return fw.where(array_of(mask), filling, array)
+    return fw.where(mask_of(mask), filling, array)

@@ -9,6 +9,7 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire_torch.kernels.arrangement.indexing import at_least_vector, keys_along
+from fusewire_torch.promotion import mask_of
 from fusewire_torch.storage import array_of, write
 from fusewire_torch.table import Table
 
@@ -67,7 +68,7 @@ def _neutral(array: Array, reduce: str) -> Any:
 @TABLE.value("masked_scatter")
 def _masked_scatter(x: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> Array:
     """Puts the first elements of the source, in their order, where the mask is true."""
-    array, chosen = fw.broadcast_arrays(array_of(x), array_of(mask))
+    array, chosen = fw.broadcast_arrays(array_of(x), mask_of(mask))
     elements = array_of(source).reshape(-1)
     if not elements.size:
         return array

@@ -43,7 +43,7 @@ def _number(x: torch.Tensor) -> Any:
 def uploaded(source: torch.Tensor, dtype: torch.dtype) -> Array:
     """Returns the elements of a tensor of another device as an array of `dtype`."""
     if not source.numel():
-        return filled(session(), tuple(source.shape), 0, fusewire_of(dtype))
+        return filled(session(), tuple(source.size()), 0, fusewire_of(dtype))
     note_transfer(f"uploads a tensor of the device {source.device}")
     wanted = fusewire_of(dtype)
     there = source.detach().to("cpu", dtype).resolve_conj().resolve_neg().contiguous()

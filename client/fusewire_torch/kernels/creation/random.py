@@ -22,6 +22,8 @@ _LARGEST_INTEGER = {torch.float16: 2**11, torch.bfloat16: 2**8, torch.float32: 2
 
 @TABLE.kernel("uniform_")
 def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     if x.is_complex():
         torch.view_as_real(x).uniform_(low, high, generator=generator)
         return x
@@ -181,7 +183,15 @@ def _random_between(x: torch.Tensor, low: int, high: int | None, *, generator: A
     end = torch.iinfo(x.dtype).max + 1 if high is None else high
     if end <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}")
+    if not (x.dtype.is_floating_point or x.dtype is torch.bool):
+        _check_bounds(low, end - 1, x.dtype)
     return write(x, random_state.generator(generator).integers(low, end, tuple(x.shape), "int64"))
+
+
+def _check_bounds(least: int, most: int, dtype: torch.dtype) -> None:
+    limits = torch.iinfo(dtype)
+    if least < limits.min or most > limits.max:
+        raise RuntimeError(f"integers from {least} to {most} are out of bounds for {dtype}")
 
 
 @TABLE.kernel("randperm.generator_out")

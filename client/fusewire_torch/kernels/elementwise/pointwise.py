@@ -13,7 +13,7 @@ import fusewire as fw
 from fusewire import Array
 from fusewire_torch.kernels.complex import functions
 from fusewire_torch.kernels.complex.functions import of_both
-from fusewire_torch.promotion import Kind, as_result, promoted
+from fusewire_torch.promotion import Kind, as_result, mask_of, promoted
 from fusewire_torch.storage import Elementwise, array_of
 from fusewire_torch.table import Table
 
@@ -65,6 +65,8 @@ def _addcdiv(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
 
 
 def _clamp(x: Any, low: Any = None, high: Any = None) -> Any:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounded = x if low is None else fw.maximum(x, low)
     return bounded if high is None else fw.minimum(bounded, high)
 
@@ -236,7 +238,12 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 @TABLE.value("where.self")
 def _selected(condition: torch.Tensor, x: Any, y: Any) -> Array:
     (on_true, on_false), result = promoted((x, y), _KEEPS)
-    return as_result(fw.where(array_of(condition), on_true, on_false), result)
+    return as_result(fw.where(_condition_of(condition), on_true, on_false), result)
+
+
+def _condition_of(condition: torch.Tensor) -> Array:
+    """Returns a condition, which may be of uint8 too, as PyTorch's earlier masks."""
+    return array_of(condition).astype("bool") if condition.dtype is torch.uint8 else mask_of(condition)
 
 
 @TABLE.value("gelu")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 import fusewire as fw
-from fusewire import Array
+from fusewire import Array, ShapeError
 from fusewire_torch.storage import array_of, write
 from fusewire_torch.table import Table
 
@@ -21,6 +21,8 @@ def _layer_norm(
     """Returns the result, the mean and the reciprocal of the standard deviation, for the gradient."""
     array = array_of(x)
     axes = _last(array, len(normalized_shape))
+    if array.shape[array.ndim - len(axes) :] != tuple(normalized_shape):
+        raise ShapeError(f"layer_norm over {normalized_shape} of the shape {array.shape}")
     mean = fw.mean(array, axis=axes, keepdims=True)
     centred = array - mean
     rstd = fw.rsqrt(fw.mean(centred * centred, axis=axes, keepdims=True) + eps)

@@ -73,12 +73,19 @@ def _mean_along(x: torch.Tensor, dim: Any, keepdim: bool = False, *, dtype: torc
 
 @TABLE.value("var.correction")
 def _var(x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Array:
+    _check_varies(x)
     return fw.var(array_of(x), axis=_axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
 @TABLE.value("std.correction")
 def _std(x: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Array:
+    _check_varies(x)
     return fw.std(array_of(x), axis=_axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
+
+
+def _check_varies(x: torch.Tensor) -> None:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise RuntimeError("std and var only support floating point and complex dtypes")
 
 
 @TABLE.value("var_mean.correction")
