@@ -26,6 +26,7 @@ from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, plain
 from fusewire_server.healthcheck import is_alive
 from fusewire_server.host.parent import end_with_stdin
 from fusewire_server.host.priority import lower_priority
+from fusewire_server.host.standard_files import open_missing
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -143,6 +144,7 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 
 def _serve(parsed: argparse.Namespace) -> int:
+    open_missing()
     # Until the server has started and can load its settings again: the signal would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     loaded = _loaded(parsed)
