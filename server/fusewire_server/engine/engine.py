@@ -222,11 +222,13 @@ class Engine:
         """
         if self.is_draining and session_id not in self.sessions:
             raise CaseError("draining", "the server is shutting down")
+        known = self.sessions.get(session_id)
+        had_sent = known is not None and known.has_sent
         session = self._registry.resume(session_id, instance, tenant, acknowledged)
         self._bulk_calls.end(session)
         self._uploads.resume(session)
         self._reads.go_on(session)
-        self.counters.sessions_resumed += session.has_sent  # one that has not only moves to a local call
+        self.counters.sessions_resumed += had_sent  # one that had not only moves to a local call
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
@@ -498,16 +500,20 @@ class Engine:
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
 
-    def no_room(self, text: str) -> str:
-        """Adds to a text about missing memory the setting of the memory, and what soon ends by itself, with its own."""
+    def no_room(self, text: str, tenant: str) -> str:
+        """Adds to a text about missing memory its setting, and which memory of the tenant is soon free by itself."""
         setting = f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
-        detached = [each.live_bytes for each in self.sessions.values() if each.state is SessionState.DETACHED]
-        if not any(detached):
+        detached = [
+            each
+            for each in self.sessions.values()
+            if each.state is SessionState.DETACHED and each.tenant == tenant and each.live_bytes
+        ]
+        if not detached:
             return setting
         grace_s = self._registry.limits.resume_grace_s
         return (
-            f"{setting}; sessions that lost their connection hold {sum(detached)} bytes, "
-            f"until limits.resume_grace_s = {grace_s:g} has passed"
+            f"{setting}; {len(detached)} sessions that lost their connection keep their arrays until "
+            f"limits.resume_grace_s = {grace_s:g} has passed"
         )
 
     def _count_plan(self, report: orders.Loaded | orders.Unloadable | orders.Lacks) -> None:
@@ -533,7 +539,7 @@ class Engine:
             return
         failure = None
         if wrote.refusal is not None:
-            failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
+            failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal, session.tenant), 0, 0)
         self._act(session, upload_effects.end_writing(wrote.write, failure))
 
 

@@ -29,7 +29,7 @@ class Reads:
         lanes: Lanes,
         counters: Counters,
         wake: Callable[[Session], None],
-        no_room: Callable[[str], str],
+        no_room: Callable[[str, str], str],
     ) -> None:
         self._orders = device_orders
         self._lanes = lanes
@@ -111,7 +111,8 @@ class Reads:
         if pending.is_unwanted:
             pending.session.drop_read(pending.fetch)
             return
-        no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no memory for it"), 0, 0)
+        text = refusal or self._no_room("the device has no memory for it", pending.session.tenant)
+        no_room = Failure(BY_NAME["out_of_memory"], text, 0, 0)
         pending.session.answer_failure(pending.fetch, pending.value.failure or no_room)
         pending.session.end_waiting(time.monotonic_ns())
         self._wake(pending.session)

@@ -48,7 +48,7 @@ class Submissions:
         orders: DeviceOrders,
         counters: Counters,
         wake: Callable[[Session], None],
-        no_room: Callable[[str], str],
+        no_room: Callable[[str, str], str],
         plan: Callable[[ProgramEntry, Session], None],
         charge: Callable[..., None],
         records: LaunchRecords,
@@ -236,7 +236,8 @@ class Submissions:
             return
         failure = next((failure_of(value) for value in row.inputs if value.state is ValueState.FAILED), None)
         if failure is None:
-            text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
+            is_room = failed.case != "out_of_memory"
+            text = failed.text if is_room else self._no_room(failed.text, row.session.tenant)
             failure = Failure(BY_NAME[failed.case], text, row.base, 0)
             self._counters.failed(failure, row.session.shown_id, time.time())
         if failed.ops:

@@ -30,12 +30,15 @@ _LET_IN_AT_ONCE = 8
 _WAITING_CONNECTIONS = 1024  # those that the kernel keeps until they are let in
 # A connection that has sent no request for this long is idle. Newer ones may have sent one that is not read yet.
 _SILENT_S = 1.0
-# Both deadlines count only time in which the client keeps the server waiting: a busy server drops no client.
-# The longest time from accepting a connection to the end of its first request, and from the head of a later request to
-# the end of it.
+# Both deadlines count time in which the client keeps the server waiting.
+# The longest time from accepting a connection to the end of its first request, and from the first byte of a later
+# request to its end.
 _REQUEST_DEADLINE_S = 5.0
-# The longest time in which a client does not read what is to be sent.
+# The time in which a client reads at least so much of what is to be sent, or all.
 _READING_DEADLINE_S = 5.0
+_LEAST_READ_BYTES = 16 << 10
+# A deadline that is looked at so much later was missed by the server, which was busy.
+_LATE_S = 1.0
 # The place in a request's scope of the function by which a live stream makes its connection one of streams, which have
 # places of their own.
 STREAMS = "fusewire.streams"
@@ -158,8 +161,10 @@ class _BoundedProtocol(H11Protocol):
         self._accepted_s = self.loop.time()
         self._has_asked = False
         self._streams = False
-        self._request_deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
+        self._request_deadline: asyncio.TimerHandle | None = None  # while a request is to come
         self._reading_deadline: asyncio.TimerHandle | None = None  # while the client is to read
+        self._expect_request()
+        transport.set_write_buffer_limits(high=1)  # so that asyncio tells of all that waits to be read
         self._early: list[bytes] | None = None  # data that came with the end of the handshake
         assert isinstance(self.config, _Config)
         tls = self.config.current_tls()
@@ -172,34 +177,36 @@ class _BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self not in self.connections:
             return  # uvicorn has been told already, by TLS or after the failed handshake
-        self._request_deadline.cancel()
         super().connection_lost(exc)
+        self._end_request_deadline()
         self._end_reading_deadline()
         # uvicorn leaves this timer if the client has broken the connection off. It would keep all objects of the
         # connection for seconds, and Python's collector would set them apart meanwhile (see `garbage_collector`).
         self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
-        if self._early is None:
-            super().data_received(data)
-        else:
+        if self._early is not None:
             self._early.append(data)
+            return
+        if self._has_asked and self.cycle.response_complete:
+            self._expect_request()
+        super().data_received(data)
 
     def handle_events(self) -> None:
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
             self._has_asked = True
-            self._request_deadline.cancel()
-            self._request_deadline = self.loop.call_later(_REQUEST_DEADLINE_S, self._accepted.abort)
             self.scope[STREAMS] = self._become_stream  # type: ignore[literal-required]  # ours beside those of ASGI
-        if self._has_asked and not self.cycle.more_body:
-            self._request_deadline.cancel()
+        # The state is IDLE if the rest of the request came after the answer.
+        if self._has_asked and (not self.cycle.more_body or self.conn.their_state is h11.IDLE):
+            self._end_request_deadline()
 
     def pause_writing(self) -> None:
-        """Begins to wait for the client to read. asyncio calls it when much is to be sent."""
+        """Begins to wait for the client to read. asyncio calls it when something is to be sent."""
         super().pause_writing()
-        self._reading_deadline = self.loop.call_later(_READING_DEADLINE_S, self._accepted.abort)
+        if self._reading_deadline is None:
+            self._expect_reading()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -237,6 +244,38 @@ class _BoundedProtocol(H11Protocol):
     def _become_stream(self) -> None:
         self._streams = True
 
+    def _expect_request(self) -> None:
+        """Ends the connection unless a request comes in time."""
+        if self._request_deadline is None:
+            due_s = self.loop.time() + _REQUEST_DEADLINE_S
+            self._request_deadline = self.loop.call_at(due_s, self._miss_request, due_s)
+
+    def _miss_request(self, due_s: float) -> None:
+        self._request_deadline = None
+        if self.loop.time() - due_s > _LATE_S:  # what came meanwhile, of a TLS handshake for instance, is not read yet
+            self._expect_request()
+        else:
+            self._accepted.abort()
+
+    def _end_request_deadline(self) -> None:
+        if self._request_deadline is not None:
+            self._request_deadline.cancel()
+            self._request_deadline = None
+
+    def _expect_reading(self) -> None:
+        """Ends the connection unless the client goes on reading."""
+        self._reading_deadline = self.loop.call_later(_READING_DEADLINE_S, self._look_at_reading, self._unread_bytes)
+
+    def _look_at_reading(self, before_bytes: int) -> None:
+        if before_bytes - self._unread_bytes >= _LEAST_READ_BYTES:
+            self._expect_reading()
+        else:
+            self._accepted.abort()
+
+    @property
+    def _unread_bytes(self) -> int:
+        return sum(each.get_write_buffer_size() for each in {self._accepted, self.transport})
+
     def _end_reading_deadline(self) -> None:
         if self._reading_deadline is not None:
             self._reading_deadline.cancel()
@@ -252,6 +291,7 @@ class _BoundedProtocol(H11Protocol):
             self.connection_lost(ConnectionAbortedError())
             return
         super().connection_made(secured)
+        secured.set_write_buffer_limits(high=1)
         early, self._early = self._early or [], None
         for data in early:
             self.data_received(data)

@@ -255,6 +255,7 @@ class Session:
     labels: Mapping[str, str] = field(default_factory=dict)
     epoch: int = 1
     applied_frame: int = 0
+    stream_began_at_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: SaltedTable[Value] = field(default_factory=SaltedTable)
     packed: PackedValues = field(default_factory=PackedValues)  # values that nobody has touched lately
@@ -333,12 +334,13 @@ class Session:
         self.answers.acknowledge(acknowledged)
         self.on(SessionEvent.RESUME)
         self.epoch += 1
+        self.stream_began_at_frame = self.applied_frame
         self.answers.owe_again()
 
     @property
     def has_sent(self) -> bool:
-        """Whether the client has sent a frame after its hello."""
-        return self.applied_frame > 0
+        """Whether the client has sent a frame over its last stream, after its hello."""
+        return self.applied_frame > self.stream_began_at_frame
 
     def accept(self, number: int) -> bool:
         """Returns whether frame `number` is to be applied now; False if it was applied before.

@@ -158,7 +158,8 @@ class Bulk:
             self._engine.upload_broken_off(session, value, str(reason))
             await refuse(call, "upload_failed", str(reason))
         except OutOfMemory as error:
-            await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), call)
+            text = self._engine.no_room(str(error), session.tenant)
+            await self._fail(session, value, "out_of_memory", text, call)
         except MemoryError:
             await self._fail(session, value, "out_of_memory", no_room_on_host(value.size_bytes), call)
         except CaseError as error:

@@ -131,12 +131,12 @@ def _letting_go(method: Method) -> Method:
 def _tell_end(session: Session, fields: dict[str, object], *, moves: bool) -> None:
     """Tells that a stream is over: the session has ended in order, or may be resumed by another stream.
 
-    A session that `moves` is welcome, has sent nothing yet, and may make local calls: it is no warning that it does.
+    A session that `moves` has sent nothing over a stream that is no local call, and may make such calls.
     """
     if session.state is SessionState.CLOSED:
         audit.info("a session has ended", extra=fields)
     elif moves:
-        audit.info("a session has left its first stream for a local call", extra=fields)
+        audit.info("a session has left a stream over which it sent nothing", extra=fields)
     else:
         audit.warning("a session has lost its stream", extra=fields)
 

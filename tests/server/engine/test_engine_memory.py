@@ -130,21 +130,21 @@ def test_intermediate_values_of_a_run_op_by_op_count_too_and_what_does_not_fit_n
     run(test())
 
 
-def test_what_does_not_fit_tells_how_much_sessions_without_a_connection_hold_and_for_how_long() -> None:
+@pytest.mark.parametrize("tenant", ["a", "b"])
+def test_what_does_not_fit_tells_of_the_tenants_sessions_without_a_connection(tenant: str) -> None:
     async def test() -> None:
         async with world(WatchedDevice(memory_bytes=3 * SIZE_BYTES), resume_grace_s=40) as here:
-            lost, other = here.client("a"), here.client("b")
+            lost, other = here.client("a", "a"), here.client("b", tenant)
             lost.send(upload(20))
             await lost.idle()
             here.engine.detach(lost.session, lost.session.epoch)
-            held_bytes = lost.session.live_bytes
             other.send(upload(20), upload(21), upload(22), Fetch(1, 22))
             failure = (await other.fetched(1)).failure
             assert failure is not None
-            assert failure.text.endswith(
-                f"; sessions that lost their connection hold {held_bytes} bytes, "
-                "until limits.resume_grace_s = 40 has passed"
+            of_lost = (
+                "; 1 sessions that lost their connection keep their arrays until limits.resume_grace_s = 40 has passed"
             )
+            assert failure.text.endswith(of_lost) == (tenant == "a")
 
     run(test())
 

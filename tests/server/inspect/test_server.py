@@ -27,7 +27,7 @@ from fusewire_server.inspect import watching
 from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.requests.refusals import RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
-from tests.patience import HANGS_S
+from tests.patience import HANGS_S, Patience
 from tests.server.inspect.examples import SESSION, SNAPSHOT, FixedSnapshots, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -282,6 +282,77 @@ def test_a_client_that_does_not_read_its_answer_is_ended_in_time(
     endless.server.start()
     with connected(endless.server, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
         assert endless.is_given_up.wait(DEADLINE_S)
+
+
+class Unread:
+    """A transport of which a client has not read `unread_bytes`, and the timers of an event loop."""
+
+    def __init__(self, unread_bytes: int) -> None:
+        self.unread_bytes = unread_bytes
+        self.is_aborted = False
+        self.due: list[Callable[[], None]] = []
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread_bytes
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+    def call_later(self, _delay_s: float, function: Callable[..., None], *arguments: Any) -> None:
+        self.due.append(lambda: function(*arguments))
+
+
+def test_a_client_that_goes_on_reading_is_not_ended() -> None:
+    unread = Unread(1 << 20)
+    connection = object.__new__(http_server._BoundedProtocol)
+    connection._accepted = connection.transport = connection.loop = unread  # type: ignore[assignment]
+    connection._expect_reading()
+    for _ in range(3):
+        unread.unread_bytes -= http_server._LEAST_READ_BYTES
+        unread.due.pop()()
+        assert not unread.is_aborted
+    unread.unread_bytes -= 1
+    unread.due.pop()()
+    assert unread.is_aborted
+
+
+def test_a_client_that_does_not_read_the_end_of_its_answer_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_READING_DEADLINE_S", 0.1)
+    app = FastAPI()
+
+    @app.get("/")
+    async def long() -> PlainTextResponse:
+        return PlainTextResponse("x" * 60_000)
+
+    bound = bind(ANY_PORT)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    server = InspectionServer(app, bound)
+    server.start()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert client.recv(1, socket.MSG_PEEK) == b"H"
+        patience = Patience()
+        while server._server.server_state.connections and not patience.is_exhausted():
+            pass
+        assert not server._server.server_state.connections
+    server.stop(DEADLINE_S)
+
+
+def test_a_second_request_that_does_not_come_to_its_end_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    try:
+        with connected(server, b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n") as connection:
+            answer = HTTPResponse(connection)
+            answer.begin()
+            assert answer.read() == b"alive"
+            monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 0.1)
+            connection.sendall(b"GET /li")
+            assert _received(connection) == b""
+    finally:
+        server.stop(DEADLINE_S)
 
 
 def test_health_is_answered_however_many_clients_do_not_read_their_answers(endless: Endless) -> None:

@@ -201,7 +201,7 @@ def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
         run(test())
 
 
-def test_a_session_that_leaves_its_first_stream_for_a_local_call_is_no_loss(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_session_that_leaves_a_stream_over_which_it_sent_nothing_is_no_loss(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with server() as here:
             peer = Peer(here.channel)
@@ -211,7 +211,7 @@ def test_a_session_that_leaves_its_first_stream_for_a_local_call_is_no_loss(capl
             await until(lambda: len(told()) == 2)
             await peer.resume()
             assert here.engine.counters.sessions_resumed == 0
-        assert told()[1] == ("INFO", "a session has left its first stream for a local call")
+        assert told()[1] == ("INFO", "a session has left a stream over which it sent nothing")
 
     def told() -> list[tuple[str, str]]:
         return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]

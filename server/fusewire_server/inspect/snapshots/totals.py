@@ -104,7 +104,7 @@ class SessionTotals(Described):
     opened: int = counter("sessions_opened", "sessions_opened")
     """Number of sessions opened."""
     resumed: int = counter("sessions_resumed", "sessions_resumed")
-    """Number of connections that resumed a session which had sent something: its first one was lost."""
+    """Number of connections that resumed a session whose last one was lost after it had sent something."""
     ended: Mapping[str, int] = counter(
         "sessions_ended", lambda counters: dict(counters.sessions_ended), labels={"reason": END_REASONS}, default={}
     )
