@@ -198,9 +198,14 @@ class _BoundedProtocol(H11Protocol):
         if self.cycle is not before:
             self._has_asked = True
             self.scope[STREAMS] = self._become_stream  # type: ignore[literal-required]  # ours beside those of ASGI
-        # The state is IDLE if the rest of the request came after the answer.
-        if self._has_asked and (not self.cycle.more_body or self.conn.their_state is h11.IDLE):
+        if self._has_asked and not self._is_request_coming:
             self._end_request_deadline()
+
+    @property
+    def _is_request_coming(self) -> bool:
+        """Tells whether a part of a request has come, and the rest has not."""
+        state, (unread, _) = self.conn.their_state, self.conn.trailing_data
+        return state is h11.SEND_BODY or (state is h11.IDLE and bool(unread))
 
     def pause_writing(self) -> None:
         """Begins to wait for the client to read. asyncio calls it when something is to be sent."""
