@@ -213,8 +213,8 @@ cdef object plain_elements(object tensor, Elements elements):
     if elements.array is None:
         elements.array = filled(session(), (elements.count,), 0, fusewire_of(tensor.dtype))
         if not elements.is_viewed:
-            elements.array = elements.array.reshape(tuple(tensor.shape))
-    base, shape = elements.array, tensor.shape
+            elements.array = elements.array.reshape(tuple(tensor.size()))
+    base, shape = elements.array, tensor.size()  # a lazy parameter has sizes, but no shape
     if facts_of(base._spec).dtype_of_tensor is not tensor.dtype:
         return seen_across(base, tuple(shape), tensor.stride(), tensor.storage_offset())
     if tensor.is_contiguous():

@@ -20,7 +20,6 @@ from fusewire_protos.ops.catalogue import BY_NAME
 from fusewire_protos.ops.op import Attributes
 from fusewire_protos.ops.shapes import Shape
 
-# (array library, matrices, attributes, slice starts, of which there are none) -> the result
 _Compute = Callable[..., Any]  # (array library, *matrices, *attributes) -> the result, or a tuple of several
 
 

@@ -64,7 +64,7 @@ class Rollout:
         self._steps: list[tuple[Floats, ...]] = []
 
     def add(self, senses: Floats, outputs: Floats, actions: Numbers, rewards: Floats) -> None:
-        """Notes a step. `told` is what the policy said: the scores of the actions, and the value."""
+        """Notes a step. `outputs` is what the policy said: the scores of the actions, and the value."""
         scores, values = outputs[:, :_ACTIONS], outputs[:, _ACTIONS:]
         chosen = np.eye(_ACTIONS, dtype=np.float32)[actions]
         chances = (chosen * scores).sum(1, keepdims=True) - np.log(np.exp(scores).sum(1, keepdims=True))

@@ -42,9 +42,7 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
             await load(here, client)
             await wait_long(here, client, loop_of(segment(NEGATE, 100, 10), 5, 1, (1,)))
             reported = details_of(here.engine).slow_segments
-            (slow,) = [
-                each for each in reported if each.base == 100
-            ]  # on a busy machine, that of `load` may be one too
+            (slow,) = [each for each in reported if each.base == 100]  # on a busy machine that of `load` may be one too
             assert (slow.ops, slow.iterations, slow.tier) == (1, 5, 1)
             assert slow.planning_s == slow.compiling_s == 1e-9
 

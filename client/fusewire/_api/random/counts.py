@@ -8,7 +8,7 @@ binomial random variates"). Each element takes both ways, so that how much is dr
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import pi
+from math import pi, prod
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ _SMALL_MEAN = 10.0  # below it rejection would not do, and above it the search i
 _SEARCHED = 50  # a count of a small mean is greater with a probability below 2^-61
 # Each try is refused with a probability below 0.3: all of them with one below 2^-34. Then the first one is taken.
 _TRIES = 20
+# So many numbers at most are drawn at once, as each takes some kilobytes of the device's memory meanwhile.
+_SLAB = 1 << 16
 _MOST = 2.0**63  # of a mean, so that its counts are of int64
 _TOLERANCE = 1e-12  # of the sum of probabilities: that of NumPy
 _TINY = 2.0**-1000  # in place of 0 below a fraction
@@ -88,11 +90,11 @@ class Counts(Distributions):
         """Returns how many of `n` trials have each result, in int64, along the last axis of `pvals`.
 
         `pvals` are the probabilities of the results. Of the last one it is what the others leave of 1. Each result but
-        the last takes what a `binomial` number takes. Raises ShapeError if `pvals` has rank 0.
+        the last takes what a `binomial` number takes. Raises ShapeError if `pvals` has rank 0 or no results.
         """
         trials, chances = self._beside(n, pvals)
-        if not chances.ndim:
-            raise ShapeError("multinomial takes a vector of probabilities, not rank 0")
+        if not chances.ndim or not chances.shape[-1]:
+            raise ShapeError(f"multinomial takes a vector of probabilities, not the shape {chances.shape}")
         shape = drawn_shape(size, trials, chances[..., 0])
         _check_trials(n)
         check_probability(pvals)
@@ -142,8 +144,15 @@ class Counts(Distributions):
         """Returns parameters as arrays of float64 in one session."""
         return [astype(array_beside(each, *given, self._key), dtypes.float64, copy=False) for each in given]
 
-    def _poisson(self, shape: Shape, given: Array) -> Array:
+    def _poisson(self, shape: Shape, mean: Array) -> Array:
         """Returns Poisson numbers in float64."""
+        return _in_slabs(shape, self._slab_of_poisson, mean)
+
+    def _binomial(self, shape: Shape, trials: Array, chance: Array) -> Array:
+        """Returns binomial numbers in float64."""
+        return _in_slabs(shape, self._slab_of_binomial, trials, chance)
+
+    def _slab_of_poisson(self, shape: Shape, given: Array) -> Array:
         mean = _of_rank(given, len(shape))
         small = self._searched(shape, exp(-mean), mean / _numbers(mean))
         width = 0.931 + 2.53 * sqrt(mean)
@@ -155,10 +164,10 @@ class Counts(Distributions):
             height=1.1239 + 1.1328 / (width - 3.4),
             log_probability=lambda count: _log_poisson(count, mean),
         )
-        return where(mean < _SMALL_MEAN, small, large)
+        return where(mean < _SMALL_MEAN, small, maximum(large, 0.0))
 
-    def _binomial(self, shape: Shape, given_trials: Array, given_chance: Array) -> Array:
-        """Returns binomial numbers in float64. Counts the rarer of success and failure."""
+    def _slab_of_binomial(self, shape: Shape, given_trials: Array, given_chance: Array) -> Array:
+        """Counts the rarer of success and failure."""
         trials, chance = _of_rank(given_trials, len(shape)), _of_rank(given_chance, len(shape))
         rare = minimum(chance, 1.0 - chance)
         often, mean, number = 1.0 - rare, trials * rare, _numbers(trials * rare)
@@ -178,7 +187,7 @@ class Counts(Distributions):
             height=(2.83 + 5.1 / width) * deviation,
             log_probability=lambda count: log_weight(count) - mode,
         )
-        count = where(mean < _SMALL_MEAN, small, large)
+        count = minimum(maximum(where(mean < _SMALL_MEAN, small, large), 0.0), trials)
         return where(chance > 0.5, trials - count, count)
 
     def _searched(self, shape: Shape, first: Array, ratios: Array) -> Array:
@@ -218,6 +227,19 @@ def _check_trials(n: Any) -> None:
     if not np.isdtype(np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(n).dtype, ("integral", "bool")):
         raise DtypeError(f"a number of trials is an integer, not {n}")
     check_not_negative("n", n)
+
+
+def _in_slabs(shape: Shape, draw: Callable[..., Array], *given: Array) -> Array:
+    """Returns what `draw(shape, *given)` does, of `_SLAB` numbers after another if there are more."""
+    count = prod(shape)
+    if count <= _SLAB:
+        return draw(shape, *given)
+    flat = [each.reshape((1,)) if each.size == 1 else broadcast_to(each, shape).reshape((count,)) for each in given]
+    slabs = [
+        draw((min(_SLAB, count - start),), *[each if each.size == 1 else each[start : start + _SLAB] for each in flat])
+        for start in range(0, count, _SLAB)
+    ]
+    return concat(slabs).reshape(shape)
 
 
 def _of_rank(given: Array, rank: int) -> Array:

@@ -85,10 +85,10 @@ def _zero(x: torch.Tensor) -> torch.Tensor:
 
 @TABLE.kernel("arange.start_out")
 def _arange(start: Any, end: Any, step: Any = 1, *, out: torch.Tensor) -> torch.Tensor:
-    if out.dtype is torch.int64:  # PyTorch counts the elements of no other dtype by integers
-        start, end, step = int(start), int(end), int(step)
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if out.dtype is torch.int64:  # PyTorch counts the elements of no other dtype by integers
+        start, end, step = int(start), int(end), int(step)
     array = fw.arange(start, end, step, dtype=fusewire_of(out.dtype), device=session())
     if tuple(out.shape) != array.shape:
         out.resize_(array.shape)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._api.random import counts
 from tests.client.peer import connect
 
 MANY = 20_000
@@ -177,3 +178,16 @@ def test_a_number_of_trials_is_an_integer(session: fw.Session) -> None:
     for trials in (2.5, session.array([2.0])):
         with pytest.raises(fw.DtypeError, match="a number of trials is an integer"):
             generator().binomial(trials, 0.5)
+
+
+def test_many_are_drawn_in_slabs_each_by_its_own_parameters(
+    session: fw.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "_SLAB", 8)
+    trials = np.arange(21).reshape(3, 7)
+    generator = fw.random.default_rng(1)
+    assert generator.binomial(session.array(trials), session.array(np.ones((1, 1)))).numpy().tolist() == trials.tolist()
+    means = session.array(np.where(trials % 2, 0.0, 1e6))
+    drawn = generator.poisson(means).numpy()
+    assert (drawn == 0).tolist() == (trials % 2 == 1).tolist()
+    assert len(set(drawn[trials % 2 == 0].tolist())) > 5
