@@ -101,11 +101,13 @@ class Counts(Distributions):
         if not isinstance(pvals, Array) and np.any(np.sum(np.asarray(pvals)[..., :-1], -1) > 1 + _TOLERANCE):
             raise ArgumentError(f"probabilities have a sum of at most 1, unlike {pvals}")
         chance_left = maximum(1.0 - (cumulative_sum(chances, axis=-1) - chances), _TINY)
-        shares, left, counts = minimum(chances / chance_left, 1.0), broadcast_to(trials, shape), []
+        shares, counts = minimum(chances / chance_left, 1.0), []
+        left = broadcast_to(astype(array_beside(n, pvals, self._key), dtypes.int64), shape)
         for result in range(chances.shape[-1] - 1):
-            counts.append(self._binomial(shape, left, shares[..., result]))
+            drawn = self._binomial(shape, astype(left, dtypes.float64), shares[..., result])
+            counts.append(minimum(astype(drawn, dtypes.int64), left))
             left = left - counts[-1]
-        return astype(stack([*counts, left], axis=-1), dtypes.int64)
+        return stack([*counts, left], axis=-1)
 
     def logseries(self, p: Any, size: Size = None) -> Array:
         """Returns integers k > 0 of a probability proportional to `p` ** k / k, in int64, by Kemp (1981)."""
@@ -224,7 +226,8 @@ class Counts(Distributions):
 
 def _check_trials(n: Any) -> None:
     """Raises DtypeError unless `n` are integers, and ArgumentError for one below 0 that this machine knows."""
-    if not np.isdtype(np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(n).dtype, ("integral", "bool")):
+    dtype = np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(n).dtype
+    if np.size(n) and not np.isdtype(dtype, ("integral", "bool")):
         raise DtypeError(f"a number of trials is an integer, not {n}")
     check_not_negative("n", n)
 

@@ -11,6 +11,7 @@ from fusewire._errors import ArgumentError
 from fusewire_protos.ops import dtypes
 
 _ALGORITHM = "Philox4x32-10"
+_WORDS = range(2**64)  # what keys and counters are
 
 
 class RandomState(Generator):
@@ -26,12 +27,14 @@ class RandomState(Generator):
 
     def set_state(self, state: Any) -> None:
         """Goes on from a state that `get_state` has returned. Raises ArgumentError for a state of NumPy's."""
-        if not (isinstance(state, tuple) and state[:1] == (_ALGORITHM,)):
-            raise ArgumentError(
-                "set_state takes what get_state of fusewire has returned: a state of NumPy's determines other numbers; "
-                "seed both by an integer"
-            )
-        self._go_on(state[1:])
+        match state:
+            case [str(name), int(key), int(counter)] if name == _ALGORITHM and key in _WORDS and counter in _WORDS:
+                self._go_on((key, counter))
+            case _:
+                raise ArgumentError(
+                    "set_state takes what get_state of fusewire has returned: a state of NumPy's determines other "
+                    "numbers; seed both by an integer"
+                )
 
     def _go_on(self, state: tuple[Any, ...]) -> None:
         with self._lock:

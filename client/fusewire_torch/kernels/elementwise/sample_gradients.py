@@ -21,8 +21,9 @@ from fusewire_torch.table import Table
 
 TABLE = Table()
 
-# The series is exact to float32 where its terms end: for numbers below 60, which is likelier than 1 − 10^-17.
 _TERMS = 160
+_LARGE_NUMBER = 13.0  # from where the terms of the power series, which are as large as e^x, cancel
+_TERMS_OF_TAIL = 16
 _LARGE_GAMMA, _LARGE_BETA = 8.0, 6.0  # shapes from where the expansion is near
 _LEAST_SPREAD = 2.5  # of total · x · (1 − x), for the expansion
 
@@ -31,8 +32,8 @@ _LEAST_SPREAD = 2.5  # of total · x · (1 − x), for the expansion
 def _gamma_gradient(shape: torch.Tensor, drawn: torch.Tensor) -> Array:
     a, x = _doubles(shape), _above_zero(_doubles(drawn))
     is_large = fw.logical_and(a > _LARGE_GAMMA, x > 1)
-    found = fw.where(is_large, _large_gamma(x, a), _small_gamma(x, a))
-    return found.astype(fusewire_of(shape.dtype))
+    small = fw.where(x > _LARGE_NUMBER, _tail_of_gamma(x, a), _small_gamma(x, a))
+    return fw.where(is_large, _large_gamma(x, a), small).astype(fusewire_of(shape.dtype))
 
 
 @TABLE.value("_dirichlet_grad")
@@ -59,6 +60,18 @@ def _small_gamma(x: Array, a: Array) -> Array:
     terms, logarithms = fw.cumulative_prod(x / below, axis=0), fw.cumulative_sum(1 / below, axis=0)
     first = fw.log(x) - digamma(a + 1)
     return -x / a * (first + fw.sum(terms * (first - logarithms), axis=0))
+
+
+def _tail_of_gamma(x: Array, a: Array) -> Array:
+    """By 1 − F = f · Σ (a − 1) (a − 2) … (a − n) / x^n, which is asymptotic for large x."""
+    one = fw.ones_like(x)
+    term, total = one, one
+    slope = slopes = fw.zeros_like(x)
+    for number in range(1, _TERMS_OF_TAIL + 1):
+        slope = (slope * (a - number) + term) / x
+        term = term * (a - number) / x
+        total, slopes = total + term, slopes + slope
+    return (fw.log(x) - digamma(a)) * total + slopes
 
 
 def _small_beta(x: Array, a: Array, b: Array) -> Array:

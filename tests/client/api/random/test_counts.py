@@ -105,6 +105,17 @@ def test_results_of_one_trial_exclude_each_other() -> None:
     assert np.cov(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(-40 * 0.06, abs=0.3)
 
 
+def test_counts_of_many_trials_have_their_sum() -> None:
+    for trials in (2**53 + 1, 2**60):
+        assert generator().multinomial(trials, [1 / 6] * 6).numpy().sum() == trials
+
+
+def test_no_trials_are_counted_and_no_results_are_refused() -> None:
+    assert generator().binomial([], 0.5).shape == (0,)
+    with pytest.raises(fw.ShapeError, match="a vector of probabilities"):
+        generator().multinomial(5, [])
+
+
 def test_certain_counts_are_certain(session: fw.Session) -> None:
     rng = generator()
     assert rng.poisson(0.0, 3).numpy().tolist() == [0, 0, 0]

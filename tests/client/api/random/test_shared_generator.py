@@ -99,8 +99,16 @@ def test_a_state_brings_the_same_numbers_again() -> None:
     np.testing.assert_array_equal(fw.random.rand(3).numpy(), state.rand(3).numpy())
 
 
-def test_a_state_of_numpys_is_refused() -> None:
+def test_a_state_may_come_as_a_list() -> None:
+    state = fw.random.RandomState(7)
+    fw.random.set_state([*state.get_state()])
+    np.testing.assert_array_equal(fw.random.rand(3).numpy(), state.rand(3).numpy())
+
+
+def test_a_state_of_numpys_or_of_nobody_is_refused() -> None:
     numpys = np.random.RandomState(7)
-    for state in (numpys.get_state(), numpys.get_state(legacy=False)):
+    name = fw.random.get_state()[0]
+    of_nobody = ((name,), (name, "x", "y"), (name, 1, -1), (name, 2**64, 0), None)
+    for state in (numpys.get_state(), numpys.get_state(legacy=False), *of_nobody):
         with pytest.raises(fw.ArgumentError, match="seed both by an integer"):
             fw.random.set_state(state)

@@ -87,3 +87,12 @@ def test_gradients_go_through_a_recorded_step() -> None:
             shape.copy_(torch.tensor([2.0, 9.0]))
         losses.append([run().item() for _ in range(5)])
     assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("x", [1.0, 5.0, 12.9, 13.1, 20.0, 40.0, 100.0])
+def test_the_gradient_of_gamma_is_the_derivative_at_a_fixed_probability(x: float) -> None:
+    shape, drawn, step = torch.tensor([0.05, 0.5, 1.0, 3.0, 7.9], dtype=torch.float64), torch.tensor(x).double(), 1e-5
+    above = torch.special.gammaincc(shape + step, drawn) - torch.special.gammaincc(shape - step, drawn)
+    density = torch.exp((shape - 1) * torch.log(drawn) - drawn - torch.lgamma(shape))
+    found = torch._standard_gamma_grad(shape.to("fusewire"), drawn.expand(5).to("fusewire"))
+    torch.testing.assert_close(found.cpu(), above / (2 * step) / density, rtol=1e-4, atol=0)
