@@ -22,6 +22,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _RECORDER = "build_recorder.py"
 _SERVER = "build_server.py"
 _PACKS = "kernels/fusewire_kernels/packs"
+# Not by PYTHONPATH: of its folders, pip's build environment drops those that an editable installation has too.
+_PACK = """
+import runpy, sys
+sys.path[:0] = ["protos", "kernels"]
+runpy.run_module("fusewire_kernels.packing", run_name="__main__", alter_sys=True)
+"""
 _MODULES = f"*/**/*{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
@@ -60,11 +66,7 @@ class CompilingBuildHook(BuildHookInterface[Any]):
 
     def _build_pack(self, version: str, build_data: dict[str, Any]) -> None:
         """Makes the pack of C kernels. One that the sources hold already is made again only if kernels are missing."""
-        folders = [str(Path(self.root, folder)) for folder in ("protos", "kernels")]
-        given = os.environ.get("PYTHONPATH")  # by which pip brings what a build needs
-        paths = os.pathsep.join([*folders, *([given] if given else [])])
-        command = ["-m", "fusewire_kernels.packing", str(Path(self.root, _PACKS))]
-        built = self._run(command, {**os.environ, "PYTHONPATH": paths})
+        built = self._run(["-c", _PACK, str(Path(self.root, _PACKS))], os.environ)
         if built.returncode:
             reason = built.stderr.strip().rpartition("\n")[2]
             self.app.display_warning(f"fusewire will compile the kernels of single ops in use: {reason}")
