@@ -101,6 +101,11 @@ struct fw_slice_f16 {
         return {thread / units_a_line, thread % units_a_line * unit, threads / units_a_line, 0};
     }
 
+    /* Of a matrix with strides no place need be known before. */
+    template <int ring>
+    static FW_METHOD void begin(const fw_matrix_f16 &) {}
+    static FW_METHOD void count_on(const fw_matrix_f16 &, unsigned) {}
+
     /* Whether a thread has no loads, because there are more threads than loads. */
     static FW_METHOD bool is_idle(const fw_walk &walk) {
         return loads < threads && (walk.line >= lines || walk.place >= length);
@@ -108,8 +113,8 @@ struct fw_slice_f16 {
 
     /* Begins to copy the first slice of a matrix to shared memory. Lines from `last_line` on, and places from
      * `last_place` on, are `outside`. */
-    static FW_METHOD void copy(const fw_matrix_f16 &m, fw_walk walk, unsigned last_line, unsigned last_place, uint16_t outside,
-                               float *memory) {
+    static FW_METHOD void copy(const fw_matrix_f16 &m, fw_walk walk, unsigned, unsigned last_line, unsigned last_place,
+                               uint16_t outside, float *memory) {
         if (is_idle(walk)) return;
         const uint16_t *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         memory += walk.line * pitch + walk.place;
@@ -130,7 +135,8 @@ struct fw_slice_f16 {
 
     /* Begins to load the first slice of a matrix. Lines from `last_line` on, and places from `last_place` on, are
      * `outside`. */
-    FW_METHOD void fetch(const fw_matrix_f16 &m, fw_walk walk, unsigned last_line, unsigned last_place, uint16_t outside) {
+    FW_METHOD void fetch(const fw_matrix_f16 &m, fw_walk walk, unsigned, unsigned last_line, unsigned last_place,
+                         uint16_t outside) {
         if (is_idle(walk)) return;
         const uint16_t *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
@@ -266,6 +272,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
     const unsigned y = has_own_warp ? lane / across % down : warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
 
     const fw_walk a_walk = left_slice::walk(a), b_walk = right_slice::walk(b);
+    right_slice::template begin<ring>(b);
     const unsigned last_row = fw_lesser(rows - row, height), last_column = fw_lesser(columns - column, width);
     int64_t unfetched = inner;
     auto bring = [&](unsigned place) {
@@ -273,12 +280,12 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
         const unsigned a_line = a_is_along ? last_row : last_k, a_place = a_is_along ? last_k : last_row;
         const unsigned b_line = b_is_along ? last_column : last_k, b_place = b_is_along ? last_k : last_column;
         if constexpr (is_copied) {
-            left.copy(a, a_walk, a_line, a_place, (uint16_t)0x8000, memory + place);
-            right.copy(b, b_walk, b_line, b_place, 0, memory + place + left_slice::size);
+            left.copy(a, a_walk, place / size, a_line, a_place, (uint16_t)0x8000, memory + place);
+            right.copy(b, b_walk, place / size, b_line, b_place, 0, memory + place + left_slice::size);
             fw_end_copies();
         } else {
-            left.fetch(a, a_walk, a_line, a_place, (uint16_t)0x8000);
-            right.fetch(b, b_walk, b_line, b_place, 0);
+            left.fetch(a, a_walk, place / size, a_line, a_place, (uint16_t)0x8000);
+            right.fetch(b, b_walk, place / size, b_line, b_place, 0);
         }
         a.start += depth * (a_is_along ? a.stride : a.line_stride);
         b.start += depth * (b_is_along ? b.stride : b.line_stride);
@@ -331,7 +338,10 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t c
             fw_meet_in_block<threads + (has_own_warp ? 32 : 0)>();
             /* By now every thread has read the slices before, so the next ones may take their place. */
             if (computes) read(0, memory + place, 0);
-            if (loads) bring(free);
+            if (loads) {
+                bring(free);
+                right_slice::count_on(b, place / size);
+            }
             if (computes) {
                 compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll

@@ -101,6 +101,11 @@ struct fw_slice_f32_walked {
         return {thread / units_a_line, thread % units_a_line * unit, threads / units_a_line, 0};
     }
 
+    /* Of a matrix with strides no place need be known before. */
+    template <int ring>
+    static FW_METHOD void begin(const fw_matrix_f32_walked &) {}
+    static FW_METHOD void count_on(const fw_matrix_f32_walked &, unsigned) {}
+
     /* Whether a thread has no loads, because there are more threads than loads. */
     static FW_METHOD bool is_idle(const fw_walk &walk) {
         return loads < threads && (walk.line >= lines || walk.place >= length);
@@ -108,8 +113,8 @@ struct fw_slice_f32_walked {
 
     /* Begins to copy the first slice of a matrix to shared memory. Lines from `last_line` on, and places from
      * `last_place` on, are `outside`. */
-    static FW_METHOD void copy(const fw_matrix_f32_walked &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside,
-                               float *memory) {
+    static FW_METHOD void copy(const fw_matrix_f32_walked &m, fw_walk walk, unsigned, unsigned last_line, unsigned last_place,
+                               float outside, float *memory) {
         if (is_idle(walk)) return;
         const float *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         memory += walk.line * pitch + walk.place;
@@ -130,7 +135,8 @@ struct fw_slice_f32_walked {
 
     /* Begins to load the first slice of a matrix. Lines from `last_line` on, and places from `last_place` on, are
      * `outside`. */
-    FW_METHOD void fetch(const fw_matrix_f32_walked &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside) {
+    FW_METHOD void fetch(const fw_matrix_f32_walked &m, fw_walk walk, unsigned, unsigned last_line, unsigned last_place,
+                         float outside) {
         if (is_idle(walk)) return;
         const float *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
@@ -277,13 +283,28 @@ struct fw_axes {
         return found;
     }
 };
+
+/* Begins to copy 4 or 8 bytes to shared memory, or writes zeros: by one instruction without a branch. */
+template <int bytes>
+FW_FN void fw_begin_copy_or_zero(void *to, const void *from, bool is_copied) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const uint64_t source = __cvta_generic_to_global(from);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(source), "n"(bytes),
+                 "r"(is_copied ? bytes : 0));
+#else
+#pragma unroll
+    for (int n = 0; n < bytes / 4; n++) ((int32_t *)to)[n] = is_copied ? ((const int32_t *)from)[n] : 0;
+#endif
+}
 #endif
 
 /* The right operand of a product that has no two strides: the element (k, j) lies at a place along k and a place along
  * columns, which are counted along several axes. So are the windows of an array read where they lie.
  *
- * A thread counts where its own loads are. Of a slice whose lines lie along k (`lines_are_columns`), these are elements of
- * one k and several columns, and of any other slice elements of one column and several k. */
+ * A thread loads elements of several lines of a slice, at one position of each. The places of lines are the same for all
+ * threads, so they are counted once a block and kept in shared memory: counting takes more instructions than a load.
+ * Lines that are columns stay from slice to slice. Of lines that are k's, those of each slice in the ring are kept. */
 template <int inner_rank, int column_rank>
 struct fw_right_f32_walked {
     const float *start;
@@ -291,60 +312,75 @@ struct fw_right_f32_walked {
     fw_axes<column_rank> columns;
     int first_column;
     static const int64_t line_stride = 0, stride = 0; /* `start` stays: the count goes on from slice to slice */
-    fw_digits<inner_rank> k, k_step;                  /* of the next slice's first load, and how far the next is */
-    fw_digits<column_rank> column, column_step;
-
-    template <bool lines_are_columns>
-    FW_METHOD void begin(fw_walk walk, unsigned lines_apart, unsigned depth) {
-        k = inner.digits_of(lines_are_columns ? walk.place : walk.line);
-        k_step = inner.digits_of(lines_are_columns ? depth : lines_apart);
-        column = columns.digits_of(first_column + (lines_are_columns ? walk.line : walk.place));
-        column_step = columns.digits_of(lines_are_columns ? lines_apart : 0);
-    }
+    fw_digits<inner_rank> k, k_step; /* the next k whose place this thread counts, and how far the one after it is */
+    int *places;                     /* of lines, in shared memory */
 };
 
 /* The slice of such an operand: as `fw_slice`, but neighbouring threads always load neighbours of a line. */
 template <bool is_along, int lines, int length, int gap, int threads, typename Matrix>
 struct fw_right_slice_f32_walked : fw_slice_f32_walked<lines, length, gap, threads, 1> {
     typedef fw_slice_f32_walked<lines, length, gap, threads, 1> plain;
-    /* Of one load a slice, the next one is that of the next slice. */
-    static const unsigned lines_apart = plain::loads < threads ? lines : threads / length;
+    static const int pack = plain::count < 4 ? plain::count : 4; /* places that are read at once */
+    static_assert(lines <= threads, "a thread counts the place of one line");
 
-    static FW_METHOD fw_walk walk(Matrix &m) {
-        const fw_walk walk = {threadIdx.x / length, threadIdx.x % length, threads / length, 0};
-        m.template begin<is_along>(walk, lines_apart, length);
-        return walk;
+    static FW_METHOD fw_walk walk(const Matrix &) {
+        return {threadIdx.x / length * plain::count, threadIdx.x % length, 1, 0};
     }
 
-    /* Calls `load(number, element, is_inside)` for each load of a thread, and counts on to the next slice. */
+    /* Counts the places for the first slices, as many as the ring has. Every thread of the block calls it. */
+    template <int ring>
+    static FW_METHOD void begin(Matrix &m) {
+        __shared__ __align__(16) int places[is_along ? lines : ring * lines];
+        m.places = places;
+        if (is_along) {
+            m.k = m.inner.digits_of(threadIdx.x % length), m.k_step = m.inner.digits_of(length);
+            const unsigned line = threadIdx.x;
+            if (line < lines) places[line] = m.columns.place(m.columns.digits_of(m.first_column + line));
+        } else {
+            m.start += m.columns.place(m.columns.digits_of(m.first_column + threadIdx.x % length));
+            asm volatile("" : "+l"(m.start)); /* stops the compiler from adding to it what each load adds */
+            m.k = m.inner.digits_of(threadIdx.x), m.k_step = m.inner.digits_of(lines);
+            for (int slice = 0; slice < ring; slice++) count_on(m, slice);
+        }
+        __syncthreads();
+    }
+
+    /* Counts the places of the k's that come next, for the slice that gets this place in the ring. */
+    static FW_METHOD void count_on(Matrix &m, unsigned slice) {
+        if (is_along || threadIdx.x >= lines) return;
+        m.places[slice * lines + threadIdx.x] = m.inner.place(m.k);
+        m.inner.add(m.k, m.k_step);
+    }
+
+    /* Calls `load(number, element, is_inside)` for each load of a thread. */
     template <typename Load>
-    static FW_METHOD void each(Matrix &m, fw_walk walk, unsigned last_line, unsigned last_place, const Load &load) {
-        auto column = m.column;
-        const int fixed = is_along ? m.inner.place(m.k) : m.columns.place(m.column);
+    static FW_METHOD void each(Matrix &m, fw_walk walk, unsigned slice, unsigned last_line, unsigned last_place,
+                               const Load &load) {
+        const int *places = m.places + (is_along ? 0 : slice * lines) + walk.line;
+        const float *start = m.start + (is_along ? m.inner.place(m.k) : 0);
 #pragma unroll
-        for (int n = 0; n < plain::count; n++, walk.line += walk.lines_apart) {
-            const int moving = is_along ? m.columns.place(column) : m.inner.place(m.k);
-            load(n, m.start + (fixed + moving), walk.line < last_line && walk.place < last_place);
-            if (is_along) m.columns.add(column, m.column_step);
-            else m.inner.add(m.k, m.k_step);
+        for (int n = 0; n < plain::count; n += pack) {
+            const fw_pack<int, pack> some = *(const fw_pack<int, pack> *)(places + n);
+#pragma unroll
+            for (int i = 0; i < pack; i++)
+                load(n + i, start + some.values[i], walk.line + n + i < last_line && walk.place < last_place);
         }
         if (is_along) m.inner.add(m.k, m.k_step);
     }
 
-    static FW_METHOD void copy(Matrix &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside,
+    /* Beyond the last line or place there are zeros, which is what a right operand has there. */
+    static FW_METHOD void copy(Matrix &m, fw_walk walk, unsigned slice, unsigned last_line, unsigned last_place, float,
                                float *memory) {
         if (plain::is_idle(walk)) return;
         memory += walk.line * plain::pitch + walk.place;
-        const unsigned step = walk.lines_apart * plain::pitch;
-        each(m, walk, last_line, last_place, [&](int n, const float *element, bool is_inside) {
-            if (is_inside) fw_begin_copy<sizeof(float)>(memory + n * step, element);
-            else memory[n * step] = (float)outside;
+        each(m, walk, slice, last_line, last_place, [=](int n, const float *element, bool is_inside) {
+            fw_begin_copy_or_zero<sizeof(float)>(memory + n * plain::pitch, element, is_inside);
         });
     }
 
-    FW_METHOD void fetch(Matrix &m, fw_walk walk, unsigned last_line, unsigned last_place, float outside) {
+    FW_METHOD void fetch(Matrix &m, fw_walk walk, unsigned slice, unsigned last_line, unsigned last_place, float outside) {
         if (plain::is_idle(walk)) return;
-        each(m, walk, last_line, last_place, [&](int n, const float *element, bool is_inside) {
+        each(m, walk, slice, last_line, last_place, [&](int n, const float *element, bool is_inside) {
             this->held[n].values[0] = is_inside ? *element : outside;
         });
     }
@@ -387,6 +423,7 @@ FW_FN void fw_tile_f32_walked(fw_matrix_f32_walked a, Right b, int64_t rows, int
     const unsigned y = has_own_warp ? lane / across % down : warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
 
     const fw_walk a_walk = left_slice::walk(a), b_walk = right_slice::walk(b);
+    right_slice::template begin<ring>(b);
     const unsigned last_row = fw_lesser(rows - row, height), last_column = fw_lesser(columns - column, width);
     int64_t unfetched = inner;
     auto bring = [&](unsigned place) {
@@ -394,12 +431,12 @@ FW_FN void fw_tile_f32_walked(fw_matrix_f32_walked a, Right b, int64_t rows, int
         const unsigned a_line = a_is_along ? last_row : last_k, a_place = a_is_along ? last_k : last_row;
         const unsigned b_line = b_is_along ? last_column : last_k, b_place = b_is_along ? last_k : last_column;
         if constexpr (is_copied) {
-            left.copy(a, a_walk, a_line, a_place, (float)-0.0, memory + place);
-            right.copy(b, b_walk, b_line, b_place, 0, memory + place + left_slice::size);
+            left.copy(a, a_walk, place / size, a_line, a_place, (float)-0.0, memory + place);
+            right.copy(b, b_walk, place / size, b_line, b_place, 0, memory + place + left_slice::size);
             fw_end_copies();
         } else {
-            left.fetch(a, a_walk, a_line, a_place, (float)-0.0);
-            right.fetch(b, b_walk, b_line, b_place, 0);
+            left.fetch(a, a_walk, place / size, a_line, a_place, (float)-0.0);
+            right.fetch(b, b_walk, place / size, b_line, b_place, 0);
         }
         a.start += depth * (a_is_along ? a.stride : a.line_stride);
         b.start += depth * (b_is_along ? b.stride : b.line_stride);
@@ -452,7 +489,10 @@ FW_FN void fw_tile_f32_walked(fw_matrix_f32_walked a, Right b, int64_t rows, int
             fw_meet_in_block<threads + (has_own_warp ? 32 : 0)>();
             /* By now every thread has read the slices before, so the next ones may take their place. */
             if (computes) read(0, memory + place, 0);
-            if (loads) bring(free);
+            if (loads) {
+                bring(free);
+                right_slice::count_on(b, place / size);
+            }
             if (computes) {
                 compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll
