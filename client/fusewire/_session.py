@@ -566,7 +566,8 @@ def _decoded(raw: bytes) -> wire.ServerFrame:
 def _local_offer_of(welcome: wire.Welcome) -> LocalOffer | None:
     if not welcome.local_name.startswith(NAME_PREFIX):
         return None
-    return LocalOffer(welcome.local_name, welcome.local_secret, welcome.limits.message_bytes + _MESSAGE_MARGIN_BYTES)
+    most_bytes = welcome.limits.message_bytes + _MESSAGE_MARGIN_BYTES
+    return LocalOffer(welcome.local_name, welcome.local_secret, most_bytes, welcome.busy_poll_us)
 
 
 def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:

@@ -13,6 +13,7 @@ from fusewire_server.engine.engine import Engine
 from fusewire_server.front_ends.front_ends import FrontEnds
 from fusewire_server.front_ends.placement import EngineAt
 from fusewire_server.programs.counters import TOKEN_DOOR
+from fusewire_server.transport.busy_polling import busy_poll_s_of
 from fusewire_server.transport.grpc_server import Serving, longest_message, start_grpc
 from fusewire_server.transport.local_calls import LocalCalls
 from fusewire_server.transport.service import FusewireService
@@ -29,7 +30,7 @@ class Listeners:
         self._engine = engine
         self._access = Access(authenticator)
         self._certificate = certificate_of(config.listen)
-        self._local = LocalCalls(longest_message(config.limits.message_bytes))
+        self._local = local_calls_of(config)
         self._grpc: Serving | None = None
         self._front_ends: FrontEnds | None = None
 
@@ -80,6 +81,12 @@ class Listeners:
 
     def _count_refusals(self, calls: int) -> None:
         self._engine.counters.refused(TOKEN_DOOR, "unauthenticated", calls)
+
+
+def local_calls_of(config: Config) -> LocalCalls:
+    """Returns the listener for local calls of one engine."""
+    busy_poll_s = busy_poll_s_of(config.listen.busy_poll_s, len(os.sched_getaffinity(0)))
+    return LocalCalls(longest_message(config.limits.message_bytes), busy_poll_s)
 
 
 def front_ends_of(setting: int | None, cores: int) -> int:

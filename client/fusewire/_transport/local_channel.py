@@ -30,11 +30,15 @@ _GONE = grpc.StatusCode.UNAVAILABLE.value[0]
 
 
 class LocalOffer(NamedTuple):
-    """What a server's welcome tells a client on its machine. A message of the server has at most `most_bytes`."""
+    """What a server's welcome tells a client on its machine. A message of the server has at most `most_bytes`.
+
+    A thread that waits for a value polls for `busy_poll_us` before it sleeps.
+    """
 
     name: str
     secret: bytes
     most_bytes: int
+    busy_poll_us: int = 0
 
 
 class LocalChannel:

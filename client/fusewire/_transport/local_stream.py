@@ -1,7 +1,8 @@
 """A session's stream as a local call. A thread that waits for a value sends and receives by itself.
 
 So a read needs no other thread of this process: waking one takes as long as the rest of the way to the server. The I/O
-thread sends and receives whenever nobody waits, or somebody waits for something other than a value.
+thread sends and receives whenever nobody waits, or somebody waits for something other than a value. A thread that waits
+does not sleep at once: a processor that slept takes longer to wake than a short step in all.
 
 Whoever sends holds `_sending`, and whoever receives `_receiving`, so any thread may do either at any time. Which thread
 receives is only a matter of who is woken: the I/O thread, if `_io_listens`, or the one thread that has the turn. It
@@ -51,6 +52,7 @@ _RECEIVED_BYTES = 256 << 10  # at once
 # So long after a wait its thread is expected to wait again, and the I/O thread listens only if a frame is awaited.
 _LEASE_S = 0.02
 _LONGEST_POLL_MS = 50.0  # a signal that comes just before a poll does not end it, and is then noticed so late
+MOST_BUSY_POLL_US = 10_000  # whatever a server says
 _CLOSE_AGAIN_S = 0.01
 _GONE = grpc.StatusCode.UNAVAILABLE.value[0]
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -89,6 +91,7 @@ class LocalStream:
             self._socket.close()
             raise
         self._on_frame: Callable[[bytes], None]
+        self._busy_poll_ns = min(offer.busy_poll_us, MOST_BUSY_POLL_US) * 1000
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self._poll.register(self._nudge, select.POLLIN)
@@ -159,11 +162,15 @@ class LocalStream:
 
     def _receive_until(self, receiver: Receiver, ends_s: float | None) -> bool:
         """Receives until `receiver` has settled, the time is over, or the I/O thread is to receive. Has the turn."""
+        sleeps_from_ns = time.perf_counter_ns() + self._busy_poll_ns
         while not receiver.has_settled_within(0):
             left_s = left_s_until(ends_s)
             if left_s == 0 or self._io_listens or self._status is not None:
                 return False
-            ready = self._poll.poll(_LONGEST_POLL_MS if left_s is None else min(left_s * 1000, _LONGEST_POLL_MS))
+            longest_ms = _LONGEST_POLL_MS if time.perf_counter_ns() >= sleeps_from_ns else 0
+            ready = self._poll.poll(longest_ms if left_s is None else min(left_s * 1000, longest_ms))
+            if not ready and not longest_ms:
+                continue
             if any(file == self._nudge for file, _ in ready):
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._nudge)

@@ -72,7 +72,7 @@ class Hello(_message.Message):
     def __init__(self, versions: _Optional[_Iterable[int]] = ..., client: _Optional[str] = ..., session_id: _Optional[bytes] = ..., server_instance: _Optional[bytes] = ..., epoch: _Optional[int] = ..., device: _Optional[int] = ..., programs: _Optional[_Iterable[bytes]] = ..., name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server", "local_name", "local_secret")
+    __slots__ = ("version", "server_instance", "session_id", "epoch", "credit", "limits", "backend", "server", "local_name", "local_secret", "busy_poll_us")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SERVER_INSTANCE_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +83,7 @@ class Welcome(_message.Message):
     SERVER_FIELD_NUMBER: _ClassVar[int]
     LOCAL_NAME_FIELD_NUMBER: _ClassVar[int]
     LOCAL_SECRET_FIELD_NUMBER: _ClassVar[int]
+    BUSY_POLL_US_FIELD_NUMBER: _ClassVar[int]
     version: int
     server_instance: bytes
     session_id: bytes
@@ -93,7 +94,8 @@ class Welcome(_message.Message):
     server: str
     local_name: str
     local_secret: bytes
-    def __init__(self, version: _Optional[int] = ..., server_instance: _Optional[bytes] = ..., session_id: _Optional[bytes] = ..., epoch: _Optional[int] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., backend: _Optional[str] = ..., server: _Optional[str] = ..., local_name: _Optional[str] = ..., local_secret: _Optional[bytes] = ...) -> None: ...
+    busy_poll_us: int
+    def __init__(self, version: _Optional[int] = ..., server_instance: _Optional[bytes] = ..., session_id: _Optional[bytes] = ..., epoch: _Optional[int] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., backend: _Optional[str] = ..., server: _Optional[str] = ..., local_name: _Optional[str] = ..., local_secret: _Optional[bytes] = ..., busy_poll_us: _Optional[int] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("ops", "bytes", "segments")

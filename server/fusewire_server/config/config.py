@@ -67,6 +67,10 @@ class Listen:
     front_ends: Annotated[
         OptionalFew, "processes that speak gRPC with clients; 0: the server itself does; unset: a quarter of the cores"
     ] = None
+    busy_poll_s: Annotated[
+        OptionalFraction,
+        "how long both ends of a local call look for news before they sleep; unset: 0.0002, below four cores 0",
+    ] = None
     insecure_allow_remote: Annotated[Flag, "let other machines connect without TLS or tokens"] = False
 
     def __post_init__(self) -> None:

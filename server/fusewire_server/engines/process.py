@@ -35,11 +35,10 @@ from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.logs import configure_logs
 from fusewire_server.inspect.live_views import ANSWERS
 from fusewire_server.inspect.snapshots.snapshot import Snapshot
+from fusewire_server.listeners import local_calls_of
 from fusewire_server.processes import messages
 from fusewire_server.processes.child import Reporter, command_lines
 from fusewire_server.processes.messages import Fault
-from fusewire_server.transport.grpc_server import longest_message
-from fusewire_server.transport.local_calls import LocalCalls
 from fusewire_server.transport.service import FusewireService
 
 log = logging.getLogger("fusewire.engines")
@@ -102,7 +101,7 @@ class _EngineProcess:
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._one = OneEngine(config, garbage, self._break, device_number=begin.device)
         self._engine = self._one.engine
-        self._local = LocalCalls(longest_message(config.limits.message_bytes))
+        self._local = local_calls_of(config)
         self._service = FusewireService(
             self._engine, Access(self._authenticator), self._local if config.listen.local else None
         )

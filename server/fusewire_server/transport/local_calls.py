@@ -32,6 +32,7 @@ from fusewire_protos.local_calls.parts import (
     encode_metadata,
     encode_status,
 )
+from fusewire_server.transport.busy_polling import BusyPolling
 from fusewire_server.transport.call import Method
 
 log = logging.getLogger("fusewire.local")
@@ -49,9 +50,14 @@ _END: Any = grpc.aio.EOF
 
 
 class LocalCalls:
-    """The listener for local calls. A message has at most `most_bytes`."""
+    """The listener for local calls. A message has at most `most_bytes`.
 
-    def __init__(self, most_bytes: int) -> None:
+    The event loop polls for `busy_poll_s` after each short answer.
+    """
+
+    def __init__(self, most_bytes: int, busy_poll_s: float = 0.0) -> None:
+        self.busy_poll_s = busy_poll_s
+        self._busy_polling = BusyPolling(busy_poll_s)
         self._methods: Mapping[str, Method] = {}
         self._most_bytes = most_bytes
         self._key = secrets.token_bytes(_SECRET_BYTES)
@@ -141,7 +147,7 @@ class LocalCalls:
             else:
                 closing_s = _CLOSING_S
                 connection.read_on()
-                status = await _answer(method, LocalCall(connection, self._with_peer(opening)))
+                status = await _answer(method, LocalCall(connection, self._with_peer(opening), self._busy_polling))
         except CaseError as error:
             status = Status(grpc.StatusCode.INVALID_ARGUMENT.value[0], str(error))
         finally:
@@ -160,9 +166,10 @@ class LocalCalls:
 class LocalCall:
     """The side of a local call that answers."""
 
-    def __init__(self, connection: LocalConnection, opening: Opening) -> None:
+    def __init__(self, connection: LocalConnection, opening: Opening, busy_polling: BusyPolling) -> None:
         self._connection = connection
         self._opening = opening
+        self._busy_polling = busy_polling
         self._code = grpc.StatusCode.OK
         self._details = ""
 
@@ -199,6 +206,7 @@ class LocalCall:
 
     def write_now(self, message: bytes) -> bool:
         """Sends a short message if that needs no waiting. Returns whether it did."""
+        self._busy_polling.extend()
         return self._connection.send_now(PartKind.MESSAGE, message)
 
     @contextmanager

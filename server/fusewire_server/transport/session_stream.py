@@ -241,6 +241,7 @@ class SessionStream:
                 server=f"fusewire {installed_version()}",
                 local_name="" if self._local is None else self._local.name,
                 local_secret=b"" if self._local is None else self._local.secret_of(session.session_id),
+                busy_poll_us=0 if self._local is None else round(self._local.busy_poll_s * 1e6),
             ),
         )
 

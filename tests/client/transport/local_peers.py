@@ -80,9 +80,12 @@ class PlayedPeer:
 
 
 class Played:
-    """A stream in an event loop of its own, whose server is `self.server`, a bare socket."""
+    """A stream in an event loop of its own, whose server is `self.server`, a bare socket.
 
-    def __init__(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    A thread that waits polls for `busy_poll_us` before it sleeps.
+    """
+
+    def __init__(self, new_loop: Callable[[], asyncio.AbstractEventLoop], busy_poll_us: int = 0) -> None:
         self.peer = PlayedPeer()
         self.loop = new_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="played I/O")
@@ -91,7 +94,7 @@ class Played:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(f"\0{name}")
             listening.listen()
-            self.stream = self.in_loop(lambda: self._open(LocalOffer(name, b"secret", MOST_BYTES)))
+            self.stream = self.in_loop(lambda: self._open(LocalOffer(name, b"secret", MOST_BYTES, busy_poll_us)))
             self.server, _ = listening.accept()
         self.server.settimeout(HANGS_S)
         self._reader = PartReader(MOST_BYTES)
@@ -191,6 +194,6 @@ class Waiter(threading.Thread):
 
 
 @contextmanager
-def playing(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> Iterator[Played]:
-    with closing(Played(new_loop)) as played:
+def playing(new_loop: Callable[[], asyncio.AbstractEventLoop], busy_poll_us: int = 0) -> Iterator[Played]:
+    with closing(Played(new_loop, busy_poll_us)) as played:
         yield played

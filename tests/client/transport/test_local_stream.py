@@ -20,7 +20,7 @@ import uvloop
 from fusewire._errors import ProtocolError
 from fusewire._stream.receivers import BlockedReader
 from fusewire._transport import local_stream
-from fusewire._transport.local_stream import drives_here
+from fusewire._transport.local_stream import MOST_BUSY_POLL_US, drives_here
 from fusewire_protos.local_calls.part_socket import SILENT
 from fusewire_protos.local_calls.parts import PartKind, Status, decode_opening, encode_status, head_of
 from tests.client.transport.local_peers import MOST_BYTES, VALUE, Played, Waiter, playing
@@ -32,9 +32,12 @@ LONG = 100_000
 STATUS = encode_status(Status(grpc.StatusCode.NOT_FOUND.value[0], "gone"))
 
 
-@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.fixture(
+    params=[(asyncio.new_event_loop, 0), (uvloop.new_event_loop, 0), (uvloop.new_event_loop, MOST_BUSY_POLL_US)],
+    ids=["asyncio", "uvloop", "uvloop and busy polling"],
+)
 def played(request: pytest.FixtureRequest) -> Iterator[Played]:
-    with playing(request.param) as opened:
+    with playing(*request.param) as opened:
         yield opened
 
 

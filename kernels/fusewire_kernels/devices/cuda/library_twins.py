@@ -24,6 +24,8 @@ from fusewire_protos.ops.shapes import Spec
 
 # By op the function that CuPy 13 and cuSOLVER 11.6 do not have.
 _OF_ANY_MATRIX = {"eig": "eig", "eigvals": "eigvals", "complex_eig": "eig"}
+# All computed NaNs have the same bits.
+_write = cupy.ElementwiseKernel("T value, T nan", "T result", "result = value == value ? value : nan", "fw_write")
 _KEPT_BYTES = 1 << 26  # of the memory of cuFFT's plans, in each thread that uses the device
 
 
@@ -46,8 +48,7 @@ def library_twin(call: OneOpCall, allocate: Callable[[int], Any]) -> Twin:
         try:
             with cupy.cuda.using_allocator(bounded), cupyx.errstate(linalg="raise"):
                 value = compute(*arrays)
-                # All computed NaNs have the same bits.
-                _array(result_address, result)[...] = cupy.where(cupy.isnan(value), value.dtype.type("nan"), value)
+                _write(value, value.dtype.type("nan"), _array(result_address, result))
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise _out_of_memory(call, error) from None
         except RuntimeError as error:  # cuFFT's errors are such, and its class is known once cuFFT is loaded only
