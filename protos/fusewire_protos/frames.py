@@ -47,6 +47,7 @@ MAX_FREED = 1 << 12  # handles that one entry frees
 MAX_STEPPED = 1 << 13  # numbers in the list of a loop's stepped inputs, scalars or starts
 NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 _SEGMENT_FIELDS = 7  # its kind included; those of a loop follow
+_PACKER = msgpack.Packer()  # of all threads: it calls no Python code, so no thread comes between
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))
@@ -185,10 +186,21 @@ class NewProgram(NamedTuple):
     raw: bytes
 
 
+def encode_entry(entry: Entry) -> bytes:
+    """Returns the bytes of an entry, which `list_entries` takes."""
+    raw: bytes = _PACKER.pack(_ENCODERS[type(entry)](entry))
+    return raw
+
+
+def list_entries(encoded: Sequence[bytes]) -> bytes:
+    """Returns the field `bindings` of a frame with these encoded entries."""
+    head: bytes = _PACKER.pack_array_header(len(encoded))
+    return head + b"".join(encoded)
+
+
 def encode_entries(entries: Sequence[Entry]) -> bytes:
     """Returns the field `bindings` of a frame."""
-    raw: bytes = msgpack.packb([_ENCODERS[type(entry)](entry) for entry in entries])
-    return raw
+    return list_entries([encode_entry(entry) for entry in entries])
 
 
 def encode_programs(programs: Sequence[NewProgram]) -> bytes:

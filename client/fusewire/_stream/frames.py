@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,14 +27,10 @@ from fusewire._errors import ProtocolError
 from fusewire_protos import frames
 from fusewire_protos.frames import (
     MOST_TENSORS,
-    NO_REPETITION,
-    NUMBER_BYTES,
     PROTOCOL_VERSION,
     Entry,
     Forget,
-    Free,
     NewProgram,
-    Repetition,
     Segment,
     Upload,
 )
@@ -43,6 +38,8 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 FRAME_BYTES = 1 << 20  # a frame takes no further entry that would make it longer
 _FRAME_HEAD_BYTES = 64  # more than a frame has beside its entries
+# More than an entry takes beside its own bytes, its program and its tensor; so a frame has fewer than MAX_ENTRIES.
+_ENTRY_HEAD_BYTES = 64
 
 
 class Outgoing(NamedTuple):
@@ -52,11 +49,15 @@ class Outgoing(NamedTuple):
     program: NewProgram | None = None
     tensor: bytes | None = None
 
-    @property
-    def size_bytes(self) -> int:
-        """An upper bound of the bytes that the entry, its program and its tensor take in a frame."""
-        brought_bytes = len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
-        return 64 + NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
+
+
+class _Contents(NamedTuple):
+    """What a frame carries. `programs` is how many programs the server knows after it."""
+
+    entries: list[bytes]
+    tensors: list[bytes]
+    new: list[NewProgram]
+    programs: int
 
 
 class Wish(NamedTuple):
@@ -141,10 +142,11 @@ class ClientStream:
             return self._again.popleft()
         if not self._waiting:
             return None
-        taken, programs = self._next_entries()
-        count, number = len(taken), self._last_number + 1
-        raw = _encode(number, self._received, taken)
-        made = (), raw, number, programs
+        contents = self._next_contents()
+        count, number = len(contents.entries), self._last_number + 1
+        taken = self._waiting[:count]
+        raw = _encode(number, self._received, contents)
+        made = (), raw, number, contents.programs
         self._waiting[:count], self._unacknowledged[number], self._last_number, self._programs = made
         self._acknowledged = self._received
         self.sent_bytes += len(raw)
@@ -192,40 +194,31 @@ class ClientStream:
         while (first := self._last_number + 1 - len(self._unacknowledged)) <= min(number, self._last_number):
             del self._unacknowledged[first]
 
-    def _next_entries(self) -> tuple[list[Outgoing], int]:
-        """Returns the entries of the next frame, and how many programs the server knows after it."""
-        taken: list[Outgoing] = []
-        size_bytes, tensors, programs = _FRAME_HEAD_BYTES, 0, self._programs
-        registered = programs  # before any is forgotten
-        while len(taken) < len(self._waiting):
-            outgoing = self._waiting[len(taken)]
-            is_new = outgoing.program is not None
-            size_bytes += outgoing.size_bytes
-            tensors += outgoing.tensor is not None
-            has_no_room = is_new and registered >= self._most_programs
-            if taken and (size_bytes > self._most_bytes or tensors > MOST_TENSORS or has_no_room):
+    def _next_contents(self) -> _Contents:
+        """Returns what the next frame carries: the first entries that wait, as many as it has room for."""
+        encoded: list[bytes] = []
+        tensors: list[bytes] = []
+        new: list[NewProgram] = []
+        programs, size_bytes = self._programs, _FRAME_HEAD_BYTES
+        most_new = self._most_programs - programs  # before any is forgotten
+        for entry, program, tensor in self._waiting:
+            raw = frames.encode_entry(entry if tensor is None else entry._replace(tensor=len(tensors)))
+            size_bytes += _ENTRY_HEAD_BYTES + len(raw) + len(tensor or b"") + (0 if program is None else len(program.raw))
+            has_room = len(tensors) < MOST_TENSORS if program is None else len(new) < most_new
+            if encoded and (size_bytes > self._most_bytes or not has_room):
                 break
-            registered += is_new
-            programs += is_new - isinstance(outgoing.entry, Forget)
-            taken.append(outgoing)
-        return taken, programs
+            encoded.append(raw)
+            if tensor is not None:
+                tensors.append(tensor)
+            if program is not None:
+                new.append(program)
+                programs += 1
+            elif type(entry) is Forget:
+                programs -= 1
+        return _Contents(encoded, tensors, new, programs)
 
 
-def _numbers_in(entry: Entry) -> int:
-    """Counts the numbers that the entry lists."""
-    if isinstance(entry, Segment):
-        bound = len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
-        return bound if entry.repetition is NO_REPETITION else bound + _numbers_of(entry.repetition)
-    return len(entry.handles) if isinstance(entry, Free) else 0
-
-
-def _numbers_of(repetition: Repetition) -> int:
-    _, _, kept, *stepped = repetition
-    listed = [len(steps) + 2 if isinstance(steps, tuple) else 2 for _, steps in chain.from_iterable(stepped)]
-    return len(kept or ()) + sum(listed)
-
-
-def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
+def _encode(number: int, acknowledged: int, contents: _Contents) -> bytes:
     """Returns the bytes of a frame.
 
     The fields are set one by one, because that takes half as long as passing them to the constructor.
@@ -233,21 +226,9 @@ def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
     frame = wire.ClientFrame()
     frame.number = number
     frame.acknowledged = acknowledged
-    tensors: list[bytes] = []
-    frame.bindings = frames.encode_entries([_entry(outgoing, tensors) for outgoing in taken])
-    if tensors:
-        frame.tensors.extend(tensors)
-    new = [outgoing.program for outgoing in taken if outgoing.program is not None]
-    if new:
-        frame.programs = frames.encode_programs(new)
+    frame.bindings = frames.list_entries(contents.entries)
+    if contents.tensors:
+        frame.tensors.extend(contents.tensors)
+    if contents.new:
+        frame.programs = frames.encode_programs(contents.new)
     return frame.SerializeToString()
-
-
-def _entry(outgoing: Outgoing, tensors: list[bytes]) -> Entry:
-    """Adds the entry's tensor, if there is one, to `tensors`. Returns the entry with the index of this tensor."""
-    entry = outgoing.entry
-    if outgoing.tensor is None:
-        return entry
-    assert isinstance(entry, Upload)
-    tensors.append(outgoing.tensor)
-    return entry._replace(tensor=len(tensors) - 1)
