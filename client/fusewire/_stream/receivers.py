@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -91,8 +90,10 @@ class BlockedReader:
         return self._error is not None or self._value is not _NOTHING
 
     def _settle(self) -> None:
-        with suppress(RuntimeError):  # it was settled before
+        try:
             self._settled.release()
+        except RuntimeError:  # it was settled before
+            return
 
     def outcome(self) -> Value:
         """Returns the value that was set, or raises the exception that was set instead."""

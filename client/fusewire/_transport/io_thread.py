@@ -39,6 +39,7 @@ class IoThread:
         self.loop = new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
         self.thread.start()
+        self.ident = self.thread.ident
 
     def end(self, timeout_s: float) -> None:
         """Stops the loop and waits for the thread."""

@@ -126,8 +126,7 @@ class LocalStream:
 
         Returns False if the time is over, and if another thread receives: then the caller is to wait for it.
         """
-        while self._send_peers_next():
-            pass
+        self._send_peers(is_all=True)
         wait = threading.Lock()
         with wait:
             has_turn = self._take_turn(wait)
@@ -171,7 +170,7 @@ class LocalStream:
             ready = self._poll.poll(longest_ms if left_s is None else min(left_s * 1000, longest_ms))
             if not ready and not longest_ms:
                 continue
-            if any(file == self._nudge for file, _ in ready):
+            if (self._nudge, select.POLLIN) in ready:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._nudge)
             self._receive()
@@ -184,7 +183,7 @@ class LocalStream:
         await self._sent()
 
     async def send_next(self) -> bool:
-        has_sent = self._send_peers_next()
+        has_sent = self._send_peers(is_all=False)
         if has_sent:
             await self._sent()
         return has_sent
@@ -294,16 +293,19 @@ class LocalStream:
 
     # ---- whoever sends or receives ----
 
-    def _send_peers_next(self) -> bool:
+    def _send_peers(self, *, is_all: bool) -> bool:
+        """Sends all frames that the peer has, or only the next one. Returns whether there was one."""
         with _here.lock, self._sending:
             if not self._may_send():
                 return False
             self._sends = True
             frame = self._peer.next_frame()
-            if frame is not None:
+            has_sent = frame is not None
+            while frame is not None:
                 self._put(_part(PartKind.MESSAGE, frame))
+                frame = self._peer.next_frame() if is_all else None
             self._sends = False
-        return frame is not None
+        return has_sent
 
     def _send(self, kind: PartKind, raw: bytes) -> None:
         with _here.lock, self._sending:

@@ -141,7 +141,7 @@ class StreamTransport:
         return receiver.has_settled_within(timeout_s)
 
     def call(self, act: Callable[[], object]) -> None:
-        if threading.get_ident() == self._io_thread.thread.ident:
+        if threading.get_ident() == self._io_thread.ident:
             act()
         else:
             self._call(act)
@@ -161,7 +161,7 @@ class StreamTransport:
         self._awaken_thread()
 
     def is_own_thread(self) -> bool:
-        return threading.get_ident() == self._io_thread.thread.ident or drives_here()
+        return threading.get_ident() == self._io_thread.ident or drives_here()
 
     def upload(self, session_id: bytes, handle: int, chunks: Sequence[memoryview]) -> None:
         size_bytes, is_to_be_sent = sum(chunk.nbytes for chunk in chunks), True
