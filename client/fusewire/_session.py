@@ -313,8 +313,8 @@ class Session:
     # ---- recording threads ----
 
     @property
-    def segments_in_flight(self) -> int:
-        return self._state.credit.segments_in_flight
+    def is_idle(self) -> bool:
+        return self._state.credit.is_free
 
     @property
     def credit_ops(self) -> int:
@@ -376,11 +376,12 @@ class Session:
     def on_frame(self, raw: bytes) -> bool:
         frame = _decoded(raw)
         self._timer.heard_at_ns = time.monotonic_ns()
-        if frame.HasField("welcome"):
+        is_welcome, has_completed = frame.HasField("welcome"), frame.HasField("completed")
+        if is_welcome:
             self._on_welcome(frame)
         with self._state.lock:
             is_new = self._state.stream.on_frame(frame)
-            is_idle = frame.HasField("completed") and self._complete(frame.completed)
+            is_idle = has_completed and self._complete(frame.completed)
         if is_idle:
             self._sender.flush_idle()
         if self._ready_waiters:
@@ -389,8 +390,8 @@ class Session:
             self._take_results(frame)
         if frame.draining_ms or frame.HasField("goodbye"):
             self._state.transport.call(partial(self._on_last_frames, frame))
-        if not frame.HasField("completed"):
-            return frame.HasField("welcome")
+        if not has_completed:
+            return is_welcome
         return self._thread_recorders.have_unsent or self._state.stream.waiting_entries > 0
 
     def is_awaited(self) -> bool:

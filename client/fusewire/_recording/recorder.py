@@ -68,8 +68,8 @@ class Owner(Protocol):
     """The methods of a session that recording calls, from the threads that record."""
 
     @property
-    def segments_in_flight(self) -> int:
-        """Returns how many segments are in flight; at least one if anything is."""
+    def is_idle(self) -> bool:
+        """Returns whether nothing is in flight."""
 
     @property
     def credit_ops(self) -> int:
@@ -146,7 +146,7 @@ class _UnsentRecords(NamedTuple):
     def followed_by(self, new: Integers, end: int) -> Self:
         """Returns these records and the new ones."""
         if not len(self.records):
-            return self._replace(records=new, end=end)
+            return type(self)(new, end, self.buffer, self.spare)
         count = len(self.records) + len(new)
         buffer = self.spare if count <= len(self.spare) else np.empty(2 * count, np.int64)
         records = np.concatenate((self.records, new), out=buffer[:count])
@@ -165,6 +165,8 @@ class Recorder(ThreadTape):
         "_first_upload_of_body",
         "_kept",
         "_known_step",
+        "_least_ops_if_busy",
+        "_least_ops_if_idle",
         "_mark",
         "_next_look",
         "_next_upload",
@@ -186,6 +188,9 @@ class Recorder(ThreadTape):
         super().__init__(thread, first, first)
         self.owner = owner
         self.array_bytes = owner.limits.array_bytes  # how large an array may be
+        ops = owner.credit_ops // _PARTS_OF_CREDIT
+        self._least_ops_if_idle = max(min(ops, LARGEST_SEGMENT_OPS), LEAST_SEGMENT_OPS)
+        self._least_ops_if_busy = max(min(ops, LARGEST_LOOP_OPS), LARGEST_SEGMENT_OPS)
         self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
         self.first = first
         self.sent = self.first  # all ops with smaller numbers are in segments
@@ -482,15 +487,15 @@ class Recorder(ThreadTape):
         May be called again after an interruption.
         """
         self._dead = draft.liveness.waiting
-        self._collected = self._collected._replace(records=draft.later)
+        self._collected = _UnsentRecords(draft.later, *self._collected[1:])
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
             else:
                 self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
-            begun = next((place for place, each in enumerate(self.repeats) if each[0] >= self.sent), len(self.repeats))
-            del self.repeats[:begun]
+            while self.repeats and self.repeats[0][0] < self.sent:
+                del self.repeats[0]
         self._keep_foreign_pins()
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
@@ -532,10 +537,7 @@ class Recorder(ThreadTape):
         end, or until they are a long segment: where a server is busy, they become many. Fewer ops are sent when
         recording pauses, or they have waited for long.
         """
-        is_idle = not self.owner.segments_in_flight
-        most = LARGEST_SEGMENT_OPS if is_idle else LARGEST_LOOP_OPS
-        least = LEAST_SEGMENT_OPS if is_idle else LARGEST_SEGMENT_OPS
-        return max(min(most, self.owner.credit_ops // _PARTS_OF_CREDIT), least)
+        return self._least_ops_if_idle if self.owner.is_idle else self._least_ops_if_busy
 
     def _refuse_in_body(self, scope: CutScope) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""
@@ -590,10 +592,14 @@ class Recorder(ThreadTape):
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Sets the op at which `on_checkpoint` acts next: the first op of a segment, or one that settles a piece."""
-        sent, end, least_ops = self.sent, self.next_number, self._least_ops
-        boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
-        look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
-        self._next_look = sent + max(look_ops, least_look_ops) - 1
-        self._mark = sent if sent == end else boundary if boundary >= end else self._next_look
+        sent, end = self.sent, self.next_number
+        if sent == end:
+            self._mark, self._next_look = sent, sent + 1  # the first op sets the marks anew, and settles nothing
+        else:
+            boundary_ops = self._cutter.ops_to_boundary(self._least_ops)
+            boundary = sent + (boundary_ops or 0)
+            look_ops = self._cutter.ops_to_next_look(end - sent, boundary_ops)
+            self._next_look = sent + max(look_ops, least_look_ops) - 1
+            self._mark = boundary if boundary >= end else self._next_look
         if self.checkpoint:
             self.checkpoint = self._mark

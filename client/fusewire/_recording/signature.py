@@ -28,13 +28,14 @@ from fusewire_protos.ops.shapes import Shape, Spec
 class ArraySpec:
     """The spec of an array in sessions with one limit. Equal specs are one object, which makes a fast key."""
 
-    __slots__ = ("dtype", "limit_bytes", "shape", "spec")
+    __slots__ = ("dtype", "limit_bytes", "shape", "size_bytes", "spec")
 
     def __init__(self, spec: Spec, limit_bytes: int) -> None:
         self.spec = spec
         self.limit_bytes = limit_bytes  # limits.array_bytes of these sessions
         self.dtype: DType = spec.dtype
         self.shape: Shape = spec.shape
+        self.size_bytes = spec.size_bytes
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"

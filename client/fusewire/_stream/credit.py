@@ -27,11 +27,6 @@ class Credit:
         return self.sent.minus(self._completed)
 
     @property
-    def segments_in_flight(self) -> int:
-        """The number of segments in flight; at least one if anything is, such as an upload."""
-        return 0 if self.is_free else max(self.sent.segments - self._completed.segments, 1)
-
-    @property
     def is_free(self) -> bool:
         """Whether nothing is in flight."""
         return self.sent == self._completed
@@ -42,7 +37,12 @@ class Credit:
 
     def admits(self, cost: Amount) -> bool:
         """Whether work of this cost may be sent now. While nothing is in flight, work of any cost may be sent."""
-        return self.is_free or self.in_flight.plus(cost).fits(self.limit)
+        sent, completed, limit = self.sent, self._completed, self.limit
+        return sent == completed or (
+            sent.ops - completed.ops + cost.ops <= limit.ops
+            and sent.bytes - completed.bytes + cost.bytes <= limit.bytes
+            and sent.segments - completed.segments + cost.segments <= limit.segments
+        )
 
     def complete(self, total: Amount) -> None:
         """Notes the `total` that the server has completed since the session began."""

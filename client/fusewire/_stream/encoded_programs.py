@@ -17,6 +17,7 @@ from fusewire._recording.cutting.segments import Structure
 from fusewire._recording.integer_scans import INSIDE, OUTSIDE, VALUE, places_of_signatures
 from fusewire._recording.signature import Signature, signature_of
 from fusewire._recording.tape import Integers
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.ops.shapes import Spec
 from fusewire_protos.programs.parts import Parts, pack
@@ -27,6 +28,7 @@ class EncodedProgram(NamedTuple):
 
     raw: bytes  # the canonical encoding: equal programs have equal bytes
     live_sizes: tuple[int, ...]  # the bytes of each live result
+    cost: Amount  # of a use that does not repeat it
     is_scalar: tuple[bool, ...] = ()  # whether each value in op order is a scalar; empty if no value is a slice start
     is_start: tuple[bool, ...] = ()  # whether each value in op order is a slice start; empty if no value is one
 
@@ -49,10 +51,11 @@ def encode_program(
     ops, live_ops = _ops(cells), np.array(live, np.int64)
     raw = pack(_parts(cells, ops, len(structure.inputs), live, carried))
     live_sizes = tuple([ops.signatures[number].result.spec.size_bytes for number in ops.numbers[live_ops].tolist()])
+    cost = Amount(len(ops.numbers), sum(live_sizes), 1)
     if not any(signature.starts for signature in ops.signatures):
-        return EncodedProgram(raw, live_sizes)
+        return EncodedProgram(raw, live_sizes, cost)
     is_start = _is_start(ops)
-    return EncodedProgram(raw, live_sizes, tuple([not each for each in is_start]), tuple(is_start))
+    return EncodedProgram(raw, live_sizes, cost, tuple([not each for each in is_start]), tuple(is_start))
 
 
 def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:

@@ -19,7 +19,7 @@ statement without a call is not interrupted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,7 +48,6 @@ class Outgoing(NamedTuple):
     entry: Entry
     program: NewProgram | None = None
     tensor: bytes | None = None
-
 
 
 class _Contents(NamedTuple):
@@ -108,6 +107,10 @@ class ClientStream:
     def post(self, *entries: Outgoing) -> None:
         """Appends entries, which are sent in this order. If a signal handler raises here, all or none are appended."""
         self._waiting.extend(entries)
+
+    def post_at(self, place: int, entries: Sequence[Outgoing]) -> None:
+        """Posts entries behind the first `place` ones that wait. Does no more if it is called again."""
+        self._waiting[place:] = entries
 
     def hello(self) -> bytes:
         """Returns the first frame of a connection. It asks for a new session, or for the one that was welcomed."""
@@ -199,23 +202,32 @@ class ClientStream:
         encoded: list[bytes] = []
         tensors: list[bytes] = []
         new: list[NewProgram] = []
-        programs, size_bytes = self._programs, _FRAME_HEAD_BYTES
-        most_new = self._most_programs - programs  # before any is forgotten
+        size_bytes, forgotten = _FRAME_HEAD_BYTES, 0
+        most_new = self._most_programs - self._programs  # before any is forgotten
         for entry, program, tensor in self._waiting:
-            raw = frames.encode_entry(entry if tensor is None else entry._replace(tensor=len(tensors)))
-            size_bytes += _ENTRY_HEAD_BYTES + len(raw) + len(tensor or b"") + (0 if program is None else len(program.raw))
-            has_room = len(tensors) < MOST_TENSORS if program is None else len(new) < most_new
+            raw = frames.encode_entry(entry if tensor is None else _with_tensor(entry, len(tensors)))
+            size_bytes += _ENTRY_HEAD_BYTES + len(raw)
+            has_room = True
+            if tensor is not None:
+                size_bytes, has_room = size_bytes + len(tensor), len(tensors) < MOST_TENSORS
+            elif program is not None:
+                size_bytes, has_room = size_bytes + len(program.raw), len(new) < most_new
             if encoded and (size_bytes > self._most_bytes or not has_room):
                 break
             encoded.append(raw)
             if tensor is not None:
                 tensors.append(tensor)
-            if program is not None:
+            elif program is not None:
                 new.append(program)
-                programs += 1
             elif type(entry) is Forget:
-                programs -= 1
-        return _Contents(encoded, tensors, new, programs)
+                forgotten += 1
+        return _Contents(encoded, tensors, new, self._programs + len(new) - forgotten)
+
+
+def _with_tensor(entry: Entry, index: int) -> Upload:
+    """Returns the entry of an upload whose bytes are the tensor with this index."""
+    assert isinstance(entry, Upload)
+    return Upload(entry.handle, entry.spec, index)
 
 
 def _encode(number: int, acknowledged: int, contents: _Contents) -> bytes:

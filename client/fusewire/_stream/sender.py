@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from enum import Enum
+from enum import StrEnum
 
 from fusewire._errors import FusewireError
 from fusewire._recording.cutting.cutter import CutScope
@@ -20,8 +20,8 @@ from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program
 from fusewire._stream.frames import Outgoing
-from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
-from fusewire._stream.session_state import SessionState, finish
+from fusewire._stream.numbered_programs import ProgramKey, Programs
+from fusewire._stream.session_state import SessionState
 from fusewire_protos.credit import Amount, cost_of
 from fusewire_protos.frames import (
     MAX_FREED,
@@ -36,7 +36,7 @@ from fusewire_protos.frames import (
 )
 
 
-class Trigger(Enum):
+class Trigger(StrEnum):
     """Why a segment was cut."""
 
     COUNT = "count"  # there were enough ops
@@ -177,9 +177,8 @@ class Sender:
         """Sends a draft, which was begun at `began_ns`. Returns its cost if there is no credit for it, else None."""
         key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, draft.loop_form.carried)
         encoded = self._encoded(key, draft)
-        segment = _segment(draft, encoded)
-        once = Amount(draft.piece.ops // max(draft.piece.bodies, 1), sum(encoded.live_sizes), 1)
-        cost = cost_of(segment.repetition, once, encoded.live_sizes, self._state.credit.limit.ops)
+        repetition = _repetition(draft.loop_form, encoded)
+        cost = cost_of(repetition, encoded.cost, encoded.live_sizes, self._state.credit.limit.ops)
         state = self._state
         with state.lock:
             state.check_open()
@@ -187,14 +186,15 @@ class Sender:
                 return cost
             self.programs.keep(key, encoded)  # once more, because another thread's program may have pushed it out
             numbered = self.programs.number(key)
-            spending = state.spending(cost, _entries(segment, numbered, key, encoded, draft.liveness.freed))
 
             def commit() -> None:
-                state.spend(spending)
                 recorder.commit(draft)
                 self.programs.take(key, numbered, draft.first, draft.piece.ops)
 
-            finish(commit)
+            new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
+            entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
+            entries.append(Outgoing(_segment(numbered.number, draft, encoded, repetition), new))
+            state.spend(cost, [*entries, *_frees(draft.liveness.freed)], commit)
             self.cuts[trigger] += 1
             self.fragments += key.is_fragment
         if (profile := state.profile) is not None:
@@ -236,39 +236,26 @@ class Sender:
                 self._state.post(*_frees(freed))
 
 
-def _entries(
-    segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
-) -> list[Outgoing]:
-    """Returns the entries of a segment, in this order: forgotten programs, the segment, freed handles.
-
-    If the program is new, it is sent with the segment's entry.
-    """
-    new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
-    entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
-    entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
-    return [*entries, *_frees(freed)] if freed else entries
-
-
 def _frees(freed: Sequence[int]) -> list[Outgoing]:
     """Returns the entries that free these handles. A server accepts at most MAX_FREED handles in one entry."""
     starts = range(0, len(freed), MAX_FREED)
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
-def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
-    """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
+def _segment(number: int, draft: Draft, encoded: EncodedProgram, repetition: Repetition) -> Segment:
+    """Returns the entry of a draft, whose program has this number."""
     scalars, starts = bind(encoded, draft.values)
     inputs = draft.structure.inputs
     handles = [*inputs, *[handle for _, handles in draft.loop_form.inputs for handle in handles[1:]]]
     place = {handle: position for position, handle in enumerate(handles)}
     return Segment(
-        program=0,
-        base=draft.first,
-        inputs=tuple(inputs),
-        scalars=shortest_period(scalars),
-        starts=tuple(int(start) for start in shortest_period(starts)),
-        dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
-        repetition=_repetition(draft.loop_form, encoded),
+        number,
+        draft.first,
+        tuple(inputs),
+        shortest_period(scalars),
+        tuple([int(start) for start in shortest_period(starts)]),
+        tuple(sorted([place[handle] for handle in draft.liveness.dying])),
+        repetition,
     )
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from fusewire._errors import FusewireError, RequestError, WaitTimeout
 from fusewire._profile.collector import Collector
@@ -23,14 +22,6 @@ from fusewire._transport.deadlines import left_s
 from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
-
-
-class Spending(NamedTuple):
-    """Entries to be posted, and the credit total to be set at the same time."""
-
-    place: int  # how many entries wait for a frame before these entries
-    entries: tuple[Outgoing, ...]
-    sent: Amount  # all work that the session will have sent, including these entries
 
 
 class SessionState:
@@ -79,18 +70,22 @@ class SessionState:
         with self.lock:
             self.stream.post(*outgoing)
 
-    def spending(self, cost: Amount, entries: Sequence[Outgoing]) -> Spending:
-        """Prepares to post `entries` at the price of `cost`. The caller holds the lock until after `spend`."""
-        return Spending(self.stream.waiting_entries, tuple(entries), self.credit.sent.plus(cost))
+    def spend(self, cost: Amount, entries: Sequence[Outgoing], then: Callable[[], None]) -> None:
+        """Posts entries, takes their credit and calls `then`: all of it, even if a signal handler raises meanwhile.
 
-    def spend(self, spending: Spending) -> None:
-        """Posts the entries and takes their credit. The caller holds the lock.
-
-        After an interruption, the caller may call this method again before it releases the lock.
+        The caller holds the lock. `then` must be repeatable.
         """
-        if self.stream.waiting_entries == spending.place:
-            self.stream.post(*spending.entries)
-        self.credit.sent = spending.sent
+        place, sent = self.stream.waiting_entries, self.credit.sent.plus(cost)
+        try:
+            self._spend(place, entries, sent, then)
+        except BaseException:
+            self._spend(place, entries, sent, then)
+            raise
+
+    def _spend(self, place: int, entries: Sequence[Outgoing], sent: Amount, then: Callable[[], None]) -> None:
+        self.stream.post_at(place, entries)
+        self.credit.sent = sent
+        then()
 
     def wait_for_credit(self, cost: Amount, deadline_s: float | None) -> None:
         """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
@@ -114,12 +109,3 @@ class SessionState:
         """Replaces the locks in a forked child, because a lock that another thread held in the parent stays locked."""
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
-
-
-def finish(act: Callable[[], None]) -> None:
-    """Calls `act`, and calls `act` again if a signal handler raised during the first call. `act` must be repeatable."""
-    try:
-        act()
-    except BaseException:
-        act()
-        raise

@@ -80,7 +80,7 @@ def sendable(host: Host, spec: Spec) -> Host:
     """
     dtype = _wire_dtype(spec.dtype)
     cast = host if host.dtype == dtype else conversions.cast(host, dtype)
-    dense = np.ascontiguousarray(cast).reshape(spec.shape)
+    dense = np.asarray(cast, order="C")
     return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fusewire._conversions import Host
 from fusewire._recording.recorded_ops import Recorded
+from fusewire._recording.signature import ArraySpec
 from fusewire._stream import tensor_bytes
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.sender import Sender
-from fusewire._stream.session_state import SessionState, finish
+from fusewire._stream.session_state import SessionState
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Upload
-from fusewire_protos.ops.shapes import Spec
 
 _MOST_REMEMBERED = 16  # shapes of which the last bytes are kept
 
@@ -27,7 +27,7 @@ class UploadSender:
         self._sender = sender
         self.inline_count = 0
         self.repeats = 0
-        self._last: dict[Spec, bytes] = {}
+        self._last: dict[ArraySpec, bytes] = {}
 
     def send(self, array: Recorded, host: Host) -> None:
         """Sends `host` as the value of `array`. Returns once the bytes are copied.
@@ -40,14 +40,14 @@ class UploadSender:
         """
         self._state.check_may_wait(array._recorder)
         upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)
-        if upload.spec.size_bytes <= min(INLINE_BYTES, self._state.limits.message_bytes // 2):
+        if array._spec.size_bytes <= min(INLINE_BYTES, self._state.limits.message_bytes // 2):
             tensor = host.tobytes()
-            self._count(upload.spec, tensor)
+            self._count(array._spec, tensor)
             self._send_inline(array, Outgoing(upload, tensor=tensor))
         else:
             self._send_beside(array, Outgoing(upload), host)
 
-    def _count(self, spec: Spec, tensor: bytes) -> None:
+    def _count(self, spec: ArraySpec, tensor: bytes) -> None:
         self.inline_count += 1
         self.repeats += self._last.get(spec) == tensor
         if spec not in self._last and len(self._last) >= _MOST_REMEMBERED:
@@ -55,14 +55,15 @@ class UploadSender:
         self._last[spec] = tensor
 
     def _send_inline(self, array: Recorded, outgoing: Outgoing) -> None:
-        cost = Amount(bytes=array._spec.spec.size_bytes)
+        cost = Amount(bytes=array._spec.size_bytes)
         while not self._declare_if_admitted(array, outgoing, cost):
             self._sender.wait_for_credit(array._recorder, cost, None)
         array._recorder.owner.note_unsent()  # it travels with the ops that will take it, or at the next tick
 
     def _send_beside(self, array: Recorded, outgoing: Outgoing, host: Host) -> None:
         state = self._state
-        self._declare(array, outgoing, Amount())
+        with state.lock:
+            self._declare(array, outgoing, Amount())
         state.transport.wake()
         chunks = tensor_bytes.chunks_of(host, state.limits.chunk_bytes)
         state.transport.upload(state.stream.session_id, array._handle, chunks)
@@ -78,15 +79,13 @@ class UploadSender:
         return True
 
     def _declare(self, array: Recorded, outgoing: Outgoing, cost: Amount) -> None:
+        """Posts the entry and gives the array its handle. The caller holds the state's lock."""
         assert isinstance(outgoing.entry, Upload)
         state, handle = self._state, outgoing.entry.handle
-        with state.lock:
-            spending = state.spending(cost, (outgoing,))
 
-            def commit() -> None:
-                state.spend(spending)
-                array._handle = handle
+        def commit() -> None:
+            array._handle = handle
 
-            finish(commit)
+        state.spend(cost, (outgoing,), commit)
         if state.profile is not None:
-            state.profile.on_uploaded(array._spec.spec.size_bytes)
+            state.profile.on_uploaded(array._spec.size_bytes)

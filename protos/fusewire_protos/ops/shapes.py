@@ -45,7 +45,7 @@ def check(shape: Sequence[object]) -> Shape:
             )
     dims: Shape = tuple(shape)  # type: ignore[arg-type]  # each dim was checked above
     # Strides of an empty array are products of its dims, too, so its dims are bounded as if 0 were 1.
-    elements = prod(dim for dim in dims if dim)
+    elements = prod(filter(None, dims))
     if elements > MAX_ELEMENTS:
         raise ShapeError(f"shape {dims} has {elements} elements, counting 0 as 1; the limit is {MAX_ELEMENTS}")
     return dims

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fusewire._stream.encoded_programs import EncodedProgram
 from fusewire._stream.numbered_programs import MOST_DIGESTS, Numbered, ProgramKey, Programs, Use
+from fusewire_protos.credit import Amount
 from fusewire_protos.programs.codec import digest
 
 
@@ -14,7 +15,7 @@ def key(name: bytes, *, is_fragment: bool = False) -> ProgramKey:
 def programs(most: int, *names: bytes) -> Programs:
     kept = Programs(most)
     for name in names:
-        kept.keep(key(name), EncodedProgram(name, (0,)))
+        kept.keep(key(name), EncodedProgram(name, (0,), Amount()))
     return kept
 
 
@@ -36,7 +37,7 @@ def test_the_least_used_is_forgotten_and_comes_back_under_another_number() -> No
     use(kept, key(b"a"))
     use(kept, key(b"b"))
     use(kept, key(b"a"))
-    kept.keep(key(b"c"), EncodedProgram(b"c", (0,)))
+    kept.keep(key(b"c"), EncodedProgram(b"c", (0,), Amount()))
     assert use(kept, key(b"c")) == (2, True, (1,))
     assert kept.encoded(key(b"b")) is None
 
@@ -47,14 +48,14 @@ def test_a_use_taken_twice_counts_once() -> None:
     numbered = kept.number(key(b"a"))
     kept.take(key(b"a"), numbered, 100, 2)
     kept.take(key(b"a"), numbered, 100, 2)
-    kept.keep(key(b"c"), EncodedProgram(b"c", (0,)))
+    kept.keep(key(b"c"), EncodedProgram(b"c", (0,), Amount()))
     assert use(kept, key(b"c")) == (2, True, (0,))
 
 
 def test_what_a_use_pushes_out_is_told_before_and_happens_after() -> None:
     kept = programs(1, b"a", b"b")
     use(kept, key(b"b"))
-    kept.keep(key(b"a"), EncodedProgram(b"a", (0,)))
+    kept.keep(key(b"a"), EncodedProgram(b"a", (0,), Amount()))
     numbered = kept.number(key(b"a"))
     assert numbered.forgotten == (0,)
     assert kept.number(key(b"a")) == numbered
@@ -62,7 +63,7 @@ def test_what_a_use_pushes_out_is_told_before_and_happens_after() -> None:
 
 def test_digests_are_told_apart_by_being_fragments() -> None:
     kept = programs(4, b"a")
-    kept.keep(key(b"a", is_fragment=True), EncodedProgram(b"f", (0,)))
+    kept.keep(key(b"a", is_fragment=True), EncodedProgram(b"f", (0,), Amount()))
     use(kept, key(b"a"))
     use(kept, key(b"a", is_fragment=True))
     assert len(kept.digests(are_fragments=False)) == len(kept.digests(are_fragments=True)) == 1
@@ -72,7 +73,7 @@ def test_no_more_digests_are_kept_than_of_the_programs_numbered_last() -> None:
     kept = Programs(1)
     names = [b"%d" % number for number in range(MOST_DIGESTS + 1)]
     for name in [*names, names[1]]:
-        kept.keep(key(name), EncodedProgram(name, (0,)))
+        kept.keep(key(name), EncodedProgram(name, (0,), Amount()))
         use(kept, key(name))
     digests = kept.digests(are_fragments=False)
     assert len(digests) == MOST_DIGESTS
@@ -82,7 +83,7 @@ def test_no_more_digests_are_kept_than_of_the_programs_numbered_last() -> None:
 
 def test_the_newest_digests_are_those_of_whole_bodies() -> None:
     kept = programs(8, b"a", b"b", b"c")
-    kept.keep(key(b"piece", is_fragment=True), EncodedProgram(b"piece", (0,)))
+    kept.keep(key(b"piece", is_fragment=True), EncodedProgram(b"piece", (0,), Amount()))
     for used in (key(b"a"), key(b"b"), key(b"c"), key(b"piece", is_fragment=True)):
         use(kept, used)
     assert kept.newest_digests(2) == (digest(b"b"), digest(b"c"))

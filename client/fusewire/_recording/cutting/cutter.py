@@ -112,9 +112,11 @@ class Cutter:
             return None
         return self._lead_ops or _least_bodies(len(self._body), least_ops) * len(self._body)
 
-    def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
-        """Returns the number of unsent ops at which `next_piece` is to be called again."""
-        boundary_ops = self.ops_to_boundary(least_ops)
+    def ops_to_next_look(self, unsent_ops: int, boundary_ops: int | None) -> int:
+        """Returns the number of unsent ops at which `next_piece` is to be called again.
+
+        `boundary_ops` is what `ops_to_boundary` returns.
+        """
         if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
         return max(boundary_ops + len(self._body), unsent_ops) + 1

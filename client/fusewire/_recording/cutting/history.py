@@ -36,7 +36,7 @@ class History(NamedTuple):
         if end > len(self.buffer):
             return self._in_new_buffer(items)
         self.buffer[self.end : end] = items
-        return self._replace(end=end)
+        return type(self)(self.buffer, end, self.most)
 
     def _in_new_buffer(self, items: Integers) -> Self:
         kept = np.concatenate((self.items, items))[-self.most :]

@@ -81,8 +81,11 @@ class Feed:
         for place in places:
             self.places.append(place)
             unsent = len(self.places) - self.sent
-            if unsent >= self.cutter.ops_to_next_look(unsent - 1, least_ops):
+            if unsent >= self.ops_to_next_look(unsent - 1, least_ops):
                 self.cut(least_ops=least_ops)
+
+    def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
+        return self.cutter.ops_to_next_look(unsent_ops, self.cutter.ops_to_boundary(least_ops))
 
     def _next(self, scope: CutScope, least_ops: int) -> Piece | None:
         if len(self.places) == self.sent:
@@ -128,7 +131,7 @@ def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
     feed.record(BODY * 40)
     feed.cut()
     unsent = len(feed.places) - feed.sent
-    look = feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS)
+    look = feed.ops_to_next_look(unsent, LEAST_SEGMENT_OPS)
     feed.record((BODY * 40)[: look - unsent - 1])
     assert feed.cut() == []
     feed.record([feed.places[-6]])
@@ -466,7 +469,7 @@ def test_the_next_look_is_always_ahead(places: list[int]) -> None:
     feed = Feed()
     for place in places:
         unsent = len(feed.places) - feed.sent
-        assert feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
+        assert feed.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
         feed.run([place])
 
 
