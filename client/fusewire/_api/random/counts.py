@@ -16,7 +16,7 @@ import numpy as np
 from fusewire._api.array import Array
 from fusewire._api.catalogue.catalogued import ceil, exp, expm1, floor, less_equal, log, log1p, maximum, minimum, sqrt
 from fusewire._api.functions.arrangement.joining import concat, stack
-from fusewire._api.functions.creation.creation import arange
+from fusewire._api.functions.creation.creation import arange, zeros_like
 from fusewire._api.functions.elementwise.choices import where
 from fusewire._api.functions.ordering.sorting import cumulative_prod, cumulative_sum
 from fusewire._api.ops.operands import array_beside
@@ -42,7 +42,7 @@ _SEARCHED = 50  # a count of a small mean is greater with a probability below 2^
 _TRIES = 20
 # So many numbers at most are drawn at once, as each takes some kilobytes of the device's memory meanwhile.
 _SLAB = 1 << 16
-_MOST = 2.0**63  # of a mean, so that its counts are of int64
+_MOST_MEAN = 2.0**63 - 10 * 2.0**31.5  # as NumPy's: a greater one has counts above int64
 _TOLERANCE = 1e-12  # of the sum of probabilities: that of NumPy
 _TINY = 2.0**-1000  # in place of 0 below a fraction
 
@@ -59,29 +59,35 @@ class Counts(Distributions):
         return astype(maximum(trials, 1.0), dtypes.int64)
 
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Array:
-        """Returns how often something happens that does so `lam` times on average, in int64. Draws 41 numbers each."""
+        """Returns how often something happens that does so `lam` times on average, in int64. Draws 41 numbers each.
+
+        Raises ArgumentError for a mean near 2^63. On the server, the counts of such a mean end at 2^63 - 1.
+        """
         shape = drawn_shape(size, lam)
         check_not_negative("lam", lam)
-        if not isinstance(lam, Array) and not np.all(np.asarray(lam) < _MOST):
-            raise ArgumentError(f"lam is a number below 2^63, not {lam}")
+        if not isinstance(lam, Array):
+            _check_mean("lam", lam)
         return astype(self._poisson(shape, array_beside(lam, self._key)), dtypes.int64)
 
     def binomial(self, n: Any, p: Any, size: Size = None) -> Array:
         """Returns how many of `n` trials succeed, each with probability `p`, in int64. Draws 41 numbers each."""
-        shape = drawn_shape(size, n, p)
-        _check_trials(n)
+        shape, trials = drawn_shape(size, n, p), _trials(n)
         check_probability(p)
-        return astype(self._binomial(shape, *self._beside(n, p)), dtypes.int64)
+        return astype(self._binomial(shape, *self._beside(trials, p)), dtypes.int64)
 
     def negative_binomial(self, n: Any, p: Any, size: Size = None) -> Array:
         """Returns how many trials fail before `n` succeed, each with probability `p`, in int64. Draws 66 numbers each.
 
-        They are Poisson numbers whose means are gamma ones. `n` need not be an integer.
+        They are Poisson numbers whose means are gamma ones. `n` need not be an integer. Raises ArgumentError for an `n`
+        so large, or a `p` so small, that the mean is near 2^63. On the server, the counts of these end at 2^63 - 1.
         """
         shape = drawn_shape(size, n, p)
         check_positive("n", n)
         check_probability(p)
         check_positive("p", p)
+        if not isinstance(n, Array) and not isinstance(p, Array):
+            most = np.asarray(n) + 10.0 * np.sqrt(n)
+            _check_mean("(n + 10 sqrt(n)) (1 - p) / p", most * (np.subtract(1.0, p) / p))
         trials, chance = self._beside(n, p)
         means = self._gammas(shape, trials, (trials,)) * ((1.0 - chance) / chance)
         return astype(self._poisson(shape, means), dtypes.int64)
@@ -89,25 +95,37 @@ class Counts(Distributions):
     def multinomial(self, n: Any, pvals: Any, size: Size = None) -> Array:
         """Returns how many of `n` trials have each result, in int64, along the last axis of `pvals`.
 
-        `pvals` are the probabilities of the results. Of the last one it is what the others leave of 1. Each result but
-        the last takes what a `binomial` number takes. Raises ShapeError if `pvals` has rank 0 or no results.
+        `pvals` are the probabilities of the results. Of the last one it is what the others leave of 1. Draws about 41
+        numbers for each result. Raises ShapeError if `pvals` has rank 0 or no results.
         """
-        trials, chances = self._beside(n, pvals)
+        trials, chances = self._beside(_trials(n), pvals)
         if not chances.ndim or not chances.shape[-1]:
             raise ShapeError(f"multinomial takes a vector of probabilities, not the shape {chances.shape}")
         shape = drawn_shape(size, trials, chances[..., 0])
-        _check_trials(n)
         check_probability(pvals)
         if not isinstance(pvals, Array) and np.any(np.sum(np.asarray(pvals)[..., :-1], -1) > 1 + _TOLERANCE):
             raise ArgumentError(f"probabilities have a sum of at most 1, unlike {pvals}")
-        chance_left = maximum(1.0 - (cumulative_sum(chances, axis=-1) - chances), _TINY)
-        shares, counts = minimum(chances / chance_left, 1.0), []
-        left = broadcast_to(astype(array_beside(n, pvals, self._key), dtypes.int64), shape)
-        for result in range(chances.shape[-1] - 1):
-            drawn = self._binomial(shape, astype(left, dtypes.float64), shares[..., result])
-            counts.append(minimum(astype(drawn, dtypes.int64), left))
-            left = left - counts[-1]
-        return stack([*counts, left], axis=-1)
+        others = chances[..., :-1]
+        last = maximum(1.0 - others.sum(-1, keepdims=True), 0.0)
+        whole = broadcast_to(astype(array_beside(_trials(n), pvals, self._key), dtypes.int64)[..., None], (*shape, 1))
+        return self._shared_out(whole, concat([others, last], axis=-1))
+
+    def _shared_out(self, whole: Array, chances: Array) -> Array:
+        """Returns how many of the trials, a last axis of length 1, have each of the results of the last axis.
+
+        They are shared out among halves of the results, then among halves of these, as each half is a binomial number.
+        """
+        results = chances.shape[-1]
+        if results == 1:
+            return whole
+        pairs = _pairs(chances)
+        of_pairs = pairs.sum(-1)
+        counts = self._shared_out(whole, of_pairs)
+        drawn = self._binomial(counts.shape, astype(counts, dtypes.float64), pairs[..., 0] / maximum(of_pairs, _TINY))
+        firsts = minimum(astype(drawn, dtypes.int64), counts)
+        return stack([firsts, counts - firsts], axis=-1).reshape((*counts.shape[:-1], 2 * counts.shape[-1]))[
+            ..., :results
+        ]
 
     def logseries(self, p: Any, size: Size = None) -> Array:
         """Returns integers k > 0 of a probability proportional to `p` ** k / k, in int64, by Kemp (1981)."""
@@ -224,12 +242,30 @@ class Counts(Distributions):
         return first_accepted(log(bound) <= log_probability(count), count)
 
 
-def _check_trials(n: Any) -> None:
-    """Raises DtypeError unless `n` are integers, and ArgumentError for one below 0 that this machine knows."""
-    dtype = np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(n).dtype
-    if np.size(n) and not np.isdtype(dtype, ("integral", "bool")):
+def _check_mean(name: str, mean: Any) -> None:
+    """Raises ArgumentError for a mean whose counts would be above int64, and for NaN."""
+    if not np.all(np.asarray(mean) <= _MOST_MEAN):
+        raise ArgumentError(f"{name} is at most {_MOST_MEAN:.10g}, so that the counts are of int64, not {mean}")
+
+
+def _trials(n: Any) -> Any:
+    """Returns numbers of trials: `n`, or the integer that a float of Python's or NumPy's is.
+
+    Raises DtypeError for others than integers, and ArgumentError for one below 0 that this machine knows.
+    """
+    trials = int(n) if isinstance(n, float | np.floating) and n.is_integer() else n
+    dtype = np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(trials).dtype
+    if np.size(trials) and not np.isdtype(dtype, ("integral", "bool")):
         raise DtypeError(f"a number of trials is an integer, not {n}")
-    check_not_negative("n", n)
+    check_not_negative("n", trials)
+    return trials
+
+
+def _pairs(chances: Array) -> Array:
+    """Returns neighbours of the last axis side by side along a further axis, the last one of an odd number with 0."""
+    if chances.shape[-1] % 2:
+        chances = concat([chances, zeros_like(chances[..., :1])], axis=-1)
+    return chances.reshape((*chances.shape[:-1], chances.shape[-1] // 2, 2))
 
 
 def _in_slabs(shape: Shape, draw: Callable[..., Array], *given: Array) -> Array:

@@ -57,11 +57,11 @@ class Draws:
 
     def _bits(self, shape: Shape, beside: Sequence[Any] = ()) -> Array:
         """Returns random bits at the next counters, in the session of the arrays that are drawn for."""
+        known = self._key if isinstance(self._key, Array) else None
+        session = session_of(beside if known is None else [known])  # may connect: other threads draw meanwhile
+        check_may_draw(session.recorder(), known)
         with self._lock:
             key, start = self._key, self._next_counter
-            known = key if isinstance(key, Array) else None
-            session = session_of(beside) if known is None else known.session
-            check_may_draw(session.recorder(), known)
             self._next_counter = (start + prod(shape)) % _COUNTERS
         return random_bits(session, key, shape, start)
 

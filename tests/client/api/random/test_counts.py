@@ -110,6 +110,24 @@ def test_counts_of_many_trials_have_their_sum() -> None:
         assert generator().multinomial(trials, [1 / 6] * 6).numpy().sum() == trials
 
 
+def test_each_of_many_results_has_its_probability(session: fw.Session) -> None:
+    chances = np.arange(1, 12) / 66
+    drawn = generator().multinomial(20, session.array(chances), MANY).numpy()
+    assert (drawn.sum(1) == 20).all()
+    for result, chance in enumerate(chances):
+        assert chi_square(drawn[:, result], _binomial(20, chance)) < STANDARD_ERRORS
+
+
+def test_results_are_recorded_in_steps_of_their_logarithm(session: fw.Session) -> None:
+    def recorded(results: int) -> int:
+        before = session.recorder().next_number
+        generator().multinomial(9, np.full(results, 1 / results))
+        return session.recorder().next_number - before
+
+    of_one_step = recorded(2)
+    assert recorded(1000) < 10 * of_one_step  # 1000 results are halved ten times
+
+
 def test_no_trials_are_counted_and_no_results_are_refused() -> None:
     assert generator().binomial([], 0.5).shape == (0,)
     with pytest.raises(fw.ShapeError, match="a vector of probabilities"):
@@ -149,9 +167,12 @@ def test_a_loop_that_is_recorded_once_counts_anew() -> None:
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
     *(("poisson", given) for given in ((), (2.0,), ([1.0, 2.0],), ([1.0, 2.0], (3, 2)), (1.0, 0))),
-    *(("binomial", given) for given in ((3, 0.5), ([3, 4], 0.5), ([[3], [4]], [0.5, 0.2, 0.1]), (3, 0.5, (2, 2)))),
-    *(("multinomial", given) for given in ((3, [0.5, 0.5]), ([3, 4], [0.5, 0.5]), (3, [0.5, 0.5], (2,)))),
-    *(("multinomial", given) for given in ((3, [[0.5, 0.5], [0.1, 0.9]]), ([[3], [4]], [[0.5, 0.5], [0.1, 0.9]]))),
+    *(
+        ("binomial", given)
+        for given in ((3, 0.5), (3.0, 0.5), ([3, 4], 0.5), ([[3], [4]], [0.5, 0.2, 0.1]), (3, 0.5, (2, 2)))
+    ),
+    *(("multinomial", given) for given in ((3.0, [0.5, 0.5]), ([3, 4], [0.5, 0.5]), (3, [0.5, 0.5], (2,)))),
+    *(("multinomial", given) for given in ((3, [0.2, 0.3, 0.5], 0), ([[3], [4]], [[0.5, 0.5], [0.1, 0.9]]))),
     *(("negative_binomial", ([1, 2], 0.5)), ("logseries", ([0.1, 0.2],)), ("geometric", (0.5, 2))),
     *(("noncentral_f", (1, 2, [1, 2.0])), ("noncentral_chisquare", (1.0, [[0.0], [1.0]]))),
 ]
@@ -165,9 +186,9 @@ def test_shapes_and_dtypes_are_numpys(name: str, given: tuple[Any, ...]) -> None
 
 
 REFUSED: list[tuple[str, tuple[Any, ...]]] = [
-    *(("poisson", given) for given in ((-1,), (np.nan,), (1e19,), ([1, 2], 3))),
+    *(("poisson", given) for given in ((-1,), (np.nan,), (1e19,), (9.22337204e18,), ([1, 2], 3))),
     *(("binomial", given) for given in ((-1, 0.5), (3, 1.5), (1, np.nan))),
-    *(("negative_binomial", given) for given in ((0, 0.5), (1, 0), (1, 1.5))),
+    *(("negative_binomial", given) for given in ((0, 0.5), (1, 0), (1, 1.5), (1e18, 1e-9))),
     *(("multinomial", given) for given in ((3, [0.6, 0.6, 0.1]), (-3, [0.6, 0.4]), (3, 0.6), (3, [-0.6, 0.4]))),
     *(("geometric", given) for given in ((0,), (1.5,))),
     *(("logseries", given) for given in ((1.0,), (-0.1,))),
@@ -189,6 +210,18 @@ def test_a_number_of_trials_is_an_integer(session: fw.Session) -> None:
     for trials in (2.5, session.array([2.0])):
         with pytest.raises(fw.DtypeError, match="a number of trials is an integer"):
             generator().binomial(trials, 0.5)
+
+
+def test_numbers_of_trials_may_be_floats_without_a_fraction() -> None:
+    for trials in (10.0, np.float32(10)):
+        assert (
+            generator().binomial(trials, 0.5, 9).numpy().tolist() == generator().binomial(10, 0.5, 9).numpy().tolist()
+        )
+        assert generator().multinomial(trials, [0.5, 0.5]).numpy().sum() == 10
+
+
+def test_counts_of_too_great_a_mean_on_the_server_end_at_the_greatest_integer(session: fw.Session) -> None:
+    assert generator().poisson(session.array([1e19, 3.0])).numpy()[0] == 2**63 - 1
 
 
 def test_many_are_drawn_in_slabs_each_by_its_own_parameters(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
@@ -17,7 +18,9 @@ import numpy.typing as npt
 import pytest
 
 import fusewire as fw
+from fusewire._recording import default_session
 from tests.client.peer import connect
+from tests.patience import HANGS_S
 
 Values = npt.NDArray[Any]
 
@@ -223,6 +226,29 @@ def test_threads_that_share_a_generator_draw_different_numbers(session: fw.Sessi
     assert len({number for numbers in drawn for number in numbers}) == 800
     expected = generator(3).bits(800).numpy()
     assert {number for numbers in drawn for number in numbers} == set(expected.tolist())
+
+
+def test_a_thread_whose_session_is_being_connected_keeps_no_other_thread_from_drawing(
+    session: fw.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connects, is_connected = threading.Event(), threading.Event()
+
+    def slow_connection() -> fw.Session:
+        connects.set()
+        assert is_connected.wait(HANGS_S)
+        return session
+
+    monkeypatch.setattr(default_session, "_providers", [slow_connection])
+    rng, mean = generator(), session.array([1.0])
+    with ThreadPoolExecutor(2) as threads:
+        try:
+            waiting = threads.submit(rng.random)
+            assert connects.wait(HANGS_S)
+            first = threads.submit(rng.exponential, mean).result(HANGS_S)
+        finally:
+            is_connected.set()
+        waiting.result(HANGS_S)
+    assert first.item() == generator().exponential(mean).item()
 
 
 def test_a_copy_and_a_pickle_draw_on_from_where_the_generator_was() -> None:
