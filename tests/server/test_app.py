@@ -26,6 +26,8 @@ from fusewire_server.config.config import Config, Listen, Loaded
 from fusewire_server.host.garbage_collector import GarbageCollector
 from tests.patience import HANGS_S
 
+_SERVE = (sys.executable, "-m", "fusewire_server", "serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_addresses_that_a_server_announces_can_be_read(host: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,6 +72,18 @@ def test_a_server_that_is_told_to_end_tells_an_idle_client_before_it_does() -> N
             x.numpy(timeout=HANGS_S)
 
 
+@pytest.mark.parametrize("options", [(), ("--devices", "0,1", "--front-ends", "1")])
+def test_a_server_ends_in_order_where_warnings_are_errors(options: tuple[str, ...]) -> None:
+    serve = (*_SERVE, "--backend", "cpu", *options)
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()  # it listens
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=HANGS_S)
+    assert (process.returncode, b"ResourceWarning" in errors) == (0, False)
+
+
 class Busy(NamedTuple):
     process: subprocess.Popen[str]
     http: str
@@ -79,8 +93,7 @@ class Busy(NamedTuple):
 @contextmanager
 def busy_server(drain_s: float) -> Iterator[Busy]:
     """A server that never finishes the work of its one session, and that drains for so long if not hurried."""
-    command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", "null"]
-    command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    command = (*_SERVE, "--backend", "null")
     environment = {**os.environ, "FUSEWIRE_LIMITS__DRAIN_S": str(drain_s)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import pickle
 from collections import deque
+from collections.abc import AsyncIterator, Coroutine
 from itertools import islice
 from typing import Any
 
@@ -77,14 +78,8 @@ async def _serve(garbage: GarbageCollector, reporter: Reporter) -> int:
         reporter.tell(lambda: messages.encode(Fault(text)))
         return 1
 
-    async def obey() -> None:
-        async for line in lines:
-            process.obey(decode_command(line))
-        process.end(0)
-
-    obeying = asyncio.create_task(obey())
+    process.begin(process.obey_all(lines))
     status = await process.ended
-    obeying.cancel()
     await process.stop()
     return status
 
@@ -114,9 +109,21 @@ class _EngineProcess:
         await self._local.start(self._service.methods)
         info = self._engine.device.info
         self._report(Listening(self._local.name, self._local.front_end_secret, info.backend, info.detail))
-        self._start(self._look())
+        self.begin(self._look())
 
-    def obey(self, command: object) -> None:
+    def begin(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Begins a task. The process ends with it if it fails: it would not be told, or not tell, any more."""
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._finish)
+
+    async def obey_all(self, lines: AsyncIterator[bytes]) -> None:
+        """Obeys the server until it says no more, and then ends the process."""
+        async for line in lines:
+            self._obey(decode_command(line))
+        self.end(0)
+
+    def _obey(self, command: object) -> None:
         match command:
             case Ask():
                 self._answer(command)
@@ -128,7 +135,7 @@ class _EngineProcess:
             case Drain() if self._engine.is_draining:
                 self._hurry.set()
             case Drain(within_s):
-                self._start(self._drain(within_s))
+                self.begin(self._drain(within_s))
 
     def end(self, status: int) -> None:
         if not self.ended.done():
@@ -147,10 +154,10 @@ class _EngineProcess:
         log.critical("the engine of a device ends: %r", error, exc_info=error)
         self.end(1)
 
-    def _start(self, coroutine: Any) -> None:
-        task = asyncio.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._break(error)
 
     def _report(self, report: Report) -> None:
         self._reporter.tell(lambda: messages.encode(report))
@@ -163,22 +170,28 @@ class _EngineProcess:
         self._report(Drained())
 
     def _answer(self, asked: Ask) -> None:
-        """Answers a question. What may be long is written in the reporter's thread."""
+        """Answers a question, or says why not: sessions go on. What may be long is written in the reporter's thread."""
         number = asked.number
-        if asked.name == "snapshot":
-            snapshot = self._one.publisher.publish()
-            self._reporter.tell(lambda: self._snapshot_line(number, snapshot))
-            return
-        answer = ANSWERS[asked.name](self._engine, **asked.arguments)
-        self._reporter.tell(lambda: messages.encode(Answered(number, pickle.dumps(answer))))
+        try:
+            answer = self._answer_to(asked)
+        except Exception as error:
+            log.exception("the question %r has no answer", asked.name)
+            self._report(Unanswered(number, f"an engine cannot answer {asked.name!r}: {error!r}"))
+        else:
+            self._reporter.tell(lambda: self._line_of_answer(number, answer))
 
-    def _snapshot_line(self, number: int, snapshot: Snapshot) -> bytes:
+    def _answer_to(self, asked: Ask) -> Any:
+        if asked.name == "snapshot":
+            return self._one.publisher.publish()
+        return ANSWERS[asked.name](self._engine, **asked.arguments)
+
+    def _line_of_answer(self, number: int, answer: Any) -> bytes:
         """Runs in the reporter's thread, because it may take long."""
-        pickled = pickle.dumps(self._sender.changes(snapshot))
+        pickled = pickle.dumps(self._sender.changes(answer) if isinstance(answer, Snapshot) else answer)
         if len(pickled) <= _MOST_ANSWER_BYTES:
             return messages.encode(Answered(number, pickled))
         self._sender = SnapshotSender()
-        return messages.encode(Unanswered(number, f"the snapshot has more than {_MOST_ANSWER_BYTES >> 20} MiB"))
+        return messages.encode(Unanswered(number, f"the answer has more than {_MOST_ANSWER_BYTES >> 20} MiB"))
 
     async def _look(self) -> None:
         """Reports what the engine has to do whenever that has changed, and looks at the file of tokens."""

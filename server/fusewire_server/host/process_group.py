@@ -47,9 +47,19 @@ def guard_group(temporary: Path | None) -> None:
 async def end_group(leader: asyncio.subprocess.Process) -> None:
     """Kills a process that leads its group, and the group, and waits a moment for the end of the process."""
     _kill(leader.pid)
+    await wait_for_end(leader, GONE_WITHIN_S)
+
+
+async def wait_for_end(process: asyncio.subprocess.Process, within_s: float) -> None:
+    """Waits until a process has ended, at most so long, and closes the pipes to it and from it.
+
+    What is open when the event loop closes would be a warning, or an error.
+    """
+    if process.stdin is not None:
+        process.stdin.close()
     with suppress(TimeoutError):  # asyncio may never report the end of a process that was killed during its start
-        async with asyncio.timeout(GONE_WITHIN_S):
-            await leader.wait()
+        async with asyncio.timeout(within_s):
+            await process.communicate()
 
 
 def _kill(group: int) -> None:

@@ -26,9 +26,13 @@ def ignore_signals() -> None:
 async def command_lines() -> AsyncIterator[bytes]:
     """Yields the commands of the server until it closes this process's standard input, or ends."""
     reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield line
+    loop = asyncio.get_running_loop()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    try:
+        while line := await reader.readline():
+            yield line
+    finally:
+        pipe.close()
 
 
 def report(line: bytes) -> bool:

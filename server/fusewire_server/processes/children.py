@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fusewire_protos.errors import ConfigurationError, FusewireError, ServerFault
+from fusewire_server.host.process_group import wait_for_end
 from fusewire_server.processes.messages import Fault, decode
 
 log = logging.getLogger("fusewire.processes")
@@ -118,19 +119,11 @@ async def stop(children: Iterable[Child], within_s: float) -> None:
         task.cancel()
     await asyncio.gather(*keeping, return_exceptions=True)
     processes = [child._process for child in children if child._process is not None]
-    for process in processes:
-        _input_of(process).close()
-    await _wait_for_ends(processes, within_s)
+    await asyncio.gather(*[wait_for_end(process, within_s) for process in processes])
     for process in processes:
         with suppress(ProcessLookupError):
             process.kill()
-    await _wait_for_ends(processes, _KILLED_WITHIN_S)
-
-
-async def _wait_for_ends(processes: Sequence[asyncio.subprocess.Process], within_s: float) -> None:
-    with suppress(TimeoutError):  # asyncio may never report the end of a process that was killed during its start
-        async with asyncio.timeout(within_s):
-            await asyncio.gather(*[process.wait() for process in processes])
+    await asyncio.gather(*[wait_for_end(process, _KILLED_WITHIN_S) for process in processes])
 
 
 def _input_of(process: asyncio.subprocess.Process) -> asyncio.StreamWriter:

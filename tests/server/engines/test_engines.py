@@ -71,6 +71,28 @@ def test_each_device_has_an_engine_with_a_socket_of_its_own() -> None:
     run(test())
 
 
+def test_a_question_that_an_engine_cannot_answer_is_refused_and_later_ones_are_answered() -> None:
+    async def test() -> None:
+        async with started({0: {}, 1: {}}) as (engines, _):
+            for name, arguments in (("weather", {}), ("handles", {"of": "none"})):
+                with pytest.raises(EngineBusy, match=f"an engine cannot answer '{name}'"):
+                    await engines.ask(name, **arguments)
+            assert await engines.ask("handles", shown="none") == [None, None]
+
+    run(test())
+
+
+def test_an_engine_that_does_not_understand_a_command_is_started_again() -> None:
+    async def test() -> None:
+        async with started({0: {}, 1: {}}) as (engines, _):
+            before = engines.all[1].at
+            engines.all[1].child.tell(b'["Dance", []]\n')
+            await until(lambda: engines.all[1].at not in {None, before})
+            assert await engines.ask("handles", shown="none") == [None, None]
+
+    run(test())
+
+
 def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
     async def test() -> None:
         async with started({0: BROKEN, 1: {}}) as (engines, reported):
