@@ -33,10 +33,10 @@ def chromium() -> Iterator[Any]:
     driver.set_script_timeout(HANGS_S)
     try:
         yield driver
-        reported = [each["message"] for each in driver.get_log("browser")]
+        messages = [each["message"] for each in driver.get_log("browser")]
     finally:
         driver.quit()
-    assert [each for each in reported if "Failed to load resource" not in each] == []
+    assert [each for each in messages if "Failed to load resource" not in each] == []
 
 
 def soon(read: Callable[[], _T]) -> _T:

@@ -33,7 +33,7 @@ _MOST_AT_ONCE = 32
 _MOST_BODY_BYTES = 1 << 16
 _OPEN_PATHS = ("/ui/",)  # the page's files, which hold no data
 _SERVED_PATHS = (*_OPEN_PATHS, "/v1/")
-_TOLD_HEADERS = frozenset(
+_PASSED_HEADERS = frozenset(
     {
         *("content-type", "content-security-policy", "cache-control", "etag", "x-content-type-options"),
         *("cross-origin-opener-policy", "cross-origin-resource-policy", "referrer-policy", "snapshot-age-ms"),
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _copy(self, answer: HTTPResponse) -> None:
         self.send_response(answer.status)
         for name, value in answer.getheaders():
-            if name.lower() in _TOLD_HEADERS:
+            if name.lower() in _PASSED_HEADERS:
                 self.send_header(name, value)
         self.end_headers()
         while piece := answer.read1(_PIECE_BYTES):

@@ -28,35 +28,35 @@ def look(at_s: float, ops: int, *sessions: dict[str, Any], instance: str = "one"
 
 
 def test_rates_are_differences_over_the_time_between() -> None:
-    reported = activity_between(look(10.0, 1000), look(12.0, 3000))
-    assert (reported.ops_per_s, reported.segments_per_s, reported.received_bytes_per_s) == (1000, 100, 2000)
-    assert reported.rows_per_submission == 2
+    activity = activity_between(look(10.0, 1000), look(12.0, 3000))
+    assert (activity.ops_per_s, activity.segments_per_s, activity.received_bytes_per_s) == (1000, 100, 2000)
+    assert activity.rows_per_submission == 2
 
 
 def test_a_session_has_its_share_of_the_time_and_the_busiest_is_first() -> None:
     idle = SESSION | {"session": "b"}
     busy = SESSION | {"ops": 300, "device_ns": 1_500_000_000}
-    reported = activity_between(look(0.0, 0, SESSION, idle), look(1.0, 200, idle, busy))
-    assert [each.session["session"] for each in reported.sessions] == ["a", "b"]
-    assert (reported.sessions[0].ops_per_s, reported.sessions[0].device_share) == (200, 0.5)
-    assert (reported.sessions[1].ops_per_s, reported.sessions[1].device_share) == (0, 0)
-    assert reported.device_share == 0.5
+    activity = activity_between(look(0.0, 0, SESSION, idle), look(1.0, 200, idle, busy))
+    assert [each.session["session"] for each in activity.sessions] == ["a", "b"]
+    assert (activity.sessions[0].ops_per_s, activity.sessions[0].device_share) == (200, 0.5)
+    assert (activity.sessions[1].ops_per_s, activity.sessions[1].device_share) == (0, 0)
+    assert activity.device_share == 0.5
 
 
 def test_a_new_session_counts_from_its_beginning() -> None:
-    (reported,) = activity_between(look(0.0, 0), look(1.0, 100, SESSION)).sessions
-    assert reported.ops_per_s == 100
+    (session,) = activity_between(look(0.0, 0), look(1.0, 100, SESSION)).sessions
+    assert session.ops_per_s == 100
 
 
 def test_a_server_that_was_started_anew_counts_from_its_start() -> None:
-    reported = activity_between(look(0.0, 10_000, SESSION), look(1.0, 50, SESSION, instance="two"))
-    assert reported.ops_per_s == 50
-    assert reported.sessions[0].ops_per_s == 100
+    activity = activity_between(look(0.0, 10_000, SESSION), look(1.0, 50, SESSION, instance="two"))
+    assert activity.ops_per_s == 50
+    assert activity.sessions[0].ops_per_s == 100
 
 
 def test_no_submission_and_no_time_divide_by_nothing() -> None:
-    reported = activity_between(look(1.0, 10), look(1.0, 10))
-    assert (reported.rows_per_submission, reported.ops_per_s) == (0, 0)
+    activity = activity_between(look(1.0, 10), look(1.0, 10))
+    assert (activity.rows_per_submission, activity.ops_per_s) == (0, 0)
 
 
 def test_the_activity_is_json() -> None:

@@ -334,12 +334,12 @@ def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
 @pytest.mark.parametrize("command", [["status"], ["sessions", "ls"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 @pytest.mark.parametrize(
-    "reported", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
+    "document", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
 )
 def test_json_of_another_service_is_one_line_and_status_1(
-    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], reported: Any
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], document: Any
 ) -> None:
-    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(reported)))
+    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(document)))
     assert main([*command, *form, "--http", inspected.address]) == 1
     written = capsys.readouterr()
     assert written.out == ""

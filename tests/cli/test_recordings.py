@@ -66,9 +66,9 @@ def test_ctrl_c_as_the_program_ends_does_not_lose_its_status(tmp_path: Path, mon
     waitpid = os.waitpid
 
     def interrupted(pid: int, options: int) -> tuple[int, int]:
-        reported = waitpid(pid, options)
+        status = waitpid(pid, options)
         signal.raise_signal(signal.SIGINT)
-        return reported
+        return status
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(os, "waitpid", interrupted)
@@ -150,20 +150,20 @@ def test_a_folder_that_is_not_there_is_a_configuration_error(tmp_path: Path, mon
 
 
 def test_sums_and_quantiles_are_over_all_sessions() -> None:
-    reported = summary([REPLAYED, REPLAYED._replace(duration_s=2.0, answered=((5, 10_000_005),))])
-    assert (reported["sessions"], reported["segments"], reported["ops"], reported["duration_s"]) == (2, 4, 20, 2.0)
-    assert (reported["fetches"], reported["p50_s"], reported["p99_s"], reported["compared"]) == (3, 0.003, 0.01, 4)
+    fields = summary([REPLAYED, REPLAYED._replace(duration_s=2.0, answered=((5, 10_000_005),))])
+    assert (fields["sessions"], fields["segments"], fields["ops"], fields["duration_s"]) == (2, 4, 20, 2.0)
+    assert (fields["fetches"], fields["p50_s"], fields["p99_s"], fields["compared"]) == (3, 0.003, 0.01, 4)
 
 
 def test_without_an_answer_there_is_no_latency() -> None:
-    reported = summary([REPLAYED._replace(answered=())])
-    assert (reported["fetches"], reported["p50_s"], reported["p99_s"]) == (0, None, None)
+    fields = summary([REPLAYED._replace(answered=())])
+    assert (fields["fetches"], fields["p50_s"], fields["p99_s"]) == (0, None, None)
 
 
 def test_all_differences_are_counted_and_the_first_are_told() -> None:
-    reported = summary([REPLAYED._replace(differences=tuple(f"fetch {number}" for number in range(50)))])
-    assert reported["differing"] == 50
-    assert reported["differences"] == [f"fetch {number}" for number in range(20)]
+    fields = summary([REPLAYED._replace(differences=tuple(f"fetch {number}" for number in range(50)))])
+    assert fields["differing"] == 50
+    assert fields["differences"] == [f"fetch {number}" for number in range(20)]
 
 
 @pytest.mark.parametrize(("differences", "status"), [((), 0), (("fetch 1 was a value and is a failure",), 1)])

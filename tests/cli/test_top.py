@@ -169,7 +169,7 @@ def test_a_terminal_shows_a_screen_and_gets_its_own_back(
 
 
 @pytest.mark.parametrize(
-    ("form", "reported"),
+    ("form", "document"),
     [
         ([], {}),
         ([], []),
@@ -181,9 +181,9 @@ def test_a_terminal_shows_a_screen_and_gets_its_own_back(
     ],
 )
 def test_another_service_is_one_line_and_status_1(
-    inspected: Inspected, capsys: pytest.CaptureFixture[str], form: list[str], reported: Any
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], form: list[str], document: Any
 ) -> None:
-    inspected.answers["/v1/stats"] = (200, json.dumps(reported))
+    inspected.answers["/v1/stats"] = (200, json.dumps(document))
     assert main(["top", "--once", "--every", "0.01", *form, "--http", inspected.address]) == 1
     written = capsys.readouterr()
     assert written.out == ""

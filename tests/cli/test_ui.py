@@ -43,9 +43,9 @@ def ask(proxy: Proxy, path: str, method: str = "GET", **headers: str) -> tuple[i
     connection = http.client.HTTPConnection("127.0.0.1", proxy.server_port, timeout=HANGS_S)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
-    reported = answer.status, answer.read().decode()
+    status_and_text = answer.status, answer.read().decode()
     connection.close()
-    return reported
+    return status_and_text
 
 
 def test_the_page_itself_needs_no_key(proxy: Proxy) -> None:

@@ -43,13 +43,13 @@ class Service:
 
     def stats_and_age_ms(self) -> tuple[dict[str, Any], float]:
         """The statistics, and how old they are by what the answer says."""
-        headers, reported = self._ask_for_all("GET", "/v1/stats")
-        return reported, float(headers["snapshot-age-ms"])
+        headers, stats = self._ask_for_all("GET", "/v1/stats")
+        return stats, float(headers["snapshot-age-ms"])
 
     def totals(self) -> dict[str, Any]:
         """What the server has done since it started."""
-        reported: dict[str, Any] = self.stats()["totals"]
-        return reported
+        totals: dict[str, Any] = self.stats()["totals"]
+        return totals
 
     def sessions(self) -> list[dict[str, Any]]:
         answer: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
@@ -106,8 +106,8 @@ class Service:
         self.wait_until(lambda: self.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
-        _, reported = self._ask_for_all(method, path)
-        return reported
+        _, answer = self._ask_for_all(method, path)
+        return answer
 
     def _ask_for_all(self, method: str, path: str) -> tuple[Message, dict[str, Any]]:
         """Headers and body of the answer.

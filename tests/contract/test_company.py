@@ -153,9 +153,9 @@ _Written = Callable[[fw.Array, fw.Array, fw.Array], fw.Array]
 @pytest.mark.parametrize("written", [_written_as_a_function, _printing_shapes])
 def test_a_loop_is_one_program_however_it_is_written(service: Service, written: _Written) -> None:
     used = [_programs_of(service, each) for each in (_written_inline, written)]
-    reported = service.programs()
-    whole = {digest for digest in set().union(*used) if not reported[digest]["is_fragment"]}
-    assert [reported[digest]["ops"] for digest in whole] == [_BODY_OPS]
+    programs = service.programs()
+    whole = {digest for digest in set().union(*used) if not programs[digest]["is_fragment"]}
+    assert [programs[digest]["ops"] for digest in whole] == [_BODY_OPS]
 
 
 @pytest.mark.parametrize(("written", "names_left"), [(_written_as_a_function, 0), (_written_inline, 1)])
@@ -292,14 +292,14 @@ def _rows_a_launch(before: _Programs, after: _Programs) -> list[float]:
 
 def _received_bytes(service: Service) -> int:
     """From the only session."""
-    (reported,) = service.sessions()
-    return int(reported["received_bytes"])
+    (session,) = service.sessions()
+    return int(session["received_bytes"])
 
 
 def _names_in_flight(service: Service, state: fw.Array) -> float:
     """How many values of the size of a state are in flight, beside one of each segment."""
-    (reported,) = service.sessions()
-    return float(reported["in_flight_bytes"] / state.nbytes - reported["in_flight_segments"])
+    (session,) = service.sessions()
+    return float(session["in_flight_bytes"] / state.nbytes - session["in_flight_segments"])
 
 
 def _kernels_of(service: Service, loop: _Batched, batch: int) -> set[str]:

@@ -35,18 +35,18 @@ def _explained(program: Program) -> fw.ProgramExplanation:
 @given(st.integers(0, 2**32))
 def test_the_groups_and_launches_are_those_of_the_plan(seed: int) -> None:
     program = random_program(seed, most_ops=60).program
-    made, reported = design(program, for_gpu=False), _explained(program)
+    made, explanation = design(program, for_gpu=False), _explained(program)
     values = made.graph.values
-    for launch, groups in zip(made.launches, reported.launches, strict=True):
+    for launch, groups in zip(made.launches, explanation.launches, strict=True):
         for group, number in zip(launch.groups, groups, strict=True):
             members = [*made.fusion.groups[group].members, *made.fusion.groups[group].inlined]
-            assert {*reported.groups[number]} == {values[each].origin for each, _ in members}
-    for index, op in enumerate(reported.ops):
+            assert {*explanation.groups[number]} == {values[each].origin for each, _ in members}
+    for index, op in enumerate(explanation.ops):
         assert op.name == program.ops[index].op.name
-        assert op.groups == tuple([number for number, ops in enumerate(reported.groups) if index in ops])
-        launches = [number for number, groups in enumerate(reported.launches) if {*groups} & {*op.groups}]
+        assert op.groups == tuple([number for number, ops in enumerate(explanation.groups) if index in ops])
+        launches = [number for number, groups in enumerate(explanation.launches) if {*groups} & {*op.groups}]
         assert op.launches == tuple(launches)
-    assert len({(each.consumer, each.producer) for each in reported.unfused}) == len(reported.unfused)
+    assert len({(each.consumer, each.producer) for each in explanation.unfused}) == len(explanation.unfused)
 
 
 def test_a_server_tells_a_client_what_inspection_tells_of_its_plan(service: Service) -> None:

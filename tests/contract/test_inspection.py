@@ -41,8 +41,8 @@ def _line_of_the_caller() -> int:
 
 def _largest(service: Service) -> dict[str, Any]:
     """The program of the most ops, of those that are no fragments."""
-    whole = [reported for reported in service.programs().values() if not reported["is_fragment"]]
-    return max(whole, key=lambda reported: int(reported["ops"]))
+    whole = [program for program in service.programs().values() if not program["is_fragment"]]
+    return max(whole, key=lambda program: int(program["ops"]))
 
 
 def _planned(service: Service) -> dict[str, Any]:
@@ -147,12 +147,12 @@ def test_each_op_of_a_slow_loop_is_found_at_its_line_in_the_body(service: Servic
             first = _line_of_the_caller() - 2
             service.wait_until_queued_for(_SLOW_S)
         x.numpy()
-        reported = service.slow_segments(session.id)
-        lines = {session.line_of(handle) for each in reported for handle in _handles_of(each)}
+        segments = service.slow_segments(session.id)
+        lines = {session.line_of(handle) for each in segments for handle in _handles_of(each)}
     assert lines == {f"recorded at {__file__}:{line}" for line in (first, first + 1)}
-    assert sum(each["ops"] * each["iterations"] for each in reported) <= 3 * _STEPS
-    assert max(each["iterations"] for each in reported) > 1
-    assert all(each["total_s"] >= each["queue_s"] + each["device_s"] - _ROUNDING_S for each in reported)
+    assert sum(each["ops"] * each["iterations"] for each in segments) <= 3 * _STEPS
+    assert max(each["iterations"] for each in segments) > 1
+    assert all(each["total_s"] >= each["queue_s"] + each["device_s"] - _ROUNDING_S for each in segments)
 
 
 def test_a_program_that_nobody_sent_is_not_found(service: Service) -> None:

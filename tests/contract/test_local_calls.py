@@ -302,8 +302,8 @@ def test_a_foreign_process_is_refused_and_sessions_go_on(service: Service, forei
     with opened(service, local=True) as session:
         stream = stream_of(session)
         x = session.array(np.ones(3))
-        reported = conversation(name_of(session), foreign)
-        assert [part.kind for part in reported if part.kind is not PartKind.PING] in ([PartKind.STATUS], [])
+        answers = conversation(name_of(session), foreign)
+        assert [part.kind for part in answers if part.kind is not PartKind.PING] in ([PartKind.STATUS], [])
         assert (x + 1).numpy(timeout=LONG_WAIT_S).tolist() == [2.0] * 3
         assert stream_of(session) is stream
 

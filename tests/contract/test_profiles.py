@@ -96,6 +96,6 @@ def test_slices_of_a_loop_are_told_one_by_one(hasty: Service) -> None:
             x.numpy()
     submissions = [each for each in p.timeline.blocks if each.kind == "submission"]
     (segment,) = {each.segment for each in submissions if dict(each.facts)["iterations"] > 1}
-    reported = [dict(each.facts)["iterations"] for each in submissions if each.segment == segment]
-    assert sum(reported) == p.timeline.segments[segment].iterations == 3000
-    assert len(reported) > 1
+    iterations = [dict(each.facts)["iterations"] for each in submissions if each.segment == segment]
+    assert sum(iterations) == p.timeline.segments[segment].iterations == 3000
+    assert len(iterations) > 1

@@ -33,8 +33,8 @@ class Prometheus:
         """Returns the values that an expression has now, one for each series."""
         query = urlencode({"query": expression})
         with urlopen(f"http://{self._address}/api/v1/query?{query}", timeout=_DEADLINE_S) as answer:
-            reported: dict[str, Any] = json.load(answer)
-        return [float(series["value"][1]) for series in reported["data"]["result"]]
+            document: dict[str, Any] = json.load(answer)
+        return [float(series["value"][1]) for series in document["data"]["result"]]
 
 
 @contextmanager

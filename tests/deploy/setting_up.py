@@ -48,5 +48,5 @@ def set_up(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> Secrets:
 
 def certificate_names(path: Path) -> set[tuple[str, str]]:
     """Returns the kind and the text of each name in a certificate."""
-    reported = ssl._ssl._test_decode_cert(str(path))  # type: ignore[attr-defined]
-    return set(reported["subjectAltName"])
+    certificate = ssl._ssl._test_decode_cert(str(path))  # type: ignore[attr-defined]
+    return set(certificate["subjectAltName"])

@@ -34,11 +34,11 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_has_no_more_rights_than_it_needs(service: str) -> None:
-    reported = SERVICES[service]
-    assert reported["read_only"] is True
-    assert reported["cap_drop"] == ["ALL"]
-    assert "no-new-privileges:true" in reported["security_opt"]
-    assert "privileged" not in reported
+    settings = SERVICES[service]
+    assert settings["read_only"] is True
+    assert settings["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in settings["security_opt"]
+    assert "privileged" not in settings
 
 
 @pytest.mark.parametrize("service", ["prometheus", "grafana"])
@@ -50,10 +50,10 @@ def test_an_image_of_others_runs_as_a_user_without_rights(service: str) -> None:
 
 @pytest.mark.parametrize("service", sorted(SERVICES.keys() - ONE_SHOT))
 def test_a_service_that_lasts_is_checked_and_bounded(service: str) -> None:
-    reported = SERVICES[service]
-    assert reported["healthcheck"]["test"][0] == "CMD"
-    assert reported["mem_limit"]
-    assert reported["restart"] == "unless-stopped"
+    settings = SERVICES[service]
+    assert settings["healthcheck"]["test"][0] == "CMD"
+    assert settings["mem_limit"]
+    assert settings["restart"] == "unless-stopped"
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -139,8 +139,8 @@ def test_the_certificate_names_the_server_as_its_neighbours_do_whatever_other_na
     neighbours = {("DNS", address.partition(":")[0]) for address in [*scraped, *loaded]}
     assert len(scraped) + len(loaded) == 3
     names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {"FUSEWIRE_NAMES": "DNS:gpu.example"})
-    reported = certificate_names(set_up(tmp_path, names).server / "server.pem")
-    assert reported == neighbours | {("DNS", "gpu.example")}
+    of_certificate = certificate_names(set_up(tmp_path, names).server / "server.pem")
+    assert of_certificate == neighbours | {("DNS", "gpu.example")}
 
 
 def test_every_image_of_ours_is_built_on_the_base_that_is_asked_for() -> None:

@@ -30,8 +30,8 @@ WITHOUT_A_PANEL = {
 
 
 def provisioned(name: str) -> dict[str, Any]:
-    reported: dict[str, Any] = yaml.safe_load((GRAFANA / "provisioning" / name).read_text(encoding="utf-8"))
-    return reported
+    document: dict[str, Any] = yaml.safe_load((GRAFANA / "provisioning" / name).read_text(encoding="utf-8"))
+    return document
 
 
 def test_every_panel_asks_for_metrics_that_exist() -> None:
@@ -42,8 +42,8 @@ def test_every_panel_asks_for_metrics_that_exist() -> None:
 
 def test_every_metric_has_a_panel_or_a_better_one() -> None:
     shown = set().union(*map(metrics_of, of_dashboard().values()))
-    reported = {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in known_metrics()}
-    assert reported - {name.removesuffix("_bucket") for name in shown} - WITHOUT_A_PANEL == set()
+    known = {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in known_metrics()}
+    assert known - {name.removesuffix("_bucket") for name in shown} - WITHOUT_A_PANEL == set()
 
 
 def test_the_rows_lead_from_the_state_to_the_devices() -> None:

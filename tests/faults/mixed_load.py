@@ -101,9 +101,9 @@ def _drawn(random: Random, elements: int) -> Any:
 
 
 def _compare(what: str, found: fw.Array, expected: Any) -> None:
-    reported = found.numpy(timeout=_READ_WITHIN_S)
-    if reported.dtype != expected.dtype or reported.tobytes() != expected.tobytes():
-        raise WrongValue(f"{what}: {reported} is not {expected}")
+    value = found.numpy(timeout=_READ_WITHIN_S)
+    if value.dtype != expected.dtype or value.tobytes() != expected.tobytes():
+        raise WrongValue(f"{what}: {value} is not {expected}")
 
 
 class Loss(NamedTuple):

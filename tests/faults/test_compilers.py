@@ -90,8 +90,8 @@ class Program:
             "loop": (self._loop(x), self._loop_of_numpy()),
         }
         for name, (found, value) in expected.items():
-            reported = found.numpy(timeout=_READ_WITHIN_S)
-            np.testing.assert_allclose(reported, value, rtol=1e-4, atol=1e-4, err_msg=name)
+            read = found.numpy(timeout=_READ_WITHIN_S)
+            np.testing.assert_allclose(read, value, rtol=1e-4, atol=1e-4, err_msg=name)
 
     def _loop(self, x: fw.Array) -> fw.Array:
         y = x

@@ -244,8 +244,8 @@ def test_uploads_that_have_come_and_values_fit_in_the_devices_memory(
                     calls.append(peer.upload_chunks(20, all_but_the_end(bytes(MIB))))
                 async with asyncio.timeout(DEADLINE_S):
                     await both_sent.wait()
-                reported = await asyncio.to_thread(inspector.ask, "/v1/stats")
-                assert reported["session_bytes"]["uploading"] == 2 * UPLOAD.size_bytes
+                stats = await asyncio.to_thread(inspector.ask, "/v1/stats")
+                assert stats["session_bytes"]["uploading"] == 2 * UPLOAD.size_bytes
             for call in calls:
                 call.cancel()
         return 0

@@ -42,10 +42,8 @@ def test_the_clock_of_this_test_jumps_in_python(clock: dict[str, str]) -> None:
     looks += (
         "while time.monotonic() < ends: seen.add(round((time.time() - time.monotonic()) / 86400))\nprint(len(seen))"
     )
-    reported = subprocess.run(
-        [sys.executable, "-c", looks], env=clock, check=True, capture_output=True, timeout=HANGS_S
-    )
-    assert int(reported.stdout) == 3
+    printed = subprocess.run([sys.executable, "-c", looks], env=clock, check=True, capture_output=True, timeout=HANGS_S)
+    assert int(printed.stdout) == 3
 
 
 def test_sessions_notice_nothing_of_a_wall_clock_that_jumps(

@@ -117,10 +117,10 @@ def test_a_result_of_another_version_is_refused(
 
 @pytest.mark.slow
 def test_a_load_test_writes_its_result_and_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reported, page = tmp_path / "result.json", tmp_path / "report.html"
+    result, page = tmp_path / "result.json", tmp_path / "report.html"
     arguments = ["rl", "--sessions", "2", "--processes", "1", "--seconds", "0.9", "--bound", "p99_s=1e-9"]
-    assert main([*arguments, "--json", str(reported), "--html", str(page)]) == 1
-    assert json.loads(reported.read_text(encoding="utf-8"))["problems"][0].startswith("p99_s is ")
+    assert main([*arguments, "--json", str(result), "--html", str(page)]) == 1
+    assert json.loads(result.read_text(encoding="utf-8"))["problems"][0].startswith("p99_s is ")
     assert "<svg" in page.read_text(encoding="utf-8")
     assert "more than its bound" in capsys.readouterr().out
 

@@ -45,11 +45,11 @@ def test_a_version_not_seen_yet_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
     assert tuple(grpc_environment.lacking({})) == OURS[:2]
 
 
-@pytest.mark.parametrize("program", [USE_GRPC, FAIL_A_HANDSHAKE], ids=["told", "handshake"])
+@pytest.mark.parametrize("program", [USE_GRPC, FAIL_A_HANDSHAKE], ids=["use", "handshake"])
 def test_the_installed_grpc_writes_nothing(program: str) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
-    reported = bare | grpc_environment.lacking(bare)
+    environment = bare | grpc_environment.lacking(bare)
     used = subprocess.run(
-        [sys.executable, "-c", program], check=True, env=reported, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], check=True, env=environment, capture_output=True, text=True, timeout=60
     )
     assert used.stderr == ""

@@ -230,10 +230,8 @@ def test_sighup_takes_over_settings_and_names_those_that_need_a_restart(reloadin
 
 def test_wrong_settings_are_told_and_change_nothing(reloading: Reloading) -> None:
     reloading.reload("[limits]\nsessions = 3\n")
-    reported = reloading.reload("[limits]\nsessions = 2\ntenant_sessions = 0\n")
-    assert reported.startswith(
-        "the settings stay as they are, because they cannot be loaded: limits.tenant_sessions = 0"
-    )
+    record = reloading.reload("[limits]\nsessions = 2\ntenant_sessions = 0\n")
+    assert record.startswith("the settings stay as they are, because they cannot be loaded: limits.tenant_sessions = 0")
     assert reloading.setting("limits.sessions")["value"] == 3
 
 
@@ -244,5 +242,5 @@ def test_the_level_of_the_log_may_change_in_service(reloading: Reloading) -> Non
     ends_at_s = time.monotonic() + HANGS_S
     while reloading.setting("log.level")["value"] != "error":
         assert time.monotonic() < ends_at_s
-    reported = reloading.reload(text + "[limits]\nsessions = 0\n")
-    assert reported.startswith("the settings stay as they are")
+    record = reloading.reload(text + "[limits]\nsessions = 0\n")
+    assert record.startswith("the settings stay as they are")

@@ -147,9 +147,9 @@ def test_a_pack_where_others_may_write_is_not_used(tmp_path: Path) -> None:
 
 
 def test_the_planner_is_told_its_bounds(compiling: Device) -> None:
-    reported = planner_settings(compiling, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
-    assert reported is not None
-    assert (reported.dialect, reported.deadline_s, reported.memory_bytes) == (compiling.info.dialect, 3.0, 5 * MIB)
+    bounds = planner_settings(compiling, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
+    assert bounds is not None
+    assert (bounds.dialect, bounds.deadline_s, bounds.memory_bytes) == (compiling.info.dialect, 3.0, 5 * MIB)
 
 
 def test_a_planner_keeps_no_kernels_where_others_may_write(

@@ -23,9 +23,9 @@ def demo(*typed: str) -> str:
 
 
 def test_the_network_learns_by_pytorch_on_a_running_server(server: ServerProcess) -> None:
-    told = json.loads(demo("--target", server.grpc, "--json"))
-    assert told["passed"]
-    assert all(run["losses"][-1] < run["losses"][0] and run["step_us"] > 0 for run in told["runs"])
+    report = json.loads(demo("--target", server.grpc, "--json"))
+    assert report["passed"]
+    assert all(run["losses"][-1] < run["losses"][0] and run["step_us"] > 0 for run in report["runs"])
 
 
 def test_it_starts_a_server_and_prints_a_line_for_each_run() -> None:
@@ -43,14 +43,14 @@ def test_runs_that_agree_have_no_shortcoming() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "changed", "told"),
+    ("place", "changed", "difference"),
     [
         (1, {"accuracy": 0.9}, "the accuracy differs by -0.0700"),
         (2, {"losses": (1.5, 0.26)}, "the losses by fusewire.torch.step"),
     ],
 )
-def test_what_differs_is_told(place: int, changed: dict[str, object], told: str) -> None:
+def test_what_differs_is_told(place: int, changed: dict[str, object], difference: str) -> None:
     runs = [*RUNS]
     runs[place] = replace(runs[place], **changed)  # type: ignore[arg-type]  # some of its fields
     (found,) = shortcomings(runs)
-    assert found.startswith(told)
+    assert found.startswith(difference)

@@ -415,19 +415,19 @@ class Session:
         self.completed = self.completed.plus(amount)
         self.has_used_up_credit = False
 
-    def owes_credit(self, reported: Amount) -> bool:
+    def owes_credit(self, returned: Amount) -> bool:
         """Returns whether the client, which knows that `reported` is completed, is to be told of more now.
 
         It is once a quarter of some kind of credit has come back, or nothing is in flight: each message takes as long
         as many a segment. An answer tells of all that is completed anyway.
         """
         completed = self.completed
-        if completed == reported:
+        if completed == returned:
             return False
         if completed == self.admitted:
             return True
         return any(
-            4 * (now - before) >= most for now, before, most in zip(completed, reported, self.credit, strict=True)
+            4 * (now - before) >= most for now, before, most in zip(completed, returned, self.credit, strict=True)
         )
 
 

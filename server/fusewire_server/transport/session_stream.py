@@ -248,10 +248,10 @@ class SessionStream:
 
 def identity_of(session: Session) -> dict[str, object]:
     """Returns what log records tell of a session: its id, and the name that its user gave it, if any."""
-    told: dict[str, object] = {"session": session.shown_id}
+    fields: dict[str, object] = {"session": session.shown_id}
     if session.name:
-        told["session_name"] = session.name  # the `name` of a record is that of its logger
-    return told
+        fields["session_name"] = session.name  # the `name` of a record is that of its logger
+    return fields
 
 
 def goodbye_of(error: CaseError) -> pb.Goodbye:

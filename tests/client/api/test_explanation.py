@@ -8,7 +8,7 @@ from fusewire_protos.programs.explained import MOST_EXPLAINED, ExplainedProgram,
 from fusewire_protos.programs.records import OpForm, OpRecord, Records
 from fusewire_protos.programs.records import Unfused as Pair
 
-_TOLD = ExplainedProgram(
+_ANSWER = ExplainedProgram(
     digest="6f1ed002ab5595859014ebf0951522d9",
     is_fragment=False,
     op_count=4,
@@ -32,7 +32,7 @@ _LINES = [f"loop.py:{index}" for index in range(4)]
 
 
 def test_ops_stand_beside_their_launches_and_lines() -> None:
-    lines = str(program_explanation(_TOLD, _LINES, 3)).splitlines()
+    lines = str(program_explanation(_ANSWER, _LINES, 3)).splitlines()
     assert lines[:2] == ["program 6f1ed002ab55: 4 ops, runs by launches, about 2.5 µs a row", "  op #3 made the array"]
     assert [line.split() for line in lines[2:6]] == [
         ["#0", "matmul", "launch", "0", "loop.py:0"],
@@ -45,21 +45,21 @@ def test_ops_stand_beside_their_launches_and_lines() -> None:
 
 
 def test_launches_groups_and_reasons_are_data_too() -> None:
-    program = program_explanation(_TOLD, _LINES, None)
+    program = program_explanation(_ANSWER, _LINES, None)
     assert program.groups == ((0, 1), (3,))
     assert program.launches == ((0,), (1,))
     assert program.kernels == ("k", "l")
     assert program.unfused == (fw.Unfused(3, 1, "they are apart"),)
-    assert (program.digest, program.op_count, program.state, program.form) == (_TOLD.digest, 4, "loaded", "launches")
+    assert (program.digest, program.op_count, program.state, program.form) == (_ANSWER.digest, 4, "loaded", "launches")
     assert program.row_s == 2.5e-6
 
 
 def test_a_program_without_a_plan_says_why() -> None:
     records = Records((OpRecord(OpForm.OP_BY_OP),) * 4)
-    reported = _TOLD._replace(
+    answer = _ANSWER._replace(
         form="ops", state="refused", refusal="a library op", launches=(), records=records, row_ns=0
     )
-    program = program_explanation(reported, _LINES, None)
+    program = program_explanation(answer, _LINES, None)
     lines = str(program).splitlines()
     assert lines[0].endswith("4 ops, plan refused, runs op by op")
     assert lines[1] == "  no plan: a library op"
@@ -70,16 +70,16 @@ def test_a_program_without_a_plan_says_why() -> None:
 
 
 def test_why_a_loop_has_no_better_form_is_told() -> None:
-    reported = _TOLD._replace(why_no_graph="too few launches", why_not_persistent="2 iterations")
-    text = str(program_explanation(reported, _LINES, None))
+    answer = _ANSWER._replace(why_no_graph="too few launches", why_not_persistent="2 iterations")
+    text = str(program_explanation(answer, _LINES, None))
     assert "\n  no captured graph: too few launches\n" in text
     assert "\n  not by the persistent kernel: 2 iterations\n" in text
 
 
 def test_a_long_program_is_cut_in_text() -> None:
-    reported = _TOLD._replace(op_count=3000, names=("exp",) * MOST_EXPLAINED, launches=(), reasons=())
-    reported = reported._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * MOST_EXPLAINED))
-    lines = str(program_explanation(reported, [""] * MOST_EXPLAINED, None)).splitlines()
+    answer = _ANSWER._replace(op_count=3000, names=("exp",) * MOST_EXPLAINED, launches=(), reasons=())
+    answer = answer._replace(records=Records((OpRecord(OpForm.OP_BY_OP),) * MOST_EXPLAINED))
+    lines = str(program_explanation(answer, [""] * MOST_EXPLAINED, None)).splitlines()
     assert len(lines) == 102
     assert lines[-1] == "  … and 2900 ops more"
 

@@ -66,9 +66,9 @@ def test_what_each_client_tells_comes_in_the_order_of_the_rates(use_scripts: Use
 
 def test_epochs_are_reported_by_client(use_scripts: UseScripts) -> None:
     use_scripts(SAY_DONE, SAY_DONE)
-    reported: list[int] = []
-    train_together("host:1", [0, 1], epochs=2, advance=reported.append)
-    assert sorted(reported) == [0, 0, 1, 1]
+    ended_epochs: list[int] = []
+    train_together("host:1", [0, 1], epochs=2, advance=ended_epochs.append)
+    assert sorted(ended_epochs) == [0, 0, 1, 1]
 
 
 def test_ctrl_c_in_a_terminal_does_not_reach_the_clients(use_scripts: UseScripts) -> None:

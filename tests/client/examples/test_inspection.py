@@ -39,8 +39,8 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def test_statistics_that_still_show_our_sessions_are_asked_for_again(published: list[dict[str, Any]]) -> None:
     published += [stats(sessions=1, ops=0), stats(sessions=9, ops=10), stats(sessions=1, ops=100)]
-    reported = inspection.Inspection("host:1").count()
-    assert reported == ServerCount(
+    count = inspection.Inspection("host:1").count()
+    assert count == ServerCount(
         ops=100, launches=5, rows=8, submissions=4, device_ns=1000, plans=2, kernels_compiled=9, donations=6
     )
 

@@ -63,8 +63,8 @@ def test_a_cut_by_the_io_thread_leaves_the_users_thread_its_code() -> None:
 
 def test_a_submission_that_sessions_share_counts_once() -> None:
     answer = Profiled(100, 0, (Run(1, 10, 20, 90, 50, 0, 7, 0, 1, 2, 1, 0),))
-    reported = [SessionEvents(name, {}, asked=[Asked(5, 120, answer)]) for name in ("one", "two")]
-    counts = timeline_of(0, 200, reported).counts
+    sessions = [SessionEvents(name, {}, asked=[Asked(5, 120, answer)]) for name in ("one", "two")]
+    counts = timeline_of(0, 200, sessions).counts
     assert (counts["submissions"], counts["device_ns"]) == (1, 50)
 
 

@@ -72,9 +72,9 @@ def test_an_answer_that_is_no_json_is_a_fault(server: Inspected, text: str) -> N
 
 
 def test_the_port_of_another_protocol_is_told_without_its_bytes() -> None:
-    with _answers(b"\x00\x00\x18\x04\x00\x00") as address, pytest.raises(ServerFault, match="7424") as reported:
+    with _answers(b"\x00\x00\x18\x04\x00\x00") as address, pytest.raises(ServerFault, match="7424") as fault:
         inspect("/v1/stats", address, None)
-    assert "x18" not in str(reported.value)
+    assert "x18" not in str(fault.value)
 
 
 def test_a_connection_that_is_closed_without_an_answer_may_need_tls() -> None:

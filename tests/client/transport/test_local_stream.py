@@ -295,10 +295,10 @@ def test_the_end_of_a_stream_is_told_whoever_receives_it(played: Played, end: st
         played.say(b"last frame")
         played.until(lambda: played.peer.came)
         act(played)
-        reported = end_of(played)
+        code_and_details = end_of(played)
         played.peer.receiver(b"never").set_result(VALUE)  # as a session does that is lost or resumed
-    assert reported[0] is code
-    assert details in reported[1]
+    assert code_and_details[0] is code
+    assert details in code_and_details[1]
     assert played.peer.came[0][1] == b"last frame"
     assert not played.stream.is_interrupted
 

@@ -31,8 +31,8 @@ def test_a_process_that_has_used_its_processor_time_is_ended() -> None:
 
 
 def test_the_setting_of_the_processor_time_is_named() -> None:
-    reported = last_of(watch("planner.deadline_s"), [idle(0.0), idle(25.0)], 1.0)
-    assert reported == "used more than planner.deadline_s = 24 s of processor time"
+    excess = last_of(watch("planner.deadline_s"), [idle(0.0), idle(25.0)], 1.0)
+    assert excess == "used more than planner.deadline_s = 24 s of processor time"
 
 
 def test_a_process_that_stands_still_is_ended_long_before_the_clock_ends_it() -> None:

@@ -35,10 +35,10 @@ def _path(server: ServerProcess, tmp_path: Path) -> Path:
 
 
 def _replay(server: ServerProcess, path: Path, *more: str) -> tuple[int, dict[str, Any]]:
-    reported = path.with_suffix(".json")
+    result = path.with_suffix(".json")
     given = ["--sessions", "3", "--processes", "2", "--speed", "inf", "--seconds", "0.6", "--target", server.grpc]
-    given += ["--json", str(reported)]
-    return main(["replay", str(path), *given, *more]), json.loads(reported.read_text(encoding="utf-8"))
+    given += ["--json", str(result)]
+    return main(["replay", str(path), *given, *more]), json.loads(result.read_text(encoding="utf-8"))
 
 
 def test_every_session_replays_and_every_value_is_compared(server: ServerProcess, path: Path) -> None:

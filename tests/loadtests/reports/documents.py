@@ -64,13 +64,13 @@ def document(
 def document_without_steps() -> Document:
     """The document of a run in which no step ended, neither with a disturber, nor without it, nor in the peer."""
     fields = ("p50_s", "p90_s", "p99_s", "p999_s", "max_s", "mean_s", "histogram", "record_s", "wait_s")
-    reported = {**document(), **dict.fromkeys(fields), "steps": 0, "steps_per_s": 0.0}
+    result = {**document(), **dict.fromkeys(fields), "steps": 0, "steps_per_s": 0.0}
     timeline = [
-        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in reported["timeline"]
+        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in result["timeline"]
     ]
     peer = {"library": "numpy", "steps_per_s": 0.0, "p50_s": None}
     ratios = dict.fromkeys(("p99_to_p50", "p99_to_undisturbed", "steps_to_peer"))
-    return {**reported, **ratios, "timeline": timeline, "undisturbed": {"p99_s": None}, "peer": peer}
+    return {**result, **ratios, "timeline": timeline, "undisturbed": {"p99_s": None}, "peer": peer}
 
 
 def _edge(second: int) -> Edge:

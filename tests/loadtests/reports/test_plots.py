@@ -19,13 +19,13 @@ def test_the_histogram_shows_every_latency_as_often_as_it_was_measured() -> None
 
 
 def test_the_same_document_gives_the_same_plots() -> None:
-    reported = document([5, 10, 20])
-    assert plots_of(reported) == plots_of(reported)
+    result = document([5, 10, 20])
+    assert plots_of(result) == plots_of(result)
 
 
 def test_a_window_in_which_no_step_ended_is_left_out() -> None:
-    reported = document()
+    result = document()
     stalled = [
-        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in reported["timeline"][:5]
+        {**interval, "steps": 0, "p50_s": None, "p99_s": None, "max_s": None} for interval in result["timeline"][:5]
     ]
-    assert len(plots_of({**reported, "timeline": [*stalled, *reported["timeline"][5:]]})) == 3
+    assert len(plots_of({**result, "timeline": [*stalled, *result["timeline"][5:]]})) == 3

@@ -17,9 +17,9 @@ def test_it_tells_rate_latency_server_and_peer() -> None:
 
 
 def test_every_problem_has_a_line() -> None:
-    reported = summary(document(errors=(None, "gone"), verification=Verification(3, ("session 0: read 1 differs",))))
-    assert "NOT each is right" in reported
-    assert [line for line in reported.splitlines() if "FAILED" in line] == [
+    text = summary(document(errors=(None, "gone"), verification=Verification(3, ("session 0: read 1 differs",))))
+    assert "NOT each is right" in text
+    assert [line for line in text.splitlines() if "FAILED" in line] == [
         "  FAILED      1 of 2 sessions failed",
         "  FAILED      session 1: gone",
         "  FAILED      session 0: read 1 differs",
@@ -31,6 +31,6 @@ def test_a_load_that_never_settled_says_so() -> None:
 
 
 def test_ratios_of_a_load_without_steps_are_dashes() -> None:
-    reported = summary(document_without_steps())
-    assert "with the disturber – × that" in reported
-    assert "Fusewire does – × its steps" in reported
+    text = summary(document_without_steps())
+    assert "with the disturber – × that" in text
+    assert "Fusewire does – × its steps" in text

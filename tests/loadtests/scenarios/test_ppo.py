@@ -56,8 +56,8 @@ def test_a_worker_learns(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ppo.Worlds, "act", noting)
     xp = library.numpy()
-    steps, reported = ppo.SCENARIO.program(xp, Data(0, 0)), None
+    steps, value = ppo.SCENARIO.program(xp, Data(0, 0)), None
     for _ in range(150 * ppo._ROLLOUT):
-        reported = steps.send(reported)
+        value = steps.send(value)
     per_rollout = np.reshape(rewards[: 149 * ppo._ROLLOUT], (-1, ppo._ROLLOUT)).mean(1)
     assert per_rollout[-20:].mean() > per_rollout[:20].mean() + 0.01

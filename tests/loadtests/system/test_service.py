@@ -56,9 +56,9 @@ def test_what_does_not_get_warm_in_time_is_not_measured() -> None:
 
 def test_all_is_planned_once_nothing_is_with_the_planner_or_the_device() -> None:
     states = ("planning", "loading", "unplanned", "planning")
-    reported = _Replies(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
-    reported.wait_until_planned()
-    assert reported.programs()["loop"].state == "planning"
+    replies = _Replies(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
+    replies.wait_until_planned()
+    assert replies.programs()["loop"].state == "planning"
 
 
 def test_what_is_planned_for_too_long_is_told() -> None:
@@ -71,10 +71,10 @@ def _body(state: str, tier: int = 0, *, is_fragment: bool = False) -> Program:
 
 
 def test_new_programs_are_waited_for_until_they_run_by_their_plans() -> None:
-    reported = _Replies(
+    replies = _Replies(
         *({"new": _body(state, tier)} for state, tier in (("planning", 0), ("loading", 0), ("loaded", 1)))
     )
-    assert reported.wait_for_plans_beside({})
+    assert replies.wait_for_plans_beside({})
 
 
 def test_known_programs_and_fragments_are_not_waited_for() -> None:

@@ -273,15 +273,15 @@ def test_the_audit_log_tells_sessions_and_refusals_and_no_token(
             await peer.works(100)
             await status_of(call(here.channel, OWN_METHODS[0], (bearer("wrong.token"),)))
             peer.call.cancel()
-            await until(lambda: len(reported()) == 3)
-        opened, refused, lost = reported()
+            await until(lambda: len(records()) == 3)
+        opened, refused, lost = records()
         assert (opened.message, opened.__dict__["tenant"]) == ("a session has a stream", "lab")
         assert peer.session_id.hex().startswith(opened.__dict__["session"])
         assert refused.message.startswith("a call was refused: the token is unknown")
         assert (lost.message, lost.__dict__["state"]) == ("a session has lost its stream", "detached")
-        assert not any(token in str(record.__dict__) or "wrong.token" in str(record.__dict__) for record in reported())
+        assert not any(token in str(record.__dict__) or "wrong.token" in str(record.__dict__) for record in records())
 
-    def reported() -> list[logging.LogRecord]:
+    def records() -> list[logging.LogRecord]:
         return [record for record in caplog.records if record.name == "fusewire.audit"]
 
     with caplog.at_level(logging.INFO, "fusewire.audit"):

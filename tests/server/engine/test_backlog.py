@@ -287,15 +287,15 @@ def test_nothing_more_is_applied_once_the_session_has_ended() -> None:
 def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> None:
     async def test() -> None:
         async with world() as here:
-            reported, alone = here.client("a"), here.client("b")
+            beside, alone = here.client("a"), here.client("b")
             hurry(here)
-            for client in (reported, alone):
+            for client in (beside, alone):
                 assert not begin(client, *failing(9), Forget(99))
             here.engine._registry.detach(alone.session, alone.session.epoch)
             with pytest.raises(CaseError, match="unknown_program"):
-                await outcome_of(here.engine.unapplied(reported.session))
+                await outcome_of(here.engine.unapplied(beside.session))
             await until(lambda: alone.session.state is SessionState.CLOSED)
-            assert reported.session.state is SessionState.CLOSED
+            assert beside.session.state is SessionState.CLOSED
 
     run(test())
 

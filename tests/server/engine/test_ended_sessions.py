@@ -58,15 +58,15 @@ def test_a_session_that_ends_is_gone_with_all_it_held(entries: list[Entry]) -> N
 
 def _watched(here: World, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The handles of each release that the device thread is told of from now on."""
-    reported: list[list[int]] = []
+    ended: list[list[int]] = []
     order = here.engine._device_thread.order
 
     def watched(*orders: Order) -> None:
-        reported.extend([value.handle for value in one.values] for one in orders if isinstance(one, Release))
+        ended.extend([value.handle for value in one.values] for one in orders if isinstance(one, Release))
         order(*orders)
 
     monkeypatch.setattr(here.engine._orders, "_hand_over", watched)
-    return reported
+    return ended
 
 
 def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest_first(

@@ -192,15 +192,15 @@ def test_a_freed_upload_counts_as_its_sessions_until_it_is_written(monkeypatch: 
             client = here.client()
             await client.idle()
             before_bytes = client.session.live_bytes
-            reported: list[object] = []
+            reasons: list[object] = []
             order = here.engine._device_thread.order
-            monkeypatch.setattr(here.engine._orders, "_hand_over", reported.append)
+            monkeypatch.setattr(here.engine._orders, "_hand_over", reasons.append)
             client.send(upload_beside(20), Free((20,)))
             value = client.session.values[20]
             here.engine.uploaded(client.session, value, staged(here.device))
             assert client.session.live_bytes == before_bytes + len(DATA)
             monkeypatch.undo()
-            for each in reported:
+            for each in reasons:
                 order(each)  # type: ignore[arg-type]  # they are what was ordered
             await until(lambda: client.session.live_bytes == before_bytes)
             assert 20 not in client.session.values

@@ -259,8 +259,8 @@ def test_an_op_that_can_never_be_compiled_fails_only_what_depends_on_it_and_by_i
             await planner.asked_urgently(1)
             planner.refuse_newest_kernel("too deep")
             assert await client.value(1) == NEGATIVES
-            reported = {failure_of(await client.fetched(fetch)) for fetch in (2, 3, 4)}
-            assert reported == {("server_fault", "op 1 exp: no kernel for exp: too deep")}
+            failures = {failure_of(await client.fetched(fetch)) for fetch in (2, 3, 4)}
+            assert failures == {("server_fault", "op 1 exp: no kernel for exp: too deep")}
             client.send(segment(NEGATE, 200, 100), Fetch(5, 200))
             assert await client.value(5) == [0.0, 1.0, 2.0, 3.0]
 

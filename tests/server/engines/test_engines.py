@@ -29,8 +29,8 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "START_AGAIN_S", 0.01)
 
 
-class Told:
-    """Whether anything has changed, and what was broken."""
+class Events:
+    """How often anything has changed, and what was broken."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -43,13 +43,13 @@ class Told:
 @asynccontextmanager
 async def started(
     devices: Mapping[int, Mapping[str, str]], config: Config = CONFIG
-) -> AsyncIterator[tuple[Engines, Told]]:
-    reported = Told()
-    engines = Engines(config, devices, reported.change, reported.broken.append)
+) -> AsyncIterator[tuple[Engines, Events]]:
+    events = Events()
+    engines = Engines(config, devices, events.change, events.broken.append)
     try:
         async with asyncio.timeout(DEADLINE_S):
             await engines.start()
-            yield engines, reported
+            yield engines, events
     finally:
         await engines.stop(1.0)
 
@@ -95,7 +95,7 @@ def test_an_engine_that_does_not_understand_a_command_is_started_again() -> None
 
 def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
     async def test() -> None:
-        async with started({0: BROKEN, 1: {}}) as (engines, reported):
+        async with started({0: BROKEN, 1: {}}) as (engines, events):
             assert [each.device for each in engines.at] == [1]
             snapshots = EnginesSnapshots(engines, InFront({}))
             snapshot = await snapshots.take()
@@ -105,7 +105,7 @@ def test_a_device_that_cannot_start_hinders_no_other_and_is_told_of() -> None:
             assert (ready.number, ready.is_ready, ready.trouble) == (1, True, "")
             assert (unready.number, unready.is_ready) == (0, False)
             assert unready.trouble.startswith("the engine of device 0 has ended with status ")
-            assert reported.broken == []
+            assert events.broken == []
 
     run(test())
 
@@ -125,7 +125,7 @@ def test_if_none_can_start_the_first_reason_is_raised(tmp_path: Path) -> None:
 
 def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -> None:
     async def test() -> None:
-        async with started({0: {}, 1: {}}) as (engines, reported):
+        async with started({0: {}, 1: {}}) as (engines, events):
             snapshots = EnginesSnapshots(engines, InFront({}))
             await snapshots.take()
             before = engines.all[1].at
@@ -140,22 +140,22 @@ def test_an_engine_that_is_killed_is_started_again_and_its_counters_are_kept() -
             await until(lambda: len(engines.at) == 2)
             assert engines.all[1].at != before
             assert all(each.is_ready for each in (await snapshots.take()).stats.devices)
-            assert reported.changes >= 4
-            assert reported.broken == []
+            assert events.changes >= 4
+            assert events.broken == []
 
     run(test())
 
 
 def test_the_server_is_told_when_none_is_left() -> None:
     async def test() -> None:
-        async with started({0: {}, 1: {}}) as (engines, reported):
+        async with started({0: {}, 1: {}}) as (engines, events):
             pids = [pid_of(engines, place) for place in range(2)]
             for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
-            await until(lambda: reported.broken)
-            assert str(reported.broken[0]) == "no engine is left"
+            await until(lambda: events.broken)
+            assert str(events.broken[0]) == "no engine is left"
 
     run(test())
 

@@ -76,10 +76,10 @@ def test_a_program_that_both_know_is_told_once_as_it_is_where_it_has_come_furthe
 
 
 def test_tenants_are_joined() -> None:
-    reported = both(SNAPSHOT, SNAPSHOT)
+    joined = both(SNAPSHOT, SNAPSHOT)
     for tenant, account in SNAPSHOT.tenants.items():
-        assert reported.tenants[tenant] == TenantAccount(2 * account.loop_ns, 2 * account.device_ns)
-    assert reported.tenant_host_bytes == {name: 2 * size for name, size in SNAPSHOT.tenant_host_bytes.items()}
+        assert joined.tenants[tenant] == TenantAccount(2 * account.loop_ns, 2 * account.device_ns)
+    assert joined.tenant_host_bytes == {name: 2 * size for name, size in SNAPSHOT.tenant_host_bytes.items()}
 
 
 def test_counters_do_not_fall_when_an_engine_ends() -> None:
@@ -103,17 +103,17 @@ def test_what_is_left_of_several_engines_of_a_device_adds_up() -> None:
 
 def test_each_device_is_told_with_its_own_figures_or_why_it_has_none() -> None:
     busy = with_stats(sessions=4, memory=Memory(live_bytes=77, pool_bytes=5))
-    reported = joined_snapshots(OWN, (DeviceSnapshot(0, busy), DeviceSnapshot(3, None, "it broke"))).stats.devices
-    assert [(each.number, each.is_ready, each.trouble) for each in reported] == [(0, True, ""), (3, False, "it broke")]
-    assert (reported[0].sessions, reported[0].live_bytes, reported[0].pool_bytes) == (4, 77, 5)
+    devices = joined_snapshots(OWN, (DeviceSnapshot(0, busy), DeviceSnapshot(3, None, "it broke"))).stats.devices
+    assert [(each.number, each.is_ready, each.trouble) for each in devices] == [(0, True, ""), (3, False, "it broke")]
+    assert (devices[0].sessions, devices[0].live_bytes, devices[0].pool_bytes) == (4, 77, 5)
 
 
 def test_without_any_engine_the_server_is_unready() -> None:
-    reported = joined_snapshots(OWN, (DeviceSnapshot(0, None, "a"), DeviceSnapshot(1, None, "b")))
-    assert not reported.stats.is_ready
-    assert (len(reported.sessions), len(reported.programs)) == (0, 0)
-    assert [each.trouble for each in reported.stats.devices] == ["a", "b"]
-    assert reported.stats.devices_unready == 2
+    joined = joined_snapshots(OWN, (DeviceSnapshot(0, None, "a"), DeviceSnapshot(1, None, "b")))
+    assert not joined.stats.is_ready
+    assert (len(joined.sessions), len(joined.programs)) == (0, 0)
+    assert [each.trouble for each in joined.stats.devices] == ["a", "b"]
+    assert joined.stats.devices_unready == 2
 
 
 def test_the_metrics_tell_the_figures_of_each_device() -> None:

@@ -50,9 +50,9 @@ def test_settings_arrive_as_they_were(config: Config, kind: type[Begin | Reload]
 
 
 def test_settings_that_front_ends_do_not_use_are_not_told() -> None:
-    reported = Begin(replace(CHANGED, planner=replace(CHANGED.planner, deadline_s=7.0)), 1, ())
-    assert decode_command(encode_command(reported)) == reported._replace(config=CHANGED)
-    assert b"deadline_s" not in encode_command(reported)
+    begin = Begin(replace(CHANGED, planner=replace(CHANGED.planner, deadline_s=7.0)), 1, ())
+    assert decode_command(encode_command(begin)) == begin._replace(config=CHANGED)
+    assert b"deadline_s" not in encode_command(begin)
 
 
 def test_changed_engines_arrive() -> None:

@@ -60,9 +60,9 @@ class FrontEnd(NamedTuple):
 
     async def end(self) -> tuple[int, str]:
         """Ends its standard input. Returns its exit status and what it has written to standard error."""
-        _, reported = await self.process.communicate(b"")
+        _, errors = await self.process.communicate(b"")
         assert self.process.returncode is not None
-        return self.process.returncode, reported.decode()
+        return self.process.returncode, errors.decode()
 
 
 @asynccontextmanager
@@ -220,10 +220,10 @@ def test_it_refuses_calls_without_a_token_and_reports_how_many(tmp_path: Path) -
                 assert isinstance(report, Refused)
                 refused += report.calls
             assert refused == 2
-            status, reported = await started.end()
+            status, errors = await started.end()
             assert status == 0
-            assert reported.count("a call was refused") == 2
-            assert "wrong.token" not in reported
+            assert errors.count("a call was refused") == 2
+            assert "wrong.token" not in errors
 
     run(test())
 
@@ -257,9 +257,9 @@ def test_a_reload_changes_how_it_logs(tmp_path: Path) -> None:
             started.tell(Reload(Config(listen=listen, log=Log(style="json", audit=False))))
             path.unlink()
             assert (await status_of(health(started.port)))[0] is grpc.StatusCode.UNAUTHENTICATED
-            _, reported = await started.end()
-            assert 1 <= reported.count("a call was refused") <= 2  # the second one may have come before the reload
-            assert "new callers are refused" in reported
+            _, errors = await started.end()
+            assert 1 <= errors.count("a call was refused") <= 2  # the second one may have come before the reload
+            assert "new callers are refused" in errors
 
     run(test())
 
@@ -288,8 +288,8 @@ def test_a_server_that_has_ended_is_told_nothing(monkeypatch: pytest.MonkeyPatch
 def test_refusals_that_were_not_taken_are_reported_later(monkeypatch: pytest.MonkeyPatch) -> None:
     reports, takes = list[Report](), [False]
 
-    def report(reported: Report) -> bool:
-        reports.append(reported)
+    def report(given: Report) -> bool:
+        reports.append(given)
         return takes[0]
 
     async def test() -> None:

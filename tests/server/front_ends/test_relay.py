@@ -112,8 +112,8 @@ def test_the_engine_sees_who_calls_with_which_metadata(in_each_loop: Run) -> Non
             assert await read_all(here.call(metadata=metadata)) == []
 
     in_each_loop(test())
-    ((reported, peer),) = seen
-    assert [pair for pair in reported if pair[0] != "user-agent"] == [
+    ((received, peer),) = seen
+    assert [pair for pair in received if pair[0] != "user-agent"] == [
         ("authorization", "Bearer a.b"),
         ("twice", "1"),
         ("twice", "2"),
@@ -123,13 +123,13 @@ def test_the_engine_sees_who_calls_with_which_metadata(in_each_loop: Run) -> Non
 
 def test_metadata_of_the_engine_come_before_its_first_message(in_each_loop: Run) -> None:
     async def tell_metadata(messages: Messages, call: Call) -> None:
-        await call.send_initial_metadata((("told", "at once"),))
+        await call.send_initial_metadata((("early", "at once"),))
         await echo(messages, call)
 
     async def test() -> None:
         async with relayed(tell_metadata) as here:
             call = here.call()
-            assert dict(await call.initial_metadata())["told"] == "at once"
+            assert dict(await call.initial_metadata())["early"] == "at once"
             await call.write(b"1")
             assert await call.read() == b"1"
             await call.done_writing()
@@ -360,8 +360,8 @@ def test_a_call_whose_engine_is_stopped_ends_in_words(in_each_loop: Run, monkeyp
             async with serving(name, b"") as here:
                 call = here.call()
                 with await accept(listener):
-                    reported = await status_of(call)
-                assert reported == (grpc.StatusCode.UNAVAILABLE, "the server's engine has gone: ping timeout")
+                    status = await status_of(call)
+                assert status == (grpc.StatusCode.UNAVAILABLE, "the server's engine has gone: ping timeout")
                 await here.until_nothing_is_left()
 
     in_each_loop(test())

@@ -75,9 +75,9 @@ class Watcher:
         body = (await asyncio.wait_for(self._sent.get(), HANGS_S)).get("body", b"")
         if not body:
             return None
-        reported, records = struct.unpack("<II", body[:8])
-        assert len(body) == 8 + reported + records
-        return json.loads(body[8 : 8 + reported]), rows_of(body[8 + reported :])
+        states_bytes, records = struct.unpack("<II", body[:8])
+        assert len(body) == 8 + states_bytes + records
+        return json.loads(body[8 : 8 + states_bytes]), rows_of(body[8 + states_bytes :])
 
     async def leave(self) -> None:
         self._gone.set()

@@ -27,16 +27,16 @@ async def test_arrays_are_told_with_their_origin(here: World) -> None:
     client = here.client()
     client.send(segment(NEGATE, 100, 10))
     await client.idle()
-    reported = await control_of(here).arrays(client.session.shown_id, after=-1, limit=10)
-    assert reported is not None
-    by_handle = {array.handle: array for array in reported.arrays}
+    page = await control_of(here).arrays(client.session.shown_id, after=-1, limit=10)
+    assert page is not None
+    by_handle = {array.handle: array for array in page.arrays}
     assert by_handle.keys() == client.session.values.keys()
     computed = by_handle[max(by_handle)]
     assert computed.base == 100
     assert computed.handle == 100 + (computed.op or 0)
     assert (by_handle[10].base, by_handle[10].op) == (None, None)
-    assert all(0 <= array.age_s < 10 for array in reported.arrays)
-    assert sum(array.bytes for array in reported.arrays) == client.session.live_bytes
+    assert all(0 <= array.age_s < 10 for array in page.arrays)
+    assert sum(array.bytes for array in page.arrays) == client.session.live_bytes
 
 
 @in_world()

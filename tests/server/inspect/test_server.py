@@ -74,12 +74,12 @@ def test_it_stops_with_its_thread_and_socket() -> None:
 def test_a_connection_that_is_broken_off_leaves_no_timer(
     server: InspectionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reported: queue.SimpleQueue[tuple[Exception | None, object]] = queue.SimpleQueue()
+    lost: queue.SimpleQueue[tuple[Exception | None, object]] = queue.SimpleQueue()
     lose = http_server._BoundedProtocol.connection_lost
 
     def lose_and_tell(self: http_server._BoundedProtocol, exc: Exception | None) -> None:
         lose(self, exc)
-        reported.put((exc, self.timeout_keep_alive_task))
+        lost.put((exc, self.timeout_keep_alive_task))
 
     monkeypatch.setattr(http_server._BoundedProtocol, "connection_lost", lose_and_tell)
     with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
@@ -90,7 +90,7 @@ def test_a_connection_that_is_broken_off_leaves_no_timer(
             assert received
             answer += received
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # sends a reset at the end
-    error, timer = reported.get(timeout=DEADLINE_S)
+    error, timer = lost.get(timeout=DEADLINE_S)
     assert isinstance(error, ConnectionResetError)
     assert timer is None
 

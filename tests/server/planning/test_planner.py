@@ -117,8 +117,8 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            reported = ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S))
-            usual, urgent = (*reported, str(ROWS_THAT_CHOOSE), str(NICENESS)), (*reported, "1", "0")
+            common = ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S))
+            usual, urgent = (*common, str(ROWS_THAT_CHOOSE), str(NICENESS)), (*common, "1", "0")
             assert await answer(one, b"first") == Planned(PLAN, usual, 3, 4, 1)
             assert await answer(one, b"second", is_urgent=True) == Planned(PLAN, urgent, 3, 4, 1)
         assert asked(tmp_path) == ["first", "second"]
@@ -390,8 +390,8 @@ def test_a_worker_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypat
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         worker.stdout.close()
-        _, reported = worker.communicate((3).to_bytes(4, "little") + b"one", timeout=60)
-    assert (worker.returncode, reported) == (0, b"")
+        _, errors = worker.communicate((3).to_bytes(4, "little") + b"one", timeout=60)
+    assert (worker.returncode, errors) == (0, b"")
 
 
 def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,9 +182,9 @@ def test_a_compiler_that_fails_at_first_does_not_end_the_worker() -> None:
 def test_a_fault_of_the_machine_refuses_a_program_for_a_while_and_any_other_for_good(
     error: Exception, is_passing: bool
 ) -> None:
-    text, reported = _answer(encode(chain()), "c", 1, FailingCompiler(error), None)
+    text, is_temporary = _answer(encode(chain()), "c", 1, FailingCompiler(error), None)
     assert str(error) in text
-    assert reported is is_passing
+    assert is_temporary is is_passing
 
 
 FAILS_ONCE = """\

@@ -39,16 +39,16 @@ CHANGED = Config(
 @pytest.mark.parametrize("config", [Config(), CHANGED], ids=["default", "changed"])
 def test_a_message_arrives_as_it_was(config: Config) -> None:
     inner = Inner('of "two"\nlines: ü', bytes(range(256)))
-    reported = Message(config, (inner, Inner("", b"")), inner, 0.25, {"after": -1, "session": "ab"})
-    line = encode(reported)
-    assert decode(line, (Fault, Message)) == reported
+    message = Message(config, (inner, Inner("", b"")), inner, 0.25, {"after": -1, "session": "ab"})
+    line = encode(message)
+    assert decode(line, (Fault, Message)) == message
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
 
 
 def test_only_the_sections_that_are_named_are_told() -> None:
-    reported = Message(CHANGED, (), Inner("", b""), 1.0, {})
-    line = encode(reported, ("listen", "log"))
+    message = Message(CHANGED, (), Inner("", b""), 1.0, {})
+    line = encode(message, ("listen", "log"))
     assert b"credit_ops" not in line
     assert decode(line, (Message,)).config == Config(listen=CHANGED.listen, log=CHANGED.log)
 

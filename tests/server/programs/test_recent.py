@@ -41,8 +41,8 @@ def test_a_slow_loop_tells_the_ops_of_its_body_and_its_iterations() -> None:
             client = here.client()
             await load(here, client)
             await wait_long(here, client, loop_of(segment(NEGATE, 100, 10), 5, 1, (1,)))
-            reported = details_of(here.engine).slow_segments
-            (slow,) = [each for each in reported if each.base == 100]  # on a busy machine that of `load` may be one too
+            segments = details_of(here.engine).slow_segments
+            (slow,) = [each for each in segments if each.base == 100]  # on a busy machine that of `load` may be one too
             assert (slow.ops, slow.iterations, slow.tier) == (1, 5, 1)
             assert slow.planning_s == slow.compiling_s == 1e-9
 
@@ -56,9 +56,9 @@ async def test_ended_sessions_and_failures_are_told_the_newest_first(here: World
     await one.idle()
     here.engine.end(one.session, "goodbye")
     here.engine.end(two.session, "slow_reader")
-    reported = details_of(here.engine)
-    assert [(each.client, each.reason) for each in reported.ended_sessions] == [("b", "slow_reader"), ("a", "goodbye")]
-    (failure,) = reported.failures
+    details = details_of(here.engine)
+    assert [(each.client, each.reason) for each in details.ended_sessions] == [("b", "slow_reader"), ("a", "goodbye")]
+    (failure,) = details.failures
     assert (failure.session, failure.case) == (one.session.shown_id, "unknown_handle")
 
 
@@ -68,13 +68,13 @@ async def test_the_last_slow_segments_are_kept_and_no_more(here: World) -> None:
     await wait_long(here, client, segment(NEGATE, 100, 10))
     (row,) = [each for each in here.engine.counters.slow_rows if each.base == 100]
     here.engine.counters.slow_rows.extend([row._replace(base=number) for number in range(MOST_RECENT + 3)])
-    reported = details_of(here.engine).slow_segments
-    assert [each.base for each in reported] == [*range(MOST_RECENT + 2, 2, -1)]
+    segments = details_of(here.engine).slow_segments
+    assert [each.base for each in segments] == [*range(MOST_RECENT + 2, 2, -1)]
 
 
 @in_world()
 async def test_the_last_ended_sessions_are_kept_and_no_more(here: World) -> None:
     for number in range(MOST_RECENT + 3):
         here.engine.end(here.client(str(number)).session, "goodbye")
-    reported = details_of(here.engine).ended_sessions
-    assert [each.client for each in reported] == [str(number) for number in range(MOST_RECENT + 2, 2, -1)]
+    sessions = details_of(here.engine).ended_sessions
+    assert [each.client for each in sessions] == [str(number) for number in range(MOST_RECENT + 2, 2, -1)]

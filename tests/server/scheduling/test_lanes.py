@@ -78,5 +78,5 @@ def test_a_session_waits_for_the_large_values_it_reads() -> None:
 def test_a_submission_that_is_over_is_told_as_it_was() -> None:
     lanes, entry = Lanes(), planned_entry()
     row = queued_row(session(), entry)
-    reported = lanes.complete(tell(lanes, row))
-    assert ([*reported.batch.spans], reported.loaded, reported.lane) == ([row], entry.loaded, Lane.FAST)
+    completed = lanes.complete(tell(lanes, row))
+    assert ([*completed.batch.spans], completed.loaded, completed.lane) == ([row], entry.loaded, Lane.FAST)

@@ -160,8 +160,8 @@ def download(one: Session, fetch: int) -> None:
 
 def test_an_answer_beside_the_stream_holds_its_bytes_once_and_outside_the_frames() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    _, (reported,) = one.answers.take(MOST)
-    assert (reported.data, reported.beside_bytes) == (None, LARGE_BYTES)
+    _, (answer,) = one.answers.take(MOST)
+    assert (answer.data, answer.beside_bytes) == (None, LARGE_BYTES)
     one.answers.forget_beside(7)
     assert (one.answers.beside, one.answers.unread_bytes, len(one.answers.unacknowledged)) == (SaltedTable(), 0, 1)
 

@@ -28,8 +28,8 @@ def test_the_usage_of_a_tenant_is_that_of_all_its_sessions() -> None:
     usages: dict[str, TenantUsage] = {}
     usage_of(usages, "gone").add(session_of("gone", 5, 6))
     usage_of(usages, "lab").add(session_of("lab", 1, 2))
-    reported = usage_with(usages, [session_of("lab", 10, 20), session_of("lab", 100, 200)])
-    assert {tenant: (each.sessions, each.loop_ns, each.device_ns) for tenant, each in reported.items()} == {
+    usage = usage_with(usages, [session_of("lab", 10, 20), session_of("lab", 100, 200)])
+    assert {tenant: (each.sessions, each.loop_ns, each.device_ns) for tenant, each in usage.items()} == {
         "gone": (1, 5, 6),
         "lab": (3, 111, 222),
     }
@@ -41,8 +41,8 @@ def test_tenants_beyond_the_bound_count_together() -> None:
     for number in range(MOST_TENANTS + 3):
         usage_of(usages, str(number)).add(session_of(str(number), 1, 0))
     assert len(usages) == MOST_TENANTS + 1
-    reported = usage_with(usages, [session_of("one more", 7, 0)])
-    assert (reported[OTHERS].sessions, reported[OTHERS].loop_ns) == (4, 10)
+    usage = usage_with(usages, [session_of("one more", 7, 0)])
+    assert (usage[OTHERS].sessions, usage[OTHERS].loop_ns) == (4, 10)
 
 
 @given(st.lists(st.integers(0, 1 << 62)))

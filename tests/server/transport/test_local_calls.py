@@ -134,8 +134,8 @@ def test_messages_go_both_ways_and_the_status_comes_last(in_each_loop: Run) -> N
             for size in sizes:
                 await call.send(PartKind.MESSAGE, b"n" * size)
             await call.send(PartKind.END)
-            reported = [Part(PartKind.MESSAGE, b"n" * size) for size in sizes]
-            assert await answers(call) == [*reported, Part(PartKind.STATUS, encode_status(Status(OK, "")))]
+            expected = [Part(PartKind.MESSAGE, b"n" * size) for size in sizes]
+            assert await answers(call) == [*expected, Part(PartKind.STATUS, encode_status(Status(OK, "")))]
 
     in_each_loop(test())
 
@@ -249,8 +249,8 @@ def test_who_does_not_know_a_secret_is_refused(in_each_loop: Run, wrong: Callabl
 def test_an_unknown_method_is_refused(in_each_loop: Run, method: str) -> None:
     async def test() -> None:
         async with listening() as calls:
-            reported = await status(await opened(calls, method))
-            assert reported == Status(grpc.StatusCode.UNIMPLEMENTED.value[0], f"there is no method {method}")
+            answer = await status(await opened(calls, method))
+            assert answer == Status(grpc.StatusCode.UNIMPLEMENTED.value[0], f"there is no method {method}")
 
     in_each_loop(test())
 
@@ -268,13 +268,13 @@ async def stranger(calls: LocalCalls) -> AsyncIterator[socket.socket]:
 
 async def heard(bare: socket.socket) -> bytes:
     """All that a server says to a stranger until it closes the connection."""
-    loop, reported = asyncio.get_running_loop(), b""
+    loop, received = asyncio.get_running_loop(), b""
     try:
         while data := await loop.sock_recv(bare, 1 << 16):
-            reported += data
+            received += data
     except ConnectionResetError:
         pass
-    return reported
+    return received
 
 
 def test_who_connects_and_says_nothing_is_shown_out(in_each_loop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,8 +522,8 @@ def test_a_write_that_is_given_up_keeps_nothing_from_ending_the_call(
         async with listening(GiveUp=give_up) as calls:
             reader = await opened(calls, "GiveUp")
             await until(lambda: reader._socket._is_reading_paused)
-            reported = await status(reader)
-            assert reported == Status(grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "slow_reader: nobody reads")
+            answer = await status(reader)
+            assert answer == Status(grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "slow_reader: nobody reads")
             async with stranger(calls) as bare:
                 opening = encode_opening(Opening("GiveUp", (), "", calls.secret_of(SESSION)))
                 bare.send(head_of(PartKind.OPEN, len(opening)) + opening)
@@ -543,8 +543,8 @@ def test_a_server_that_stops_waits_for_its_calls_and_then_ends_them(in_each_loop
         call = await opened(calls, "Endless")
         await method.has_begun.wait()
         stopping = asyncio.create_task(calls.stop(0.05))
-        reported = await status(call)
-        assert reported == Status(grpc.StatusCode.UNAVAILABLE.value[0], "the server ends the call")
+        answer = await status(call)
+        assert answer == Status(grpc.StatusCode.UNAVAILABLE.value[0], "the server ends the call")
         await stopping
         assert method.is_cancelled.is_set()
         with pytest.raises(OSError, match="refused"):

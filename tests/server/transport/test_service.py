@@ -191,10 +191,10 @@ def test_the_audit_log_warns_of_a_lost_stream_and_not_of_an_orderly_end(
                 await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
             else:
                 peer.call.cancel()
-            await until(lambda: len(reported()) == 2)
-        assert reported() == [("INFO", "a session has a stream"), (level, text)]
+            await until(lambda: len(records()) == 2)
+        assert records() == [("INFO", "a session has a stream"), (level, text)]
 
-    def reported() -> list[tuple[str, str]]:
+    def records() -> list[tuple[str, str]]:
         return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]
 
     with caplog.at_level("INFO", "fusewire.audit"):
@@ -208,12 +208,12 @@ def test_a_session_that_leaves_a_stream_over_which_it_sent_nothing_is_no_loss(ca
             await peer.connect().write(hello())
             peer.session_id = (await peer.frame()).welcome.session_id
             peer.call.cancel()
-            await until(lambda: len(told()) == 2)
+            await until(lambda: len(records()) == 2)
             await peer.resume()
             assert here.engine.counters.sessions_resumed == 0
-        assert told()[1] == ("INFO", "a session has left a stream over which it sent nothing")
+        assert records()[1] == ("INFO", "a session has left a stream over which it sent nothing")
 
-    def told() -> list[tuple[str, str]]:
+    def records() -> list[tuple[str, str]]:
         return [(each.levelname, each.message) for each in caplog.records if each.name == "fusewire.audit"]
 
     run(test())
@@ -226,14 +226,14 @@ def test_the_log_tells_the_name_of_a_session(caplog: pytest.LogCaptureFixture) -
             await first_frame(peer, hello(name="ppo-worker-7"))
             await peer.send(skip=1)
             assert await peer.goodbye() == "frame_gap"
-            await until(lambda: len(told()) == 3)
-        assert told() == [
+            await until(lambda: len(records()) == 3)
+        assert records() == [
             ("a session has a stream", "ppo-worker-7"),
             ("a session ends: frame_gap: frame 2 follows frame 0", "ppo-worker-7"),
             ("a session has ended", "ppo-worker-7"),
         ]
 
-    def told() -> list[tuple[str, object]]:
+    def records() -> list[tuple[str, object]]:
         return [(each.message, each.__dict__["session_name"]) for each in caplog.records if hasattr(each, "session")]
 
     run(test())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
 MOST_UNTAKEN = 128  # answers of a session that an explanation may join, because a short question has a long answer
-_TOLD_BYTES = 64  # about so many of an answer for each op, by which it is refused before it is made
+_ANSWER_BYTES = 64  # about so many of an answer for each op, by which it is refused before it is made
 _OP_BY_OP = OpRecord(OpForm.OP_BY_OP)
 
 
@@ -43,7 +43,7 @@ def take_explain(frame: Frame, explain: Explain) -> None:
         return
     if entry is None:
         raise CaseError("unknown_program", f"program {number} was never sent")
-    if has_room_to_tell(frame, explain.fetch, _TOLD_BYTES * min(entry.program.op_count, MOST_EXPLAINED)):
+    if has_room_to_tell(frame, explain.fetch, _ANSWER_BYTES * min(entry.program.op_count, MOST_EXPLAINED)):
         tell(frame, explain.fetch, encode_explained(explained(entry)))
 
 
@@ -67,7 +67,7 @@ def tell(frame: Frame, fetch: int, raw: bytes) -> None:
 def explained(entry: ProgramEntry) -> ExplainedProgram:
     """Returns how a program runs now."""
     loaded = entry.loaded
-    explained = ExplainedProgram(
+    unplanned = ExplainedProgram(
         digest=entry.digest.hex(),
         is_fragment=entry.is_fragment,
         op_count=entry.program.op_count,
@@ -80,12 +80,12 @@ def explained(entry: ProgramEntry) -> ExplainedProgram:
         compiling_ns=entry.compiling_ns,
         records=NO_RECORDS._replace(ops=(_OP_BY_OP,) * min(entry.program.op_count, MOST_EXPLAINED)),
     )
-    return explained if loaded is None else _with_plan(explained, loaded)
+    return unplanned if loaded is None else _with_plan(unplanned, loaded)
 
 
-def _with_plan(explained: ExplainedProgram, loaded: LoadedPlan) -> ExplainedProgram:
+def _with_plan(unplanned: ExplainedProgram, loaded: LoadedPlan) -> ExplainedProgram:
     plan, records = loaded.plan, cut_to_limits(loaded.plan.records)
-    return explained._replace(
+    return unplanned._replace(
         form=loaded.launch_counts.form,
         why_no_graph=loaded.why_no_graph,
         why_not_persistent=loaded.why_not_persistent,

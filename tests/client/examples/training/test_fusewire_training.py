@@ -26,12 +26,12 @@ def session() -> Iterator[fw.Session]:
 )
 def test_a_training_is_numpys(images: int) -> None:
     x, y = PARTS.training.images[:images], LABELS[:images]
-    reported: list[None] = []
+    ended_epochs: list[None] = []
     expected = numpy_training.train(x, y, learning_rate=0.5, epochs=3, after_epoch=lambda: None)
     found = fusewire_training.train(
-        fw.asarray(x), fw.asarray(y), learning_rate=0.5, epochs=3, after_epoch=lambda: reported.append(None)
+        fw.asarray(x), fw.asarray(y), learning_rate=0.5, epochs=3, after_epoch=lambda: ended_epochs.append(None)
     )
-    assert len(reported) == 3
+    assert len(ended_epochs) == 3
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-5)
     for weights, others in zip(found.weights, expected.weights, strict=True):
         np.testing.assert_allclose(weights.numpy(), others, atol=1e-5)

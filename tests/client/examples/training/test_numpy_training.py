@@ -52,9 +52,9 @@ def test_there_is_a_loss_for_each_epoch_and_it_falls() -> None:
 
 
 def test_the_epochs_end_is_told_once_each() -> None:
-    reported: list[None] = []
-    train(PARTS.training.images, LABELS, learning_rate=0.1, epochs=3, after_epoch=lambda: reported.append(None))
-    assert len(reported) == 3
+    ended_epochs: list[None] = []
+    train(PARTS.training.images, LABELS, learning_rate=0.1, epochs=3, after_epoch=lambda: ended_epochs.append(None))
+    assert len(ended_epochs) == 3
 
 
 @pytest.mark.parametrize("images", [BATCH, 20], ids=["a whole batch", "a shorter last batch"])

@@ -29,8 +29,8 @@ def test_the_sign_of_a_zero_is_a_bit_and_no_number() -> None:
 
 
 def test_an_array_without_axes_has_no_index() -> None:
-    reported = difference_in_bits(np.array(2, np.int32), np.array(3, np.int32))
-    assert reported == "int32 [] is 2 (bits 00000002), expected 3 (bits 00000003); 1 of 1 elements differ"
+    difference = difference_in_bits(np.array(2, np.int32), np.array(3, np.int32))
+    assert difference == "int32 [] is 2 (bits 00000002), expected 3 (bits 00000003); 1 of 1 elements differ"
 
 
 def test_a_nan_is_no_number_but_equals_a_nan() -> None:

@@ -58,30 +58,30 @@ def test_a_session_that_reads_the_same_has_no_difference() -> None:
 
 
 def test_a_wrong_bit_is_found_at_its_step_and_element() -> None:
-    reported = _difference("rl", _wrong_at(7, _flipped))
-    assert reported is not None
-    assert reported.startswith("step 7: other bits than alone: float32 [0, 1] is ")
-    assert "NumPy" not in reported  # one bit is less than the tolerance between libraries
+    difference = _difference("rl", _wrong_at(7, _flipped))
+    assert difference is not None
+    assert difference.startswith("step 7: other bits than alone: float32 [0, 1] is ")
+    assert "NumPy" not in difference  # one bit is less than the tolerance between libraries
 
 
 def test_a_wrong_bit_is_found_where_values_were_too_large_to_be_kept() -> None:
-    reported = _difference("rl", _wrong_at(7, _flipped), room_bytes=0)
-    assert reported == "step 7: other bits than alone: another value, which was too large to be kept"
+    difference = _difference("rl", _wrong_at(7, _flipped), room_bytes=0)
+    assert difference == "step 7: other bits than alone: another value, which was too large to be kept"
 
 
 def test_a_value_that_is_wrong_in_company_and_alone_is_found_by_numpy() -> None:
     company, alone = (_wrong_at(9, lambda value: value * 2) for _ in range(2))
-    reported = _difference("rl", company, alone)
-    assert reported is not None
-    assert reported.startswith("step 9: not what NumPy computes: float32 [0, 0] is ")
-    assert "alone not what NumPy computes" in reported
-    assert "other bits" not in reported
+    difference = _difference("rl", company, alone)
+    assert difference is not None
+    assert difference.startswith("step 9: not what NumPy computes: float32 [0, 0] is ")
+    assert "alone not what NumPy computes" in difference
+    assert "other bits" not in difference
 
 
 def test_a_single_bit_that_is_wrong_in_company_and_alone_is_found_in_an_exact_scenario() -> None:
-    reported = _difference("exact", _wrong_at(9, _flipped), _wrong_at(9, _flipped))
-    assert reported is not None
-    assert reported.startswith("step 9: not what NumPy computes: float32 [0, 1] is ")
+    difference = _difference("exact", _wrong_at(9, _flipped), _wrong_at(9, _flipped))
+    assert difference is not None
+    assert difference.startswith("step 9: not what NumPy computes: float32 [0, 1] is ")
 
 
 def test_roundings_are_no_difference_to_numpy() -> None:
@@ -90,8 +90,8 @@ def test_roundings_are_no_difference_to_numpy() -> None:
 
 
 def test_a_value_of_another_dtype_is_a_difference() -> None:
-    reported = _difference("rl", _wrong_at(4, lambda value: value.astype(np.float64)))
-    assert reported is not None
-    assert reported.startswith(
+    difference = _difference("rl", _wrong_at(4, lambda value: value.astype(np.float64)))
+    assert difference is not None
+    assert difference.startswith(
         "step 4: other bits than alone: float64 of shape (1, 4), expected float32 of shape (1, 4)"
     )

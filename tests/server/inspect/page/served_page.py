@@ -28,10 +28,10 @@ class Moving(FixedSnapshots):
     """Gives snapshots of a server that has done more each time."""
 
     async def fresh(self) -> Snapshot:
-        reported = await super().fresh()
-        totals = replace(reported.stats.totals, ops=reported.stats.totals.ops + 1_000)
-        self.snapshot = replace(reported, stats=replace(reported.stats, totals=totals))
-        return reported
+        snapshot = await super().fresh()
+        totals = replace(snapshot.stats.totals, ops=snapshot.stats.totals.ops + 1_000)
+        self.snapshot = replace(snapshot, stats=replace(snapshot.stats, totals=totals))
+        return snapshot
 
 
 class Launching(RememberingControl):

@@ -61,9 +61,9 @@ def _fast_ms(browser: Any, selector: str, name: str) -> float:
     seen: list[str] = []
 
     def is_enough() -> bool:
-        reported = browser.execute_script(f"return document.querySelector('{selector}').dataset.{name}")
-        if reported and reported not in seen:
-            seen.append(reported)
+        value = browser.execute_script(f"return document.querySelector('{selector}').dataset.{name}")
+        if value and value not in seen:
+            seen.append(value)
         return len(seen) >= 8
 
     soon(is_enough)

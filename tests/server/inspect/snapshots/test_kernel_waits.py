@@ -41,10 +41,10 @@ def test_an_op_of_several_kernels_is_told_once_for_a_session() -> None:
 
 def test_only_the_longest_of_many_waits_and_few_of_many_sessions_are_listed() -> None:
     many = frozenset(session(str(number)) for number in range(101))
-    reported = described([KernelWait(f"op{number}", many, number, "") for number in range(101)], S)
-    assert (reported.kernels, reported.sessions, len(reported.oldest)) == (101, 101, 100)
-    assert (reported.oldest[0].op, reported.oldest[-1].op) == ("op0", "op99")
-    assert (reported.oldest[0].waiting_sessions, len(reported.oldest[0].sessions)) == (101, 100)
+    waits = described([KernelWait(f"op{number}", many, number, "") for number in range(101)], S)
+    assert (waits.kernels, waits.sessions, len(waits.oldest)) == (101, 101, 100)
+    assert (waits.oldest[0].op, waits.oldest[-1].op) == ("op0", "op99")
+    assert (waits.oldest[0].waiting_sessions, len(waits.oldest[0].sessions)) == (101, 100)
 
 
 def test_few_of_the_many_ops_that_a_session_waits_for_are_listed() -> None:

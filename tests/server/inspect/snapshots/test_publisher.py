@@ -509,10 +509,10 @@ def test_host_memory_is_shown_by_owner_and_what_is_beyond_it() -> None:
             programs_bytes = client.session.tenant_bytes.program_bytes
             assert tenant_bytes == client.session.host_bytes + other.session.host_bytes + programs_bytes
             assert views[client.session.client].host_bytes >= client.session.host_bytes > 0
-            reported = snapshot.stats.host_memory
-            assert reported.sessions == client.session.host_bytes + other.session.host_bytes
-            known_bytes = reported.sessions + reported.programs + reported.values
+            memory = snapshot.stats.host_memory
+            assert memory.sessions == client.session.host_bytes + other.session.host_bytes
+            known_bytes = memory.sessions + memory.programs + memory.values
             resident_bytes = snapshot.stats.process.resident_bytes
-            assert resident_bytes is None or reported.unaccounted == resident_bytes - known_bytes
+            assert resident_bytes is None or memory.unaccounted == resident_bytes - known_bytes
 
     run(test())

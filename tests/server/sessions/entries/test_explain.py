@@ -28,10 +28,10 @@ def test_a_program_without_a_plan_runs_op_by_op() -> None:
     world = World()
     one = world.session()
     world.take(one, Explain(1, PAIR))
-    reported = _explained(one)[1]
-    assert (reported.op_count, reported.state, reported.form) == (PROGRAMS[PAIR].op_count, "unplanned", "ops")
-    assert reported.names == tuple(PROGRAMS[PAIR].op_names)
-    assert {record.form for record in reported.records.ops} == {OpForm.OP_BY_OP}
+    explanation = _explained(one)[1]
+    assert (explanation.op_count, explanation.state, explanation.form) == (PROGRAMS[PAIR].op_count, "unplanned", "ops")
+    assert explanation.names == tuple(PROGRAMS[PAIR].op_names)
+    assert {record.form for record in explanation.records.ops} == {OpForm.OP_BY_OP}
 
 
 def test_a_program_with_a_plan_is_told_by_its_records() -> None:
@@ -42,9 +42,13 @@ def test_a_program_with_a_plan_is_told_by_its_records() -> None:
     entry.loaded = NullPlan(plan, SlotLayout(plan))
     entry.enter(PlanState.LOADED)
     world.take(one, Explain(1, PAIR))
-    reported = _explained(one)[1]
-    assert (reported.state, reported.form, reported.records) == ("loaded", "launches", plan.records._replace(values=()))
-    assert [each.instances for each in reported.launches] == [len(each.instances) for each in plan.launches]
+    explanation = _explained(one)[1]
+    assert (explanation.state, explanation.form, explanation.records) == (
+        "loaded",
+        "launches",
+        plan.records._replace(values=()),
+    )
+    assert [each.instances for each in explanation.launches] == [len(each.instances) for each in plan.launches]
 
 
 def test_each_question_is_answered_once() -> None:
@@ -112,8 +116,8 @@ def test_beside_many_answers_that_wait_there_is_no_explanation() -> None:
     world = World()
     one = world.session()
     world.take(one, *[Explain(number, ADD) for number in range(1, MOST_UNTAKEN + 2)])
-    *reported, last = one.answers.unsent
-    assert all(answer.data is not None for answer in reported)
+    *explained, last = one.answers.unsent
+    assert all(answer.data is not None for answer in explained)
     assert last.failure is not None
     assert f"{MOST_UNTAKEN} answers wait to be taken" in last.failure.text
 

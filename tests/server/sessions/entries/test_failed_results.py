@@ -145,9 +145,9 @@ def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
     text = "handle 999 names nothing in this session"
     assert failure(one, 101) == Failure(BY_NAME["unknown_handle"], f"op 1 negative: {text}", 100, 1)
     assert failure(one, 102) == Failure(BY_NAME["unknown_handle"], f"op 2 add: {text}", 100, 2)
-    reported = [failure(one, 200 + index) for index in range(3)]
-    assert [failure.op_index for failure in reported] == [0, 1, 2]
-    assert [failure.text.split(":")[0] for failure in reported] == ["op 0 negative", "op 1 negative", "op 2 add"]
+    failures = [failure(one, 200 + index) for index in range(3)]
+    assert [failure.op_index for failure in failures] == [0, 1, 2]
+    assert [failure.text.split(":")[0] for failure in failures] == ["op 0 negative", "op 1 negative", "op 2 add"]
 
 
 def test_a_dependent_names_the_op_that_failed_first() -> None:

@@ -121,7 +121,7 @@ export class Program extends Chosen {
       const launches = this.placesOf(index).map(place => make("button", { type: "button",
         onclick: () => this.pickOp(index, place) }, `launch ${place + 1}`));
       const reasons = compiled.unfused.filter(each => each.consumer === index && each.producer !== index).map(each =>
-        make("span", { class: "amount" },
+        make("span", { class: "reason" },
           `reads ${each.producer} ${compiled.ops[each.producer].name} from memory: ${compiled.reasons[each.reason]}`));
       return make("li", {}, make("b", {}, `${index} ${op.name}`), ...(launches.length ? launches : [op.form]), ...reasons);
     });
