@@ -1,1 +1,1 @@
-"""Reports of results."""
+"""Results as reports."""

@@ -32,9 +32,9 @@ from fusewire._api.ops import masked, operations
 from fusewire._api.ops.operations import Axis
 from fusewire._api.ops.strided import with_view
 from fusewire._api.protocols import array_api, numpy_protocols, numpy_ufuncs
-from fusewire._api.text import known_text, text_of
+from fusewire._api.text import formatted, known_text, text_of
 from fusewire._errors import ArgumentError
-from fusewire._recording.body import check_may_assign
+from fusewire._recording.bodies.body import check_may_assign
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS
 from fusewire._recording.recorded_ops import Recorded, exchange, exchanging, known_call, untracked
@@ -162,11 +162,7 @@ class Array(Recorded):
 
     def __format__(self, specification: str) -> str:
         """Returns the text of `str`. With a specification, waits for the value and formats it as a Python scalar."""
-        if not specification:
-            return str(self)
-        if self._spec.shape:
-            raise TypeError(f"an array of rank {self.ndim} has no format; format its elements")
-        return format(self.item(), specification)
+        return formatted(self, specification)
 
     # ---- reading: waits for the value ----
 

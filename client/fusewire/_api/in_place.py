@@ -7,7 +7,7 @@ from typing import Any
 
 from fusewire._api.ops.operations import astype
 from fusewire._errors import DtypeError, ShapeError
-from fusewire._recording.body import check_may_assign
+from fusewire._recording.bodies.body import check_may_assign
 from fusewire._recording.recorded_ops import exchange, in_place_operator
 from fusewire._recording.signature import ArraySpec
 from fusewire_protos.ops.dtypes import DType

@@ -27,6 +27,16 @@ def text_of(array: Recorded) -> str:
     return np.array2string(x.numpy(), threshold=0)
 
 
+def formatted(array: Recorded, specification: str) -> str:
+    """Returns the text of an array, or with a specification that of its only element. Waits for it."""
+    x: Any = array
+    if not specification:
+        return str(x)
+    if x.shape:
+        raise TypeError(f"an array of rank {x.ndim} has no format; format its elements")
+    return format(x.item(), specification)
+
+
 def known_text(array: Recorded) -> str:
     """Returns the elements as NumPy's `repr` shows them if they were read last, else an empty text. Waits for nothing.
 

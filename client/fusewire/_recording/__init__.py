@@ -1,4 +1,4 @@
-"""Records ops on a tape, until they are sent."""
+"""Records ops, until they are sent."""
 
 from fusewire._recording.compiled_modules import MODULES, import_compiled
 

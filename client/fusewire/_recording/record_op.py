@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, FusewireError
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.op_rules import PYTHON_SCALARS, LearntOp, canonical_of, known_ops
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorded_ops import Recorded, record, record_body, record_known, recorded_of_handle
 from fusewire._recording.recorder import Owner, Recorder
 from fusewire._recording.signature import OperandSpec, intern_creation, intern_signature

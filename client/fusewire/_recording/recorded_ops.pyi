@@ -1,10 +1,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.notes import Notes
 from fusewire._recording.op_rules import Checked
 from fusewire._recording.pinned_handles import ForeignHandles
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, Signature
 from fusewire._recording.tape import Integers

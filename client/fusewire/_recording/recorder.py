@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire._errors import QuotaExceeded, RequestError
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.cutting.cutter import (
     HISTORY_OPS,
     LARGEST_LOOP_OPS,
@@ -44,7 +45,6 @@ from fusewire._recording.cutting.segments import liveness_of, structure_of
 from fusewire._recording.integer_scans import INSIDE, places_of_signatures
 from fusewire._recording.pinned_handles import ForeignHandles, HandlePin, PinnedHandles
 from fusewire._recording.places import source_line
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorded_ops import ThreadTape
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLine, user_source_line

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from fusewire import ArgumentError
-from fusewire._recording.body import recording_body
+from fusewire._recording.bodies.body import recording_body
 from fusewire._recording.recorder import Recorder
 from fusewire_torch import random_state
 from fusewire_torch.captured.arguments import Arguments

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.signature import signature_of
 from fusewire_protos.frames import Scalar
 from fusewire_torch import random_state

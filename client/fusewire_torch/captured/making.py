@@ -11,7 +11,7 @@ import torch
 from fusewire import ArgumentError, Array
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.recorded_once.nested import flatten
-from fusewire._recording.body import BodyRecording
+from fusewire._recording.bodies.body import BodyRecording
 from fusewire._recording.recorder import Recorder
 from fusewire_torch import random_state
 from fusewire_torch.captured.arguments import Arguments

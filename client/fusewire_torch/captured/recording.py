@@ -11,11 +11,11 @@ import torch
 from fusewire import Array
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.recorded_once.nested import Form, unflatten
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.integer_scans import VALUE, places_of_signatures
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.places import source_line
 from fusewire._recording.record_op import operand_handle, repeat
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, signature_of
 from fusewire_torch.captured.arguments import Arguments

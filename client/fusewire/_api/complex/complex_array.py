@@ -20,7 +20,7 @@ from fusewire._api.indexing.assignment import with_combined_item
 from fusewire._api.indexing.writes import COMBINATIONS
 from fusewire._api.ops.strided import with_view
 from fusewire._errors import DtypeError, ShapeError, WaitTimeout
-from fusewire._recording.body import check_may_assign
+from fusewire._recording.bodies.body import check_may_assign
 from fusewire._recording.recorded_ops import Recorded, exchange, exchanging
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec

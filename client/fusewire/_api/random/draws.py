@@ -17,7 +17,7 @@ from fusewire._api.ops.operands import session_of
 from fusewire._api.ops.operations import astype, dtype_of, shape_of
 from fusewire._api.random.keys import Key, check_key, key_number, random_bits
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.body import check_may_draw
+from fusewire._recording.bodies.body import check_may_draw
 from fusewire._recording.record_op import apply_to_one
 from fusewire_protos.ops import dtypes, shapes
 from fusewire_protos.ops.catalogue import BY_NAME

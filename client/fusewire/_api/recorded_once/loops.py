@@ -12,8 +12,8 @@ from fusewire._api.array import Array
 from fusewire._api.ops.operands import asarray, session_of
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording.body import BodyRecording
-from fusewire._recording.function_body import FunctionRecording, recording_loop
+from fusewire._recording.bodies.body import BodyRecording
+from fusewire._recording.bodies.function_body import FunctionRecording, recording_loop
 from fusewire._recording.notes import NotedLoop, Notes
 from fusewire._recording.record_op import create, operand_handle
 from fusewire._recording.recorder import Recorder

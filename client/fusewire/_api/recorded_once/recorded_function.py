@@ -13,14 +13,14 @@ import numpy as np
 from fusewire._api.array import Array
 from fusewire._api.recorded_once.nested import Form, flatten, unflatten
 from fusewire._errors import ArgumentError
-from fusewire._recording.body import BodyRecording
+from fusewire._recording.bodies.body import BodyRecording
+from fusewire._recording.bodies.function_body import recording_function
+from fusewire._recording.bodies.stages import Stage
 from fusewire._recording.default_session import default_session
-from fusewire._recording.function_body import recording_function
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import operand_handle
 from fusewire._recording.recorded_ops import exchange
 from fusewire._recording.recorder import Owner, Recorder
-from fusewire._recording.stages import Stage
 
 MOST_RECORDINGS = 64  # of a function in a session; beyond, the one that was used least recently is dropped
 

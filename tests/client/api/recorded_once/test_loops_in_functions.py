@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fusewire as fw
 from fusewire import RequestError
-from fusewire._recording.function_body import recording_function
+from fusewire._recording.bodies.function_body import recording_function
 from tests.client.peer import connect
 from tests.patience import HANGS_S
 

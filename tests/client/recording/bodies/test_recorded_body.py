@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 import fusewire as fw
 from fusewire._api.array import Array
-from fusewire._recording.body import recording_body
+from fusewire._recording.bodies.body import recording_body
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.record_op import repeat
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.tape import Integers
 from tests.client.loops import H

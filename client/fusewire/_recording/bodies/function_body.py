@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
-from fusewire._recording.body import BodyRecording, recording_body
+from fusewire._recording.bodies.body import BodyRecording, recording_body
+from fusewire._recording.bodies.stages import LoopStage, OpsStage, Stage, handing_out
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import R
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec
-from fusewire._recording.stages import LoopStage, OpsStage, Stage, handing_out
 
 
 class FunctionRecording(BodyRecording):

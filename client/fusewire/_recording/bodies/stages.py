@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fusewire._errors import QuotaExceeded, RequestError
-from fusewire._recording.body import recording_body
+from fusewire._recording.bodies.body import recording_body
+from fusewire._recording.bodies.recorded_body import RecordedBody
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import R, repeat
-from fusewire._recording.recorded_body import RecordedBody
 from fusewire._recording.recorder import Recorder
 from fusewire_protos.programs.limits import MOST_LIVE
 

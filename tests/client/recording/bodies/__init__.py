@@ -1,0 +1,1 @@
+"""Tests of `fusewire._recording.bodies`."""
