@@ -153,12 +153,20 @@ __all__ += _functions.__all__  # type: ignore[attr-defined]  # a type checker fo
 _give_methods({name: globals()[name] for name in __all__})
 _document_members({name: globals()[name] for name in __all__})
 
-if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
+
+def __dir__() -> list[str]:
+    """Returns the names that completion offers, with the folder that is imported when it is used."""
+    return sorted({*globals(), "testing"})
+
+
+if _typing.TYPE_CHECKING:
+    from fusewire import testing as testing
+else:  # a type checker would allow every attribute
 
     def __getattr__(name: str) -> _typing.Any:
         if name == "testing":  # its servers are for tests alone
             return _import_module("fusewire.testing")
         found = _of_numpy(name)
         if found is None:
-            raise _missing(name, [*__all__, "fft", "lib", "linalg", "random"])
+            raise _missing(name, [*__all__, "fft", "lib", "linalg", "random", "testing"])
         return found

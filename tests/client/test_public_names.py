@@ -39,6 +39,14 @@ def test_nothing_else_is_visible_but_modules() -> None:
     assert visible == {name for name in fw.__all__ if not name.startswith("_")}
 
 
+def test_completion_offers_what_is_imported_when_it_is_used() -> None:
+    program = "import sys, fusewire as fw; print('testing' in dir(fw), 'fusewire.testing' in sys.modules, fw.testing)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=True)
+    assert ended.stdout.startswith("True False <module 'fusewire.testing'")
+    assert {"assert_allclose", "serve_subprocess"} <= {*dir(fw.testing)}
+    assert set(fw.__all__) <= {*dir(fw)}
+
+
 def test_every_op_that_users_call_by_name_is_a_function() -> None:
     under_other_names = {
         *("assign_slice", "slice"),  # they are what brackets mean
