@@ -159,9 +159,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), "testing"})
 
 
-if _typing.TYPE_CHECKING:
-    from fusewire import testing as testing
-else:  # a type checker would allow every attribute
+if not _typing.TYPE_CHECKING:  # a type checker would allow every attribute
 
     def __getattr__(name: str) -> _typing.Any:
         if name == "testing":  # its servers are for tests alone
