@@ -382,7 +382,8 @@ class Session:
         with self._state.lock:
             is_new = self._state.stream.on_frame(frame)
             is_idle = has_completed and self._complete(frame.completed)
-        if is_idle:
+        has_unsent = has_completed and self._thread_recorders.have_unsent
+        if is_idle and has_unsent:
             self._sender.flush_idle()
         if self._ready_waiters:
             self._state.transport.call(self._let_ready)
@@ -390,9 +391,7 @@ class Session:
             self._take_results(frame)
         if frame.draining_ms or frame.HasField("goodbye"):
             self._state.transport.call(partial(self._on_last_frames, frame))
-        if not has_completed:
-            return is_welcome
-        return self._thread_recorders.have_unsent or self._state.stream.waiting_entries > 0
+        return is_welcome or has_unsent or (has_completed and self._state.stream.waiting_entries > 0)
 
     def is_awaited(self) -> bool:
         state = self._state
@@ -523,7 +522,8 @@ class Session:
         """Takes back credit. Returns True if nothing is in flight now. The caller holds the state's lock."""
         credit = self._state.credit
         credit.complete(amount_of(completed))
-        self._state.changed.notify_all()
+        if self._state.credit_waiters:
+            self._state.changed.notify_all()
         return credit.is_free
 
     def _let_ready(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 import fusewire as fw
 from fusewire._stream import sender as _sending
 from fusewire.testing.memory_server import LIMITS
-from fusewire_protos.frames import Free, Segment
+from fusewire_protos.frames import Free, Repetition, Segment
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
 from tests.client.peer import Peer, connect, entries
@@ -196,13 +196,13 @@ def test_a_program_that_another_thread_pushes_out_as_it_is_used_is_sent_anew(mon
     peer = connect(limits=limits)
     x, other = peer.session.array(H), peer.session.array(H[0])
     (x + 1).numpy(timeout=HANGS_S)
-    original = _sending._segment
+    original = _sending._repetition
 
-    def pushed_out(*arguments: Any) -> Segment:
-        monkeypatch.setattr(_sending, "_segment", original)
+    def pushed_out(*arguments: Any) -> Repetition:
+        monkeypatch.setattr(_sending, "_repetition", original)
         in_another_thread(lambda: (other + 1).numpy(timeout=HANGS_S))
         return original(*arguments)
 
-    monkeypatch.setattr(_sending, "_segment", pushed_out)
+    monkeypatch.setattr(_sending, "_repetition", pushed_out)
     np.testing.assert_array_equal((x + 2).numpy(timeout=HANGS_S), H + 2)
     assert [new.number for new in peer.server.new_programs] == [0, 1, 2]

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -127,30 +127,30 @@ class Counter(NamedTuple):
     iterations: int
 
 
-class _UnsentRecords(NamedTuple):
+class _UnsentRecords:
     """The unsent records as flat integers, up to the op before number `end`.
 
-    A successor with more records lies in the other of two buffers, which are used again, because memory that is new to
-    the process takes longer than what is done with it.
+    Records that follow others are joined to them in the other of two buffers, which are used again, because memory that
+    is new to the process takes longer than what is done with it.
     """
 
-    records: Integers
-    end: int  # the number of the op behind the last record
-    buffer: Integers  # of the records
-    spare: Integers  # the other buffer
+    __slots__ = ("_buffer", "_spare", "end", "records")
 
-    @classmethod
-    def none(cls, end: int) -> Self:
-        return cls(_NO_RECORDS, end, _NO_RECORDS, _NO_RECORDS)
+    def __init__(self, end: int) -> None:
+        self.records = _NO_RECORDS
+        self.end = end  # the number of the op behind the last record
+        self._buffer = _NO_RECORDS  # of the records
+        self._spare = _NO_RECORDS  # the other buffer
 
-    def followed_by(self, new: Integers, end: int) -> Self:
-        """Returns these records and the new ones."""
+    def add(self, new: Integers, end: int) -> None:
+        """Adds records. If a signal handler raises here, all or none are added."""
         if not len(self.records):
-            return type(self)(new, end, self.buffer, self.spare)
+            self.records, self.end = new, end
+            return
         count = len(self.records) + len(new)
-        buffer = self.spare if count <= len(self.spare) else np.empty(2 * count, np.int64)
+        buffer = self._spare if count <= len(self._spare) else np.empty(2 * count, np.int64)
         records = np.concatenate((self.records, new), out=buffer[:count])
-        return type(self)(records, end, buffer, self.buffer)
+        self.records, self.end, self._buffer, self._spare = records, end, buffer, self._buffer
 
 
 class Recorder(ThreadTape):
@@ -207,7 +207,7 @@ class Recorder(ThreadTape):
         self._first_upload_of_body = self._next_upload
         # Live handles that the server does not know: of parameters, and of results that stay within a body.
         self._unknown_to_server: set[int] = set()
-        self._collected = _UnsentRecords.none(self.first)
+        self._collected = _UnsentRecords(self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
@@ -298,7 +298,7 @@ class Recorder(ThreadTape):
             first_ops = places_of_signatures(unsent)[:2].tolist()
             if len(first_ops) < 2 or (unsent == self.sent).any():
                 return False
-            self._collected = self._collected._replace(records=unsent[first_ops[1] :])
+            self._collected.records = unsent[first_ops[1] :]
             self._unknown_to_server.add(self.sent)
             self.sent += 1
             return True
@@ -318,7 +318,7 @@ class Recorder(ThreadTape):
                 self.drop_all()
                 self.repeats.clear()
                 self.sent = end = self.next_number
-                self._collected = self._collected._replace(records=_NO_RECORDS, end=end)
+                self._collected.records, self._collected.end = _NO_RECORDS, end
                 self._cutter = Cutter()
                 self._set_marks()
 
@@ -487,7 +487,7 @@ class Recorder(ThreadTape):
         May be called again after an interruption.
         """
         self._dead = draft.liveness.waiting
-        self._collected = _UnsentRecords(draft.later, *self._collected[1:])
+        self._collected.records = draft.later
         if self.sent == draft.first:
             if draft.is_body:
                 self._cutter = Cutter()
@@ -580,10 +580,10 @@ class Recorder(ThreadTape):
 
     def _collect_unsent(self) -> _UnsentRecords:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        end, known = self.next_number, self._collected
-        if end > known.end:
-            self._collected = known.followed_by(self.between(known.end, end), end)
-        return self._collected
+        end, collected = self.next_number, self._collected
+        if end > collected.end:
+            collected.add(self.between(collected.end, end), end)
+        return collected
 
     def _trim(self) -> None:
         """Drops sent records that no search for a loop needs. Called in the recording thread."""

@@ -194,8 +194,9 @@ class ClientStream:
         self._received = frame.number
 
     def _drop_acknowledged(self, number: int) -> None:
-        while (first := self._last_number + 1 - len(self._unacknowledged)) <= min(number, self._last_number):
-            del self._unacknowledged[first]
+        first = self._last_number + 1 - len(self._unacknowledged)
+        for each in range(first, min(number, self._last_number) + 1):
+            del self._unacknowledged[each]
 
     def _next_contents(self) -> _Contents:
         """Returns what the next frame carries: the first entries that wait, as many as it has room for."""

@@ -30,7 +30,7 @@ class ProgramKey(NamedTuple):
 @dataclass
 class _Entry:
     encoded: EncodedProgram
-    number: int | None = None  # None before the program's first use
+    numbered: Numbered | None = None  # None before the program's first use
     first: int = 0  # of the last use: the handle of its first op, and how many ops it had
     ops: int = 0
 
@@ -94,8 +94,8 @@ class Programs:
     def number(self, key: ProgramKey) -> Numbered:
         """Returns the number for a use of a kept program. Changes nothing: `take` then notes the use."""
         entry = self._entries[key]
-        if entry.number is not None:
-            return Numbered(entry.number, is_new=False, forgotten=())
+        if entry.numbered is not None:
+            return entry.numbered
         return Numbered(self._next_number, is_new=True, forgotten=tuple(self._pushed_out_by(key)))
 
     def take(self, key: ProgramKey, numbered: Numbered, first: int, ops: int) -> None:
@@ -105,7 +105,7 @@ class Programs:
         self._entries.move_to_end(key)
         if not numbered.is_new:
             return
-        entry.number = numbered.number
+        entry.numbered = Numbered(numbered.number, is_new=False, forgotten=())
         self._next_number = numbered.number + 1
         self._digests[key.is_fragment].add(digest(entry.encoded.raw))
         while len(self._entries) > self._most:
@@ -114,8 +114,8 @@ class Programs:
     def last_uses(self) -> Iterator[Use]:
         """Yields the last use of each program that the server knows. The program that was used last comes first."""
         for entry in reversed(self._entries.values()):
-            if entry.number is not None:
-                yield Use(entry.number, entry.first, entry.ops)
+            if entry.numbered is not None:
+                yield Use(entry.numbered.number, entry.first, entry.ops)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
         """Returns the sorted hexadecimal digests of the fragments, or of the whole bodies, that were numbered last."""
@@ -129,5 +129,5 @@ class Programs:
         surplus = max(len(self._entries) - self._most, 0)
         others = (entry for other, entry in self._entries.items() if other != key)
         for entry in islice(others, surplus):
-            if entry.number is not None:
-                yield entry.number
+            if entry.numbered is not None:
+                yield entry.numbered.number
