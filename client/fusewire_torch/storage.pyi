@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeAlias
 import torch
 
 from fusewire import Array
+from fusewire._recording.recorder import Recorder
 from fusewire_protos.ops.dtypes import DType
 
 DEVICE: str
@@ -53,7 +54,7 @@ class Elementwise:
     ) -> None: ...
     def __call__(self, *arguments: Any, **options: Any) -> Array: ...
 
-def name_ops(note: Callable[[int, int, str], object] | None) -> None: ...
+def name_ops(note: Callable[[Recorder, int, str], object] | None) -> None: ...
 
 class Kernel:
     name: str

@@ -444,11 +444,11 @@ cdef object take_turn():
     return recorder
 
 
-cdef object note_named = None  # is told the ops that each kernel has recorded, and its name, while a profile is on
+cdef object note_named = None  # is told which ops each kernel has recorded, while a profile is on
 
 
 def name_ops(note):
-    """Has kernels tell which ops they record: the first, the one behind the last, and the kernel's name.
+    """Has kernels that have recorded ops tell by which recorder, the number of the first one, and the kernel's name.
 
     None ends that.
     """
@@ -486,8 +486,8 @@ cdef class Kernel:
         try:
             return self.run(arguments, options)
         finally:
-            if first and note_named is not None and self.name:
-                note_named(first, recorder.next_number, self.name)
+            if first and note_named is not None and self.name and recorder.next_number > first:
+                note_named(recorder, first, self.name)
             recorder.release()
             if CONNECTION.waiting:
                 CONNECTION.wake()

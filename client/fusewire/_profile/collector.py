@@ -7,8 +7,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fusewire._profile.events import (
     NO_LINE,
@@ -23,27 +22,21 @@ from fusewire._profile.events import (
     Waited,
 )
 from fusewire._recording.cutting.drafts import Draft
-from fusewire._recording.places import source_line
+from fusewire._recording.places import NOT_KNOWN, source_line
+from fusewire._recording.recorded_ops import user_place
 from fusewire._recording.recorder import Recorder
-from fusewire._recording.source_lines import is_internal
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 MOST_EVENTS = 1 << 16  # of each kind, the first ones, so that a long profile needs a bounded memory
 _MOST_SHOWN_OPS = 256  # of a program
 _MOST_PROGRAMS = 1 << 12  # that are told
 _ASK_AFTER_SEGMENTS = 512  # so that the server's ring, which holds some thousand runs, loses none
-_MOST_CODE = 1 << 14
 _NAMED_CALLS = 1 << 12  # of another library that are named after each new program
 _ASK_AFTER_NS = 250_000_000
 
 
-class NamedOps(NamedTuple):
-    """The ops from number `first` up to `end` were recorded by one call of another library, such as PyTorch."""
-
-    first: int
-    end: int
-    name: str
-    line: Line
+# One call of another library, such as PyTorch: the number of its first op, that behind the last, and its name.
+NamedOps = tuple[int, int, str]
 
 
 class Collector:
@@ -77,7 +70,8 @@ class Collector:
     def on_sealed(self, recorder: Recorder, draft: Draft, program: int, trigger: str, began_ns: int) -> None:
         """Notes that a draft was committed and posted. Called under the recorder's lock."""
         now_ns, here, index = time.monotonic_ns(), self._here(), _index(draft.first)
-        place, end = self._place(recorder, draft.first), draft.first + draft.piece.ops
+        place, end = recorder.place_of_op(draft.first), draft.first + draft.piece.ops
+        self._line(place)
         self._tell_program(recorder, draft, program)
         of_recorder = bisect_left(self._named, (recorder.first,))  # before them are those of other recorders
         del self._named[of_recorder : bisect_left(self._named, (end,))]
@@ -87,26 +81,26 @@ class Collector:
         self._add(self._sealed, event)
         self._ask_sometimes(now_ns)
 
-    def on_named(self, first: int, end: int, name: str) -> None:
-        """Notes that another library has recorded the ops from number `first` up to `end` by the shared recorder.
+    def on_named(self, recorder: Recorder, first: int, name: str) -> None:
+        """Notes that another library has recorded the ops from number `first` on by a recorder that threads share.
 
-        A thread without lines of the user, such as autograd's, works for the thread that had one last.
+        A thread without places in the user's code, such as autograd's, works for the thread that had one last.
         """
         if self._calls_left <= 0:
             return
         self._calls_left -= 1
-        line, index = users_line(), _index(first)
-        if line != NO_LINE:
+        end, index = recorder.next_number, _index(first)
+        self._named.append((first, end, name))
+        if recorder.place_of_op(first) != NOT_KNOWN:
             self._users_threads[index] = self._here()
-        elif index in self._users_threads:
-            line = users_line(sys._current_frames().get(self._users_threads[index]))
-        self._named.append(NamedOps(first, end, name, line))
+        elif (waiting := sys._current_frames().get(self._users_threads.get(index, 0))) is not None:
+            recorder.put_places(first, [user_place(waiting)] * (end - first))
 
     def on_framed(self, number: int, size_bytes: int, bases: Sequence[int]) -> None:
         self._add(self._framed, (time.monotonic_ns(), number, size_bytes, tuple(bases)))
 
     def on_fetched(self, fetch: int, handle: int) -> None:
-        self._add(self._fetched, (time.monotonic_ns(), fetch, handle, users_line()))
+        self._add(self._fetched, (time.monotonic_ns(), fetch, handle, self._line_here()))
 
     def on_answered(self, fetch: int) -> None:
         if len(self.answered) < MOST_EVENTS:
@@ -115,7 +109,7 @@ class Collector:
     def on_waited(self, kind: str, began_ns: int, fetch: int = 0) -> None:
         """Notes that this thread has waited since `began_ns`."""
         now_ns, last = time.monotonic_ns(), self._fetched[-1] if self._fetched else None
-        line = last[3] if last is not None and last[1] == fetch else users_line()  # most reads ask, and then wait
+        line = last[3] if last is not None and last[1] == fetch else self._line_here()  # most reads ask, and then wait
         self._add(self._waited, (self._here(), kind, began_ns, now_ns, line, fetch))
 
     def on_uploaded(self, size_bytes: int) -> None:
@@ -157,13 +151,15 @@ class Collector:
             self.threads[thread] = threading.current_thread().name
         return thread
 
-    def _place(self, recorder: Recorder, number: int) -> int:
-        """Returns the number of the place of an op. Looks up its line at once: a place may be dropped later."""
-        place: int = recorder.place_of_op(number)
+    def _line_here(self) -> Line:
+        return self._line(user_place(sys._getframe()))
+
+    def _line(self, place: int) -> Line:
+        """Returns the line of a place, and notes it: the place may be dropped later."""
         if place not in self.lines:
             found = source_line(place)
             self.lines[place] = NO_LINE if found is None else Line(*found)
-        return place
+        return self.lines[place]
 
     def _tell_program(self, recorder: Recorder, draft: Draft, program: int) -> None:
         """Notes what a program is, at its first use, and once more at the first use of which all calls are named.
@@ -184,50 +180,27 @@ class Collector:
     def _facts(self, recorder: Recorder, draft: Draft) -> ProgramFacts:
         op_count = draft.piece.ops // max(draft.piece.bodies, 1)
         end = draft.first + min(op_count, _MOST_SHOWN_OPS)
-        lines = [self.lines[self._place(recorder, number)] for number in range(draft.first, end)]
+        lines = tuple(self._line(recorder.place_of_op(number)) for number in range(draft.first, end))
         names = recorder.names_of(draft.first, end)
-        return ProgramFacts(op_count, *named_otherwise(names, lines, draft.first, [*self._named]))
+        return ProgramFacts(op_count, named_otherwise(names, draft.first, self._named_within(draft.first, end)), lines)
+
+    def _named_within(self, first: int, end: int) -> list[NamedOps]:
+        """Returns the calls with ops from number `first` up to `end`. The first one may have begun before."""
+        return self._named[max(bisect_left(self._named, (first,)) - 1, 0) : bisect_left(self._named, (end,))]
 
 
-def named_otherwise(
-    names: Sequence[str], lines: Sequence[Line], first: int, named: Sequence[NamedOps]
-) -> tuple[tuple[str, ...], tuple[Line, ...]]:
-    """Returns names and lines of the ops from number `first` on, with what another library has told of some.
+def named_otherwise(names: Sequence[str], first: int, named: Iterable[NamedOps]) -> tuple[str, ...]:
+    """Returns the names of the ops from number `first` on, with those that another library has told of some.
 
     Its name stands at the first op of each of its calls. The call's other ops have empty names.
     """
-    new_names, new_lines = [*names], [*lines]
-    for begin, end, name, line in named:
+    new_names = [*names]
+    for begin, end, name in named:
         for index in range(max(begin - first, 0), min(end - first, len(new_names))):
             new_names[index] = name if first + index == begin else ""
-            new_lines[index] = new_lines[index] if line == NO_LINE else line
-    return tuple(new_names), tuple(new_lines)
-
-
-def users_line(frame: FrameType | None = None) -> Line:
-    """Returns the innermost line of a stack, else this thread's, that is neither the client's nor PyTorch's."""
-    frame = frame or sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        known = _library_code.get(id(code))
-        if not (_is_library(frame) if known is None or known[0] is not code else known[1]):
-            return Line(code.co_filename, frame.f_lineno)
-        frame = frame.f_back
-    return NO_LINE
-
-
-def _is_library(frame: FrameType) -> bool:
-    """Looks at the module of a frame, and keeps for its code what it has found."""
-    is_one = is_internal(frame) or str(frame.f_globals.get("__name__", "")).startswith("torch.")
-    if len(_library_code) >= _MOST_CODE:
-        _library_code.clear()
-    _library_code[id(frame.f_code)] = (frame.f_code, is_one)
-    return is_one
+    return tuple(new_names)
 
 
 def _index(handle: int) -> int:
     """Returns the index of the recorder that gave a handle."""
     return handle // HANDLES_PER_RECORDER
-
-
-_library_code: dict[int, tuple[CodeType, bool]] = {}  # by identity, as a comparison of code looks at all of it

@@ -17,10 +17,11 @@ from fusewire._profile.events import SessionEvents
 from fusewire._profile.html_page import page_text
 from fusewire._profile.summary import summary_of
 from fusewire._profile.timeline import Timeline, timeline_of
+from fusewire._recording.recorder import Recorder
 from fusewire._transport.deadlines import deadline_after
 
 END_TIMEOUT_S = 60.0
-NameOps = Callable[[int, int, str], object]  # takes the number of the first op, that behind the last, and their name
+NameOps = Callable[[Recorder, int, str], object]  # takes the number of the first op of a call, and the call's name
 
 
 class Ending(Protocol):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fusewire._recording.source_lines import SourceLine, is_internal
 
 NOT_KNOWN = 0  # the number of no place
-INTERNAL = -1  # stands for all places in the client's own code
+INTERNAL = -1  # stands for all places in code of the client and of PyTorch
 OPS_WITH_PLACES = 1 << 16  # of each recorder, the last ones
 _MOST_PLACES = 1 << 14
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, TypeVar
 
 from fusewire._recording.bodies.recorded_body import RecordedBody
@@ -37,6 +38,8 @@ class ThreadTape:
     def drop_all(self) -> None: ...
     def place_of_op(self, number: int) -> int: ...
     def put_places(self, first: int, numbers: Sequence[int]) -> None: ...
+
+def user_place(frame: FrameType) -> int: ...
 
 class Recorded:
     _recorder: Recorder

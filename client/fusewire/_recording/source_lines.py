@@ -7,6 +7,7 @@ from types import FrameType
 from typing import NamedTuple
 
 _PACKAGE, *_ = __name__.split(".")
+_LIBRARIES = (f"{_PACKAGE}._", f"{_PACKAGE}_torch.", "torch.")
 
 
 class SourceLine(NamedTuple):
@@ -20,7 +21,7 @@ class SourceLine(NamedTuple):
 
 
 def user_source_line() -> SourceLine:
-    """Returns the innermost line on this thread's stack that lies outside the client's own modules."""
+    """Returns the innermost line on this thread's stack that lies outside the client's own modules and PyTorch's."""
     frame = sys._getframe(1)  # the documented way to get the frames of the callers
     while is_internal(frame) and frame.f_back is not None:
         frame = frame.f_back
@@ -28,6 +29,6 @@ def user_source_line() -> SourceLine:
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Returns whether the frame runs code of the client or of PyTorch's device. The examples count as users' code."""
+    """Returns whether the frame runs code of the client, its device or PyTorch. The examples count as users' code."""
     module = str(frame.f_globals.get("__name__", ""))
-    return module == _PACKAGE or module.startswith((f"{_PACKAGE}._", f"{_PACKAGE}_torch."))
+    return module == _PACKAGE or module.startswith(_LIBRARIES)

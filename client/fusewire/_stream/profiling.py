@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fusewire._errors import FusewireError
 from fusewire._profile.collector import MOST_EVENTS, Collector
 from fusewire._profile.events import Asked, SessionEvents
+from fusewire._recording.recorder import Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.fetches import Fetches
 from fusewire._stream.receivers import BlockedReader
@@ -48,8 +49,8 @@ class Profiling:
         self._collector = Collector(self._ask)
 
     @property
-    def on_named(self) -> Callable[[int, int, str], None]:
-        """What another library tells of ops that it has recorded: the first, the one behind the last, and a name."""
+    def on_named(self) -> Callable[[Recorder, int, str], None]:
+        """What another library tells of ops that it has recorded: by whom, the number of the first, and a name."""
         return self._collector.on_named
 
     def begin(self) -> None:

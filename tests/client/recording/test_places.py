@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
+import pytest
+
 import fusewire as fw
-from fusewire._recording.places import INTERNAL, Places
+from fusewire._recording.places import INTERNAL, NOT_KNOWN, Places, source_line
+from fusewire._recording.recorded_ops import user_place
 
 
 def here() -> FrameType:
@@ -38,6 +41,22 @@ def test_the_line_is_that_of_the_instruction() -> None:
 
 def test_all_places_in_the_client_have_one_number() -> None:
     assert Places().number_at(frame_within_the_client()) == INTERNAL
+
+
+@pytest.mark.parametrize("module", ["torch.nn.functional", "fusewire._api.array", "fusewire_torch.storage"])
+def test_the_users_place_is_the_innermost_outside_of_the_client_and_pytorch(module: str) -> None:
+    scope = {"__name__": module, "user_place": user_place, "here": here}
+    exec("def run(): return user_place(here())", scope)  # noqa: S102
+    number, line = scope["run"](), here().f_lineno  # type: ignore[operator]
+    assert source_line(number) == (__file__, line)
+
+
+def test_a_stack_without_the_users_code_has_no_place() -> None:
+    scope = {"__name__": "torch.autograd.graph"}
+    exec("def run(): yield", scope)  # noqa: S102
+    paused = scope["run"]()  # type: ignore[operator]
+    next(paused)
+    assert user_place(paused.gi_frame) == NOT_KNOWN  # no code called what is paused
 
 
 def test_the_oldest_places_are_dropped_and_their_numbers_stand_for_no_other() -> None:

@@ -1,7 +1,7 @@
 # The place in the user's source that records an op, as a number.
 
 cdef enum:
-    AT_HAND = 256
+    BITS_OF_PLACES_AT_HAND = 10
     KEPT_PLACES = 1 << 16
     NO_PLACE = 0
     INTERNAL_PLACE = -1
@@ -14,13 +14,22 @@ cdef struct Place:  # see `places`, which keeps the code alive until its generat
     int32_t number
     int64_t generation
 
-cdef Place PLACES[AT_HAND]
+cdef Place PLACES[1 << BITS_OF_PLACES_AT_HAND]
 cdef int64_t generation = places.generation
 
 
-cdef int32_t place_here() except? -2:
+def user_place(frame):
+    """Returns the number of the innermost place in the user's code on the stack of a frame, or NOT_KNOWN."""
+    return place_from(<PyFrameObject*>Py_NewRef(<PyObject*>frame))
+
+
+cdef inline int32_t place_here() except? -2:
     """Returns the number of the innermost place in the user's code, or NO_PLACE. May run Python code."""
-    cdef PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get())
+    return place_from(PyThreadState_GetFrame(PyThreadState_Get()))
+
+
+cdef int32_t place_from(PyFrameObject* frame) except? -2:
+    """Takes over the reference to the frame."""
     cdef PyFrameObject* outer
     cdef int32_t number = NO_PLACE
     while frame != NULL:
@@ -36,8 +45,8 @@ cdef int32_t place_here() except? -2:
 cdef inline int32_t number_at(PyFrameObject* frame) except? -2:
     cdef PyCodeObject* code = PyFrame_GetCode(frame)
     cdef int offset_bytes = PyFrame_GetLasti(frame)
-    cdef uintptr_t mixed = (<uintptr_t>code >> 4) * 31 + (<uintptr_t>offset_bytes >> 1)
-    cdef Place* place = &PLACES[(mixed ^ (mixed >> 8)) & (AT_HAND - 1)]
+    cdef uint64_t mixed = (<uint64_t><uintptr_t>code + <uint64_t>offset_bytes) * <uint64_t>0x9E3779B97F4A7C15
+    cdef Place* place = &PLACES[mixed >> (64 - BITS_OF_PLACES_AT_HAND)]
     Py_DECREF_object(<PyObject*>code)  # the frame keeps it alive
     if place.code == code and place.offset_bytes == offset_bytes and place.generation == generation:
         return place.number

@@ -199,9 +199,9 @@ cdef class ThreadTape:
     def put_places(self, int64_t first, numbers):
         """Notes the places of ops that are numbered from `first` on."""
         cdef int32_t number
-        for index, each in enumerate(numbers):
-            number = each
-            self.put_place(first + index, number)
+        for number in numbers:
+            self.put_place(first, number)
+            first += 1
 
     cdef inline void put_place(self, int64_t number, int32_t place) noexcept:
         """Without memory for it, the place is not known."""
