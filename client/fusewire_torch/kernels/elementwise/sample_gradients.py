@@ -42,7 +42,9 @@ def _beta_gradient(drawn: torch.Tensor, shape: torch.Tensor, total: torch.Tensor
     x, a, both = _above_zero(_doubles(drawn)), _doubles(shape), _doubles(total)
     b = both - a
     is_large = fw.logical_and(fw.minimum(a, b) > _LARGE_BETA, both * x * (1 - x) > _LEAST_SPREAD)
-    found = fw.where(is_large, _large_beta(x, a, b), _small_beta(x, a, b))
+    is_right = x > a / both
+    small = fw.where(_is_in_tail_of_beta(x, a, b, is_right), _tail_of_beta(x, a, b, is_right), _small_beta(x, a, b))
+    found = fw.where(is_large, _large_beta(x, a, b), small)
     return found.astype(fusewire_of(drawn.dtype))
 
 
@@ -84,6 +86,27 @@ def _small_beta(x: Array, a: Array, b: Array) -> Array:
     logarithms = fw.cumulative_sum(1 / above - fw.where(is_left, 1 / below, 0.0), axis=0)
     first = fw.log(x) + digamma(a + b) - digamma(fw.where(is_left, a + 1, a))
     return fw.where(is_left, -x, x) / shape * (first + fw.sum(terms * (first + logarithms), axis=0))
+
+
+def _is_in_tail_of_beta(x: Array, a: Array, b: Array, is_right: Array) -> Any:
+    """Returns where F, or 1 − F, is so near to 1 that its series cancels."""
+    return fw.where(is_right, b * x, a * (1 - x)) > _LARGE_NUMBER * fw.where(is_right, 1 - x, x)
+
+
+def _tail_of_beta(x: Array, a: Array, b: Array, is_right: Array) -> Any:
+    """By 1 − F = f (1 − x) / b · Σ (a − 1) … (a − n) / ((b + 1) … (b + n)) · ((1 − x) / x)^n, or as F on the left."""
+    odds = fw.where(is_right, (1 - x) / x, x / (1 - x))
+    falling, rising = fw.where(is_right, a, b), fw.where(is_right, b, a)
+    one, none = fw.ones_like(x), fw.zeros_like(x)
+    term, total, slope, slopes = one, one, none, none
+    for number in range(1, _TERMS_OF_TAIL + 1):
+        step = odds / (rising + number)
+        factor = (falling - number) * step
+        slope = slope * factor + term * fw.where(is_right, step, -factor / (rising + number))
+        term = term * factor
+        total, slopes = total + term, slopes + slope
+    first = fw.log(x) + digamma(a + b) - digamma(fw.where(is_right, a, a + 1))
+    return fw.where(is_right, 1 / b, -x / ((1 - x) * a)) * (first * total + slopes)
 
 
 def _numbers(beside: Array) -> Array:

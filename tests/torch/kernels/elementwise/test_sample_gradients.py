@@ -42,6 +42,27 @@ def test_derivatives_of_beta_numbers(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize(
+    ("x", "a", "b", "expected"),
+    [
+        (0.15, 1.0, 200.0, 0.02004176646341),
+        (0.03, 1.0, 2000.0, 0.00234385793303),
+        (0.5, 1.0, 100.0, 0.04504036092013),
+        (0.2, 5.9, 300.0, 0.00868550646703),
+        (0.05, 3.0, 1000.0, 0.00312753570496),
+        (0.6, 0.5, 60.0, 0.09213176775857),
+        (0.85, 200.0, 1.0, 0.00460470299644),
+        (0.9, 300.0, 0.5, 0.00316340315865),
+        (0.999, 300.0, 3.0, 0.00332062372637),
+        (0.99, 20000.0, 5.0, 0.0000497441966364),
+    ],
+)
+def test_derivatives_far_in_a_tail_are_exact(x: float, a: float, b: float, expected: float) -> None:
+    """The expected ones were computed with fifty digits: PyTorch's approximation is off by up to 40 % here."""
+    given = [torch.tensor([each], dtype=torch.float64, device="fusewire") for each in (x, a, a + b)]
+    assert torch._dirichlet_grad(*given).item() == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
     ("make", "gradient"),
     [
         (lambda a: distributions.Gamma(a, torch.full_like(a, 2.0)), lambda a: torch.full_like(a, 0.5)),
