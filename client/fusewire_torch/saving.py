@@ -102,13 +102,21 @@ def _values_of(given: Any) -> Iterable[Any]:
         parts = [each._c for each in given.modules() if isinstance(each, torch.jit.ScriptModule)]
         attributes = [part.getattr(name) for part in parts for name in _attributes_of(part)]
         methods = [part._get_method(name) for part in parts for name in part._method_names()]
-        return chain(tree_leaves(attributes), *map(_constants_of, methods))
+        return chain(_held_by(attributes), *map(_constants_of, methods))
     return ()
 
 
 def _attributes_of(part: Any) -> Iterable[str]:
     """Returns the names of parameters, buffers, and what else a scripted module holds, such as lists of tensors."""
     return [*torch._C.ConcreteModuleType.from_jit_type(part._type()).get_attributes()]
+
+
+def _held_by(value: Any) -> Iterable[Any]:
+    """Returns the values in a container, and in what it holds: other containers, and objects of scripted classes."""
+    for leaf in tree_leaves(value):
+        yield leaf
+        if torch.jit._state._get_script_class(type(leaf)) is not None:
+            yield from _held_by(vars(leaf))
 
 
 def _constants_of(code: Any) -> Iterable[Any]:

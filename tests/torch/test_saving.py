@@ -89,6 +89,26 @@ class _Listed(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
         return x + self.listed[0].numel() + self.named["factors"].numel() + self.beside[0].numel()
 
 
+class _Pair:
+    """An object that TorchScript compiles: its fields are part of a module that holds it."""
+
+    def __init__(self, left: torch.Tensor, rights: list[torch.Tensor]) -> None:
+        self.left = left
+        self.rights = rights
+
+
+class _Paired(nn.Module):  # type: ignore[misc]  # PyTorch's types are not seen
+    """Holds tensors in an object."""
+
+    def __init__(self, factors: torch.Tensor) -> None:
+        super().__init__()
+        torch.jit.script(_Pair)
+        self.pair = torch.jit.Attribute(_Pair(torch.ones(2), [factors]), _Pair)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.pair.left + self.pair.rights[0].numel() / 2
+
+
 def _scripted(layer: nn.Module, x: torch.Tensor) -> list[Any]:
     traced = torch.jit.trace(layer, x)
     frozen = torch.jit.freeze(torch.jit.trace(layer.eval(), x))
@@ -128,6 +148,16 @@ def test_a_program_that_holds_tensors_in_a_container_is_saved_from_the_cpu_alone
     for save in (torch.jit.save, lambda module, to: module._save_to_buffer_for_lite_interpreter()):
         with pytest.raises(RuntimeError, match="on the CPU"):
             save(outer, io.BytesIO())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_that_holds_tensors_in_an_object_is_saved_from_the_cpu_alone() -> None:
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(_Paired(torch.ones(2))), file)
+    file.seek(0)
+    assert torch.jit.load(file)(torch.ones(2)).tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="on the CPU"):
+        torch.jit.save(torch.jit.script(_Paired(torch.ones(2, device="fusewire"))), io.BytesIO())
 
 
 @pytest.mark.filterwarnings("ignore")
