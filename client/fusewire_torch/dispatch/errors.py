@@ -1,12 +1,14 @@
 """Turns what is wrong with an op into PyTorch's own error.
 
 Programs and tests of PyTorch catch its types and look at its words. PyTorch checks an op of tensors without data as it
-checks any other, so such an op tells what is wrong. It runs only after our own check has failed.
+checks any other, so such an op tells what is wrong. It runs only after our own check has failed, or before a
+decomposition that checks nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -29,10 +31,26 @@ def explained_by_torch(op: Op) -> Callable[..., Exception]:
     return explained
 
 
+def checked_first(op: Op, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function that does `compute`, and before it raises PyTorch's error for operands that `op` refuses."""
+
+    @wraps(compute)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        _without_elements(op, arguments, options)
+        return compute(*arguments, **options)
+
+    return checked
+
+
+def _without_elements(op: Op, arguments: Any, options: Any) -> None:
+    """Runs an op of tensors without data. Raises what PyTorch raises."""
+    op(*tree_map(_without_data, arguments), **tree_map(_without_data, options))
+
+
 def _error_of_torch(op: Op, arguments: Any, options: Any, error: Exception) -> Exception:
     """Returns the error that PyTorch raises for tensors like these, or RuntimeError with our own words."""
     try:
-        op(*tree_map(_without_data, arguments), **tree_map(_without_data, options))
+        _without_elements(op, arguments, options)
     except (RuntimeError, IndexError, TypeError, ValueError) as found:
         if not isinstance(found, NotImplementedError):
             return found

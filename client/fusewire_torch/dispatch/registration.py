@@ -15,7 +15,7 @@ import torch
 from torch._decomp import core_aten_decompositions, decomposition_table
 
 from fusewire_torch.dispatch.autocast import register_autocast
-from fusewire_torch.dispatch.errors import explained_by_torch
+from fusewire_torch.dispatch.errors import checked_first, explained_by_torch
 from fusewire_torch.dispatch.fallback import missing_op
 from fusewire_torch.dispatch.overloads import functional_of, in_place_of, out_of
 from fusewire_torch.dispatch.results import check_first, into_given, tensors_into_given
@@ -25,6 +25,8 @@ from fusewire_torch.storage import IntoFirst, Kernel, NewTensors, OfLists
 _KEY = "PrivateUse1"
 _COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
+# PyTorch's decompositions of these take paddings that the ops refuse.
+_UNCHECKED = frozenset(f"aten::{kind}_pad{rank}d" for kind in ("reflection", "replication") for rank in (1, 2, 3))
 # PyTorch's decompositions of these call the op itself, because they are primitives of its own compilers.
 _CIRCULAR = frozenset(
     (
@@ -94,7 +96,7 @@ def _register_decompositions(library: torch.library.Library, known: set[str]) ->
         short = name.removeprefix("aten::")
         if name == short or short in _CIRCULAR or any(argument.is_out for argument in op._schema.arguments):
             continue
-        kernel = _or_missing(decomposition, op)
+        kernel = _or_missing(checked_first(op, decomposition) if name in _UNCHECKED else decomposition, op)
         if not _has_kernel(name):
             decomposed.update({short} - known)
             _register(library, known, short, kernel)

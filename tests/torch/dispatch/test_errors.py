@@ -43,6 +43,21 @@ _CALLS: dict[str, Callable[[Any], Any]] = {
     "a variance of integers": lambda d: torch.ones(3, dtype=torch.int64, device=d).var(),
     "uniform numbers of no range": lambda d: torch.ones(2, device=d).uniform_(2, 1),
     "integers that the dtype lacks": lambda d: torch.randint(0, 300, (2,), dtype=torch.uint8, device=d),
+    "a reflection as wide as the line": lambda d: nn.pad(torch.ones(1, 1, 3, device=d), (3, 0), mode="reflect"),
+    "a reflection as high as the image": lambda d: nn.pad(torch.ones(1, 3, 3, device=d), (0, 1, 0, 3), mode="reflect"),
+    "less than no line": lambda d: nn.pad(torch.ones(1, 1, 3, device=d), (-4, 0), mode="replicate"),
+    "ends of another dtype": lambda d: torch.lerp(torch.ones(2, device=d), torch.ones(2, device=d).double(), 0.5),
+    "an end of another dtype": lambda d: torch.ones(2, device=d).lerp_(torch.tensor(1.0, device=d).double(), 0.5),
+    "weights of another dtype": lambda d: torch.lerp(*[torch.ones(2, device=d)] * 2, torch.ones(2, device=d).double()),
+    "listed ends of another dtype": lambda d: torch._foreach_lerp_(
+        [torch.ones(2, device=d)], [torch.ones(2, device=d).double()], 0.5
+    ),
+    "a count of integers": lambda d: torch.binomial(torch.tensor([3], device=d), torch.tensor([0.5], device=d)),
+    "chances of integers": lambda d: torch.binomial(torch.tensor([3.0], device=d), torch.tensor([1], device=d)),
+    "chances of another dtype": lambda d: torch.binomial(
+        torch.tensor([3.0], device=d), torch.tensor([0.5], device=d).double()
+    ),
+    "weights of integers": lambda d: torch.multinomial(torch.ones(3, dtype=torch.int64, device=d), 1),
     "a window larger than the image": lambda d: nn.max_pool2d(torch.ones(1, 2, 2, device=d), 5),
 }
 
@@ -54,6 +69,24 @@ def test_a_malformed_call_raises_the_type_of_the_cpu(name: str) -> None:
     with pytest.raises(type(expected.value)) as found:
         _CALLS[name]("fusewire")
     assert not isinstance(found.value, NotImplementedError)  # which is a RuntimeError
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: torch.poisson(torch.ones(3, dtype=torch.int64, device=d)),
+        lambda d: torch.lerp(*[torch.ones(2, dtype=torch.int64, device=d)] * 2, 0.5),
+    ],
+)
+def test_dtypes_that_an_op_of_pytorchs_lacks_are_refused_here_too(call: Callable[[str], Any]) -> None:
+    for device in ("cpu", "fusewire"):
+        with pytest.raises(NotImplementedError):
+            call(device)
+
+
+def test_a_weight_without_axes_may_have_another_dtype() -> None:
+    one, two = torch.ones(2, device="fusewire"), torch.full((2,), 2.0, device="fusewire")
+    assert torch.lerp(one, two, torch.tensor(0.5, dtype=torch.float64, device="fusewire")).tolist() == [1.5, 1.5]
 
 
 def test_an_op_without_kernel_names_itself_and_the_way_out() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log1p, sqrt
+from math import log1p, nan, sqrt
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from fusewire import Array
 from fusewire_torch import random_state
 from fusewire_torch.connection import session
 from fusewire_torch.dtypes import fusewire_of
-from fusewire_torch.storage import array_of, tensor_of, write
+from fusewire_torch.storage import DEVICE, array_of, tensor_of, write
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -103,13 +103,26 @@ def _dirichlet(x: torch.Tensor, generator: Any = None) -> Array:
 
 @TABLE.value("poisson")
 def _poisson(x: torch.Tensor, generator: Any = None) -> Array:
-    return random_state.generator(generator).poisson(array_of(x)).astype(fusewire_of(x.dtype))
+    """Draws NaN for a rate that is not 0 or more: PyTorch's error needs the elements."""
+    if not x.is_floating_point():
+        raise NotImplementedError(f"\"poisson_{DEVICE}\" not implemented for '{_name_of(x.dtype)}'")
+    rates = array_of(x)
+    drawn = random_state.generator(generator).poisson(rates).astype(rates.dtype)
+    return fw.where(rates >= 0, drawn, nan)
 
 
 @TABLE.value("binomial")
 def _binomial(count: torch.Tensor, prob: torch.Tensor, generator: Any = None) -> Array:
-    trials = array_of(count).astype("int64")
-    return random_state.generator(generator).binomial(trials, array_of(prob)).astype(fusewire_of(count.dtype))
+    """Takes counts below 0 and chances outside of 0 to 1 for the nearest ones, as PyTorch does."""
+    for name, each in (("count", count), ("prob", prob)):
+        if not each.is_floating_point():
+            kind = _name_of(each.dtype)
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {kind}")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {_name_of(prob.dtype)} but expected {_name_of(count.dtype)}")
+    trials, chances = fw.maximum(array_of(count), 0), array_of(prob)
+    drawn = random_state.generator(generator).binomial(trials.astype("int64"), fw.clip(chances, 0.0, 1.0))
+    return fw.where(fw.isnan(trials + chances), nan, drawn.astype(chances.dtype))
 
 
 @TABLE.value("native_dropout")
@@ -141,7 +154,7 @@ def _check_multinomial(x: torch.Tensor, num_samples: int, replacement: bool) -> 
     if not 1 <= x.dim() <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not x.dtype.is_floating_point:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_name_of(x.dtype)}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > x.shape[-1]:
@@ -199,3 +212,9 @@ def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> torch.Tens
     if tuple(out.shape) != (n,):
         out.resize_((n,))
     return write(out, random_state.generator(generator).permutation(fw.arange(n, device=session())))
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    """Returns the name that a dtype has in PyTorch's errors, such as "Long"."""
+    name: str = torch.empty(0, dtype=dtype, device="cpu").type()
+    return name.removeprefix("torch.").removesuffix("Tensor")

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 import fusewire as fw
-from fusewire import Array
+from fusewire import Array, DtypeError
+from fusewire_protos.ops.dtypes import DType
 from fusewire_torch.kernels.complex import functions
 from fusewire_torch.kernels.complex.functions import of_both
 from fusewire_torch.promotion import Kind, as_result, mask_of, promoted
@@ -54,6 +55,17 @@ def _subtract(x: Any, y: Any, alpha: Any = 1) -> Any:
 
 def _lerp(start: Any, end: Any, weight: Any) -> Any:
     return start + weight * (end - start)
+
+
+def _of_one_dtype(operands: tuple[Any, ...], kind: Any) -> tuple[list[Any], DType]:
+    """Returns promoted operands of `lerp`. Raises DtypeError for dtypes that PyTorch does not mix in it."""
+    start, end, *weights = operands
+    of_weights = [each.dtype for each in weights if isinstance(each, torch.Tensor) and each.dim()]
+    if not (start.is_floating_point() or start.is_complex()):
+        raise NotImplementedError(f"lerp is not implemented for {start.dtype}")
+    if {start.dtype} != {end.dtype, *of_weights}:
+        raise DtypeError(f"lerp mixes no dtypes: it got {[start.dtype, end.dtype, *of_weights]}")
+    return promoted(operands, kind)
 
 
 def _addcmul(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
@@ -200,8 +212,8 @@ for _entries, _kind in ((_BINARY, _KEEPS), (_FLOATING, _FLOATS), (_TESTING, _BOO
     for _name, _function in _entries.items():
         TABLE.values[_name] = elementwise(_function, _kind)
 TABLE.values["abs"] = elementwise(fw.abs, Kind.COMPLEX_TO_FLOAT)
-TABLE.values["lerp.Scalar"] = elementwise(_lerp, operands=2)
-TABLE.values["lerp.Tensor"] = elementwise(_lerp)
+TABLE.values["lerp.Scalar"] = Elementwise(_lerp, _KEEPS, 2, _of_one_dtype, is_test=False)
+TABLE.values["lerp.Tensor"] = Elementwise(_lerp, _KEEPS, 0, _of_one_dtype, is_test=False)
 TABLE.values["addcmul"] = elementwise(in_single(_addcmul))
 TABLE.values["addcdiv"] = elementwise(in_single(_addcdiv), _FLOATS)
 

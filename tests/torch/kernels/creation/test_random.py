@@ -55,6 +55,14 @@ def test_gamma_numbers_of_a_small_shape_are_above_zero() -> None:
     assert bool((drawn > 0).all())
 
 
+def test_counts_of_wrong_parameters_are_those_of_the_cpu_or_nan() -> None:
+    counts, chances = (-3.0, 3.0, 3.0, 3.0, 0.0), (0.5, 1.5, -0.5, math.nan, 0.5)
+    drawn = torch.binomial(_tensor(*counts), _tensor(*chances)).cpu()
+    expected = torch.binomial(torch.tensor(counts), torch.tensor(chances))
+    torch.testing.assert_close(drawn, expected, equal_nan=True)
+    assert torch.poisson(_tensor(-1.0, 0.0, math.nan)).isnan().tolist() == [True, False, True]
+
+
 def test_a_tensor_of_probabilities_fills_another() -> None:
     filled = torch.empty(3, 2, device="fusewire").bernoulli_(_tensor(0.0, 1.0))
     assert filled.tolist() == [[0.0, 1.0]] * 3
