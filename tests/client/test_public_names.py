@@ -8,6 +8,7 @@ import sys
 from types import FunctionType, ModuleType
 
 import fusewire as fw
+from fusewire import testing
 from fusewire._api import functions as _functions
 from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire_protos.ops.catalogue import BY_NAME, OPS
@@ -43,7 +44,7 @@ def test_completion_offers_what_is_imported_when_it_is_used() -> None:
     program = "import sys, fusewire as fw; print('testing' in dir(fw), 'fusewire.testing' in sys.modules, fw.testing)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS_S, check=True)
     assert ended.stdout.startswith("True False <module 'fusewire.testing'")
-    assert {"assert_allclose", "serve_subprocess"} <= {*dir(fw.testing)}
+    assert {"assert_allclose", "serve_subprocess"} <= {*dir(testing)}
     assert set(fw.__all__) <= {*dir(fw)}
 
 
