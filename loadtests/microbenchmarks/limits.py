@@ -89,6 +89,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "device_mlp_h4096": at_most(1.3),
         "device_split": at_most(1.1),
         "device_blocks": at_most(60),
+        "device_conv2d": at_most(1.3),
         "device_norm": at_least(0.85),
         "device_cumsum": at_most(1, Subject.RATIO),
         "device_sort": at_most(1, Subject.RATIO),
