@@ -3,8 +3,8 @@
 The kernel computes `a @ b`. The dimension that a and b share is k. One thread computes each element of the result, as
 one chain of fused multiply-adds over ascending k. So every size of tile gives the same bits.
 
-The right operand may be walked along several axes, as the windows of an array are. Then a thread counts where its loads
-lie, and everything else is the same.
+The right operand may be walked along several axes, as the windows of an array are. Then the threads of a block count
+where its loads lie, each for one line, and everything else is the same.
 
 A tile is the part of the result that a block of threads computes at a time. The threads of a block load pieces of a and
 b into shared memory, and each thread keeps its elements of the tile in registers. When a tile is finished, its elements

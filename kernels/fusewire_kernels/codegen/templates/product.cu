@@ -319,6 +319,7 @@ FW_FN void fw_tile_$t(fw_matrix_$t a, $right b, int64_t rows, int64_t columns, i
             place = place == (ring - 1) * size ? 0 : place + size;
             k += depth;
         } while (k < inner);
+        if (loads && is_copied) fw_wait_for_copies<0>(); /* zeros beyond the last k, too: the memory is used again */
         if (computes) compute(1);
     };
     const bool only_loads = has_own_warp && thread < threads;
