@@ -68,6 +68,12 @@ class _Driving(threading.local):
 _here = _Driving()
 
 
+class _Polling:
+    """Which wait of this process may poll: one, because others would take the interpreter and a processor from it."""
+
+    wait = threading.Lock()  # of the last wait that polled; it is locked as long as the wait lasts
+
+
 def drives_here() -> bool:
     """Tells whether the calling thread just sends or receives for a session: then its code must not wait for any."""
     # `_is_owned` is private, but `threading.Condition` calls this method as well.
@@ -91,7 +97,8 @@ class LocalStream:
             self._socket.close()
             raise
         self._on_frame: Callable[[bytes], None]
-        self._busy_poll_ns = min(offer.busy_poll_us, MOST_BUSY_POLL_US) * 1000
+        has_processor = len(os.sched_getaffinity(0)) > 1  # beside that of other threads of this process
+        self._busy_poll_ns = min(offer.busy_poll_us, MOST_BUSY_POLL_US) * 1000 if has_processor else 0
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self._poll.register(self._nudge, select.POLLIN)
@@ -161,7 +168,10 @@ class LocalStream:
 
     def _receive_until(self, receiver: Receiver, ends_s: float | None) -> bool:
         """Receives until `receiver` has settled, the time is over, or the I/O thread is to receive. Has the turn."""
-        sleeps_from_ns = time.perf_counter_ns() + self._busy_poll_ns
+        sleeps_from_ns = time.perf_counter_ns()
+        if self._busy_poll_ns and not _Polling.wait.locked():
+            _Polling.wait = self._turn
+            sleeps_from_ns += self._busy_poll_ns
         while not receiver.has_settled_within(0):
             left_s = left_s_until(ends_s)
             if left_s == 0 or self._io_listens or self._status is not None:

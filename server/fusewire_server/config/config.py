@@ -43,6 +43,7 @@ Backend = Annotated[str, read_one_of("auto", "cpu", "cuda", "null")]
 LogLevel = Annotated[str, read_one_of("debug", "info", "warning", "error")]
 LogStyle = Annotated[str, read_one_of("auto", "json", "console")]
 
+_MOST_BUSY_POLL_S = 0.01  # clients poll no longer
 # The size of a frame without the bytes of its chunk or program.
 _FRAME_OVERHEAD_BYTES = KIB
 
@@ -69,12 +70,15 @@ class Listen:
     ] = None
     busy_poll_s: Annotated[
         OptionalFraction,
-        "how long both ends of a local call look for news before they sleep; unset: 0.0002, below four cores 0",
+        "how long both ends of a local call look for news before they sleep, in seconds, at most 0.01;"
+        " unset: 0.0002, below four cores 0",
     ] = None
     insecure_allow_remote: Annotated[Flag, "let other machines connect without TLS or tokens"] = False
 
     def __post_init__(self) -> None:
         check_section("listen", self)
+        if (self.busy_poll_s or 0.0) > _MOST_BUSY_POLL_S:
+            raise ConfigurationError(f"listen.busy_poll_s = {self.busy_poll_s} is more than {_MOST_BUSY_POLL_S}")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("set both listen.tls_cert and listen.tls_key, or neither")
         if self.grpc == self.http and self.grpc.port:

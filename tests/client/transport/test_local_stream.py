@@ -76,6 +76,20 @@ def test_a_thread_that_waits_sends_and_receives_by_itself(played: Played) -> Non
     assert played.peer.came == [(waiter.ident, raw) for raw in (b"news", b"answer", b"more news")]
 
 
+def test_one_wait_of_a_process_polls_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_stream._Polling, "wait", threading.Lock())
+    with playing(asyncio.new_event_loop, MOST_BUSY_POLL_US) as first, playing(uvloop.new_event_loop, 1) as second:
+        with first.waiting(b"one"):
+            first.until(lambda: local_stream._Polling.wait is first.stream._turn)
+            with second.waiting(b"two"):
+                second.say(b"two")
+            assert local_stream._Polling.wait is first.stream._turn
+            first.say(b"one")
+        with second.waiting(b"three"):
+            second.until(lambda: local_stream._Polling.wait is second.stream._turn)
+            second.say(b"three")
+
+
 def test_what_nobody_waits_for_the_io_thread_receives(played: Played) -> None:
     played.say(b"news")
     played.until(lambda: played.peer.came)
