@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Coroutine
 from itertools import islice
 from typing import Any
 
-from fusewire_protos.errors import FusewireError
+from fusewire_protos.errors import FusewireError, ServerFault
 from fusewire_server.access.interceptor import Access
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.engine.engine import Engine
@@ -50,6 +50,7 @@ STOP_GRACE_S = 0.5  # for farewells and what is being written
 _REPORTED_WITHIN_S = 1.0
 _MOST_SEEN_PROGRAMS = 1024  # of the newest ones, among which those in use are looked for
 _MOST_ANSWER_BYTES = 64 << 20
+_UNANSWERED = "the question %r has no answer"
 
 
 def main() -> int:
@@ -171,27 +172,35 @@ class _EngineProcess:
 
     def _answer(self, asked: Ask) -> None:
         """Answers a question, or says why not: sessions go on. What may be long is written in the reporter's thread."""
-        number = asked.number
         try:
             answer = self._answer_to(asked)
-        except Exception as error:
-            log.exception("the question %r has no answer", asked.name)
-            self._report(Unanswered(number, f"an engine cannot answer {asked.name!r}: {error!r}"))
+        except Exception:
+            log.exception(_UNANSWERED, asked.name)
+            self._report(_unanswered(asked))
         else:
-            self._reporter.tell(lambda: self._line_of_answer(number, answer))
+            self._reporter.tell(lambda: self._line_of_answer(asked, answer))
 
     def _answer_to(self, asked: Ask) -> Any:
         if asked.name == "snapshot":
             return self._one.publisher.publish()
         return ANSWERS[asked.name](self._engine, **asked.arguments)
 
-    def _line_of_answer(self, number: int, answer: Any) -> bytes:
+    def _line_of_answer(self, asked: Ask, answer: Any) -> bytes:
         """Runs in the reporter's thread, because it may take long."""
-        pickled = pickle.dumps(self._sender.changes(answer) if isinstance(answer, Snapshot) else answer)
-        if len(pickled) <= _MOST_ANSWER_BYTES:
-            return messages.encode(Answered(number, pickled))
-        self._sender = SnapshotSender()
-        return messages.encode(Unanswered(number, f"the answer has more than {_MOST_ANSWER_BYTES >> 20} MiB"))
+        try:
+            pickled = self._pickled(answer)
+        except Exception:
+            log.exception(_UNANSWERED, asked.name)
+            return messages.encode(_unanswered(asked))
+        return messages.encode(Answered(asked.number, pickled))
+
+    def _pickled(self, answer: Any) -> bytes:
+        if not isinstance(answer, Snapshot):
+            return _bounded(pickle.dumps(answer))
+        sender, self._sender = self._sender, SnapshotSender()  # anew, unless this snapshot can be sent
+        pickled = _bounded(pickle.dumps(sender.changes(answer)))
+        self._sender = sender
+        return pickled
 
     async def _look(self) -> None:
         """Reports what the engine has to do whenever that has changed, and looks at the file of tokens."""
@@ -206,6 +215,16 @@ class _EngineProcess:
                 sent = load
                 self._report(Loaded(load))
             await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _unanswered(asked: Ask) -> Unanswered:
+    return Unanswered(asked.number, f"an engine cannot answer {asked.name!r}; its log tells why")
+
+
+def _bounded(pickled: bytes) -> bytes:
+    if len(pickled) > _MOST_ANSWER_BYTES:
+        raise ServerFault(f"the answer has {len(pickled)} bytes, and may have {_MOST_ANSWER_BYTES}")
+    return pickled
 
 
 def load_of(engine: Engine, used_ns: int) -> Load:

@@ -15,12 +15,13 @@ from fusewire_server.inspect.snapshots.snapshot import Snapshot
 class SnapshotChanges(NamedTuple):
     """A snapshot without programs, the programs that have changed since the last one, and digests of those gone.
 
-    A changed program has its plan only if that was not sent before.
+    A changed program has its plan only if that was not sent before. `is_first`: the changes are from nothing.
     """
 
     snapshot: Snapshot
     changed: tuple[ProgramDetail, ...]
     gone: tuple[str, ...]
+    is_first: bool
 
 
 class SnapshotSender:
@@ -28,14 +29,17 @@ class SnapshotSender:
 
     def __init__(self) -> None:
         self._programs: dict[str, ProgramDetail] = {}
+        self._is_first = True
 
     def changes(self, snapshot: Snapshot) -> SnapshotChanges:
+        is_first, self._is_first = self._is_first, False
         before, self._programs = self._programs, {each.program.digest: each for each in snapshot.programs}
         changed = [each for digest, each in self._programs.items() if before.get(digest) is not each]
         return SnapshotChanges(
             replace(snapshot, programs=()),
             tuple([_without_known_plan(each, before.get(each.program.digest)) for each in changed]),
             tuple([digest for digest in before if digest not in self._programs]),
+            is_first,
         )
 
 
@@ -47,6 +51,8 @@ class SnapshotReceiver:
 
     def received(self, changes: SnapshotChanges) -> Snapshot:
         """Returns the snapshot as it was sent."""
+        if changes.is_first:  # the sender no longer knows what it has sent before
+            self._programs.clear()
         for digest in changes.gone:
             del self._programs[digest]
         for each in changes.changed:

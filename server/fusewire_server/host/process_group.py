@@ -51,7 +51,7 @@ async def end_group(leader: asyncio.subprocess.Process) -> None:
 
 
 async def wait_for_end(process: asyncio.subprocess.Process, within_s: float) -> None:
-    """Waits until a process has ended, at most so long, and closes the pipes to it and from it.
+    """Waits until a process has ended, at most so long, and closes the pipes to it and from it if it has.
 
     What is open when the event loop closes would be a warning, or an error.
     """

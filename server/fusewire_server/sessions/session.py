@@ -416,7 +416,7 @@ class Session:
         self.has_used_up_credit = False
 
     def owes_credit(self, returned: Amount) -> bool:
-        """Returns whether the client, which knows that `reported` is completed, is to be told of more now.
+        """Returns whether the client, which knows that `returned` is completed, is to be told of more now.
 
         It is once a quarter of some kind of credit has come back, or nothing is in flight: each message takes as long
         as many a segment. An answer tells of all that is completed anyway.

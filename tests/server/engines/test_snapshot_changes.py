@@ -45,3 +45,10 @@ def test_a_plan_that_comes_later_is_told() -> None:
     for detail in (replace(planned, compiled=None), planned, used(planned)):
         snapshot = replace(SNAPSHOT, programs=(detail,))
         assert through(sender, receiver, snapshot) == snapshot
+
+
+def test_a_sender_that_begins_anew_says_which_programs_there_are() -> None:
+    receiver, (first, second) = SnapshotReceiver(), SNAPSHOT.programs
+    through(SnapshotSender(), receiver, replace(SNAPSHOT, programs=(first, second)))
+    left = replace(SNAPSHOT, programs=(second,))
+    assert through(SnapshotSender(), receiver, left) == left
