@@ -42,6 +42,7 @@ _SEARCHED = 50  # a count of a small mean is greater with a probability below 2^
 _TRIES = 20
 # So many numbers at most are drawn at once, as each takes some kilobytes of the device's memory meanwhile.
 _SLAB = 1 << 16
+_MOST_TRIALS = 2**63 - 1
 _MOST_MEAN = 2.0**63 - 10 * 2.0**31.5  # as NumPy's: a greater one has counts above int64
 _TOLERANCE = 1e-12  # of the sum of probabilities: that of NumPy
 _TINY = 2.0**-1000  # in place of 0 below a fraction
@@ -86,7 +87,7 @@ class Counts(Distributions):
         check_probability(p)
         check_positive("p", p)
         if not isinstance(n, Array) and not isinstance(p, Array):
-            most = np.asarray(n) + 10.0 * np.sqrt(n)
+            most = np.asarray(n, np.float64) + 10.0 * np.sqrt(np.asarray(n, np.float64))
             _check_mean("(n + 10 sqrt(n)) (1 - p) / p", most * (np.subtract(1.0, p) / p))
         trials, chance = self._beside(n, p)
         means = self._gammas(shape, trials, (trials,)) * ((1.0 - chance) / chance)
@@ -122,7 +123,8 @@ class Counts(Distributions):
         of_pairs = pairs.sum(-1)
         counts = self._shared_out(whole, of_pairs)
         drawn = self._binomial(counts.shape, astype(counts, dtypes.float64), pairs[..., 0] / maximum(of_pairs, _TINY))
-        firsts = minimum(astype(drawn, dtypes.int64), counts)
+        # A number of trials above 2^53 loses bits as a float: where the second has no chance, the first gets them all.
+        firsts = where(pairs[..., 1] > 0, minimum(astype(drawn, dtypes.int64), counts), counts)
         return stack([firsts, counts - firsts], axis=-1).reshape((*counts.shape[:-1], 2 * counts.shape[-1]))[
             ..., :results
         ]
@@ -251,9 +253,12 @@ def _check_mean(name: str, mean: Any) -> None:
 def _trials(n: Any) -> Any:
     """Returns numbers of trials: `n`, or the integer that a float of Python's or NumPy's is.
 
-    Raises DtypeError for others than integers, and ArgumentError for one below 0 that this machine knows.
+    Raises DtypeError for others than integers, and ArgumentError for one below 0, or above int64, that this machine
+    knows.
     """
     trials = int(n) if isinstance(n, float | np.floating) and n.is_integer() else n
+    if isinstance(trials, int) and trials > _MOST_TRIALS:
+        raise ArgumentError(f"a number of trials is at most {_MOST_TRIALS}, not {n}")
     dtype = np.dtype(n.dtype.name) if isinstance(n, Array) else np.asarray(trials).dtype
     if np.size(trials) and not np.isdtype(dtype, ("integral", "bool")):
         raise DtypeError(f"a number of trials is an integer, not {n}")

@@ -106,8 +106,20 @@ def test_results_of_one_trial_exclude_each_other() -> None:
 
 
 def test_counts_of_many_trials_have_their_sum() -> None:
-    for trials in (2**53 + 1, 2**60):
-        assert generator().multinomial(trials, [1 / 6] * 6).numpy().sum() == trials
+    for trials, results in ((2**53 + 1, 6), (2**60, 6), (2**60 + 1, 3), (2**60 + 1, 6), (2**62 + 7, 5)):
+        assert generator().multinomial(trials, [1 / results] * results).numpy().sum() == trials
+
+
+def test_a_result_without_a_chance_has_none_of_many_trials() -> None:
+    assert generator().multinomial(2**60 + 1, [0.5, 0, 0.5, 0]).numpy()[1::2].tolist() == [0, 0]
+
+
+def test_more_trials_than_an_integer_holds_are_refused() -> None:
+    for trials in (10**20, 1e20):
+        with pytest.raises(fw.ArgumentError, match="at most 9223372036854775807"):
+            generator().binomial(trials, 0.5)
+        with pytest.raises(fw.ArgumentError, match="at most"):
+            generator().negative_binomial(10**30, 0.5)
 
 
 def test_each_of_many_results_has_its_probability(session: fw.Session) -> None:
