@@ -486,11 +486,13 @@ cdef class Kernel:
         try:
             return self.run(arguments, options)
         finally:
-            if first and note_named is not None and self.name and recorder.next_number > first:
-                note_named(recorder, first, self.name)
-            recorder.release()
-            if CONNECTION.waiting:
-                CONNECTION.wake()
+            try:
+                if first and note_named is not None and self.name and recorder.next_number > first:
+                    note_named(recorder, first, self.name)
+            finally:
+                recorder.release()
+                if CONNECTION.waiting:
+                    CONNECTION.wake()
 
     cdef object run(self, tuple arguments, dict options):
         return PyObject_Call(self.function, arguments, options)

@@ -47,7 +47,9 @@ MAX_FREED = 1 << 12  # handles that one entry frees
 MAX_STEPPED = 1 << 13  # numbers in the list of a loop's stepped inputs, scalars or starts
 NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 _SEGMENT_FIELDS = 7  # its kind included; those of a loop follow
-_PACKER = msgpack.Packer()  # of all threads: it calls no Python code, so no thread comes between
+# Of all threads: a compiled packer calls no Python code, so no other thread comes between.
+_PACKER = msgpack.Packer()
+_IS_PACKER_COMPILED = msgpack.Packer.__module__ != "msgpack.fallback"
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))
@@ -186,15 +188,20 @@ class NewProgram(NamedTuple):
     raw: bytes
 
 
+def _packer() -> msgpack.Packer:
+    """Returns a packer that no other thread uses meanwhile."""
+    return _PACKER if _IS_PACKER_COMPILED else msgpack.Packer()
+
+
 def encode_entry(entry: Entry) -> bytes:
     """Returns the bytes of an entry, which `list_entries` takes."""
-    raw: bytes = _PACKER.pack(_ENCODERS[type(entry)](entry))
+    raw: bytes = _packer().pack(_ENCODERS[type(entry)](entry))
     return raw
 
 
 def list_entries(encoded: Sequence[bytes]) -> bytes:
     """Returns the field `bindings` of a frame with these encoded entries."""
-    head: bytes = _PACKER.pack_array_header(len(encoded))
+    head: bytes = _packer().pack_array_header(len(encoded))
     return head + b"".join(encoded)
 
 

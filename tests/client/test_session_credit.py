@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -252,3 +253,32 @@ def test_a_value_that_was_sent_is_read_without_cutting_what_is_recorded() -> Non
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert peer.session.stats.segments == 1
     del y
+
+
+def test_a_wait_goes_on_after_a_wait_of_a_signal_handler_in_its_thread() -> None:
+    peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), holds_completion=True)
+    x = peer.session.array(H)
+    (x + 0.0).numpy()
+    waits = peer.session._state.credit_waiters
+
+    def interrupt(*_: object) -> None:
+        with pytest.raises(fw.WaitTimeout):
+            (x + 2.0).numpy(timeout=0.0)
+        threading.Thread(target=lambda: until(complete)).start()
+
+    def complete() -> bool:
+        peer.transport.complete()
+        return not waits
+
+    def signal_the_wait() -> None:
+        until(lambda: waits)
+        signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            signalled = pool.submit(signal_the_wait)
+            np.testing.assert_array_equal((x + 1.0).numpy(timeout=HANGS_S), H + 1)
+            signalled.result(HANGS_S)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -494,8 +494,8 @@ class Recorder(ThreadTape):
             else:
                 self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
-            while self.repeats and self.repeats[0][0] < self.sent:
-                del self.repeats[0]
+        while self.repeats and self.repeats[0][0] < self.sent:
+            del self.repeats[0]
         self._keep_foreign_pins()
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None

@@ -31,4 +31,4 @@ def user_source_line() -> SourceLine:
 def is_internal(frame: FrameType) -> bool:
     """Returns whether the frame runs code of the client, its device or PyTorch. The examples count as users' code."""
     module = str(frame.f_globals.get("__name__", ""))
-    return module == _PACKAGE or module.startswith(_LIBRARIES)
+    return module in {_PACKAGE, "torch"} or module.startswith(_LIBRARIES)

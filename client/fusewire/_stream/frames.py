@@ -109,8 +109,9 @@ class ClientStream:
         self._waiting.extend(entries)
 
     def post_at(self, place: int, entries: Sequence[Outgoing]) -> None:
-        """Posts entries behind the first `place` ones that wait. Does no more if it is called again."""
-        self._waiting[place:] = entries
+        """Posts entries, unless they are there already, behind the first `place` ones that wait."""
+        if not any(each is entry for each in self._waiting[place:] for entry in entries):
+            self._waiting.extend(entries)
 
     def hello(self) -> bytes:
         """Returns the first frame of a connection. It asks for a new session, or for the one that was welcomed."""

@@ -96,7 +96,7 @@ class Profiling:
         Returns whether it has by the deadline. If `are_dropped`, unsent ops are not waited for. Nor is what other
         threads record meanwhile.
         """
-        state, me = self._state, threading.get_ident()
+        state, wait = self._state, object()
         recorded = [] if are_dropped else [(each, each.next_number) for each in self._thread_recorders.all()]
         sent_before = state.credit.sent
         awaited: list[Amount] = []  # what was sent once all that is recorded was sent, if it is
@@ -108,7 +108,7 @@ class Profiling:
 
         if state.transport.is_own_thread():
             return True
-        state.credit_waiters.add(me)  # so that the transport listens
+        state.credit_waiters.add(wait)  # so that the transport listens
         try:
             state.transport.wake()
             with state.lock:
@@ -119,7 +119,7 @@ class Profiling:
                         return False
                 return True
         finally:
-            state.credit_waiters.discard(me)
+            state.credit_waiters.discard(wait)
 
     def _ask(self) -> _Question | None:
         """Asks how segments ran. The question travels with what is sent next. None: too many are open."""

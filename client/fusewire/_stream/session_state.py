@@ -37,7 +37,7 @@ class SessionState:
         self.limits = wire.Limits()
         self.ended: FusewireError | None = None  # the reason; None while the session is open
         self.profile: Collector | None = None  # while a profile is on; the lock does not guard it
-        self.credit_waiters: set[int] = set()  # threads that wait for credit; the lock does not guard it
+        self.credit_waiters: set[object] = set()  # one for each wait for credit; the lock does not guard it
 
     def check_open(self) -> None:
         """Raises the reason of the session's end, if the session has ended.
@@ -89,16 +89,16 @@ class SessionState:
 
     def wait_for_credit(self, cost: Amount, deadline_s: float | None) -> None:
         """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
-        me, profile, began_ns = threading.get_ident(), self.profile, time.monotonic_ns()
+        wait, profile, began_ns = object(), self.profile, time.monotonic_ns()
         try:
-            self.credit_waiters.add(me)
+            self.credit_waiters.add(wait)  # no thread: a signal handler may wait while its thread does
             self.transport.wake()
             with self.lock:  # a signal cannot interrupt entering the lock, but can interrupt entering the condition
                 is_there = self.changed.wait_for(
                     lambda: self.ended is not None or self.credit.admits(cost), left_s(deadline_s)
                 )
         finally:
-            self.credit_waiters.discard(me)
+            self.credit_waiters.discard(wait)
             if profile is not None:
                 profile.on_waited("credit", began_ns)
         self.check_open()
