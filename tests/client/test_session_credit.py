@@ -259,7 +259,7 @@ def test_a_wait_goes_on_after_a_wait_of_a_signal_handler_in_its_thread() -> None
     peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), holds_completion=True)
     x = peer.session.array(H)
     (x + 0.0).numpy()
-    waits = peer.session._state.credit_waiters
+    waits, main = peer.session._state.credit_waiters, threading.get_ident()
 
     def interrupt(*_: object) -> None:
         with pytest.raises(fw.WaitTimeout):
@@ -272,7 +272,7 @@ def test_a_wait_goes_on_after_a_wait_of_a_signal_handler_in_its_thread() -> None
 
     def signal_the_wait() -> None:
         until(lambda: waits)
-        signal.raise_signal(signal.SIGUSR1)
+        signal.pthread_kill(main, signal.SIGUSR1)  # sent to another thread it would not end the wait
 
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
