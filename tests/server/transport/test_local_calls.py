@@ -491,13 +491,12 @@ def test_the_status_reaches_a_caller_that_reads_late(in_each_loop: Run) -> None:
 def test_a_caller_that_never_reads_its_status_is_cut_off(in_each_loop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_calls, "_CLOSING_S", 0.05)
 
-    async def overfill(_messages: Messages, call: Call) -> None:
-        await call.write(bytes(4 << 20))
+    async def refuse(_messages: Messages, call: Call) -> None:
         await call.abort(grpc.StatusCode.NOT_FOUND, "there is none")
 
     async def test() -> None:
-        async with listening(Overfill=overfill) as calls, stranger(calls) as bare:
-            opening = encode_opening(Opening("Overfill", (), "", calls.secret_of(SESSION)))
+        async with listening(Refuse=refuse) as calls, stranger(calls) as bare:
+            opening = encode_opening(Opening("Refuse", (), "", calls.secret_of(SESSION)))
             bare.send(head_of(PartKind.OPEN, len(opening)) + opening)
             await until(lambda: calls._tasks)
             await until(lambda: not calls._tasks)
