@@ -5,6 +5,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -71,6 +72,12 @@ def application(
     )
 
 
+@cache
+def unchanged(*, is_local: bool = False, is_busy: bool = False) -> FastAPI:
+    """An application without tokens, for tests that ask it and change nothing: to make one takes long."""
+    return application(is_local=is_local, is_busy=is_busy)
+
+
 @pytest.fixture(autouse=True)
 def _ending_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a live stream end before its first message, because these tests wait for the end of each answer."""
@@ -79,7 +86,7 @@ def _ending_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client() -> Client:
-    return Client(application())
+    return Client(unchanged())
 
 
 def filled(path: str) -> str:
@@ -162,7 +169,7 @@ def test_without_tokens_every_route_answers() -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:7424", "127.0.0.1:7424", "127.1.2.3", "[::1]", "[::1]:7424"])
 def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
-    answer = Client(application(is_local=True)).request("GET", "/v1/stats", {"host": host})
+    answer = Client(unchanged(is_local=True)).request("GET", "/v1/stats", {"host": host})
     assert answer.status_code == 200
 
 
@@ -170,7 +177,7 @@ def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
     "host", ["", "fusewire", "evil.example:7424", "localhost.evil.example", "10.0.0.1", "a b", "]:"]
 )
 def test_a_local_server_refuses_another_name(host: str) -> None:
-    app = application(is_local=True)
+    app = unchanged(is_local=True)
     for method, path in routes_of(app):
         refused = Client(app).request(method, path, {"host": host})
         assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (
@@ -243,7 +250,7 @@ def test_a_fault_of_the_server_shows_no_traceback() -> None:
 @pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("path", sorted({path for method, path in ALL_ROUTES if method == "GET"} | {"/readyz?verbose"}))
 def test_every_answer_says_how_old_it_is(path: str, is_busy: bool) -> None:
-    answer = Client(application(is_busy=is_busy)).get(filled(path))
+    answer = Client(unchanged(is_busy=is_busy)).get(filled(path))
     is_last_seen = is_busy and path.startswith("/readyz")
     assert (0 <= float(answer.headers["snapshot-age-ms"]) < 100) is not is_last_seen
 

@@ -20,7 +20,6 @@ from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.routes import live
 from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
 
-_EXAMPLES = 500
 _APP = create_app(FixedSnapshots(), None, RememberingControl())
 _SCHEMA = schemathesis.openapi.from_asgi("/v1/openapi.json", app=_APP)
 _DESCRIPTION = _SCHEMA.raw_schema
@@ -58,8 +57,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 @pytest.mark.slow
 @_SCHEMA.parametrize()
 @settings(
-    max_examples=_EXAMPLES,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
     database=None,
