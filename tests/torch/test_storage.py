@@ -104,3 +104,10 @@ def test_a_view_made_in_inference_mode_is_as_its_tensor() -> None:
         parameter[0] = 7.0
         assert parameter.t()[0].tolist() == [7.0, 3.0]
     assert parameter[1].requires_grad
+
+
+@pytest.mark.parametrize("given", [{}, {"storage_offset": 3}])
+def test_a_strided_scatter_writes_to_what_a_view_shows(given: dict[str, int]) -> None:
+    there, here = pair(5, 4)
+    scattered = [torch.as_strided_scatter(x[1:4].t(), x[0, :2], (2,), (4,), **given).cpu() for x in (there, here)]
+    assert torch.equal(scattered[1], scattered[0])

@@ -8,8 +8,9 @@ import torch
 
 import fusewire as fw
 from fusewire import Array
-from fusewire._api.ops.strided import with_view
-from fusewire_torch.storage import array_of, is_ours, write
+from fusewire._api.ops.strided import view_of, with_view
+from fusewire_torch.kernels.arrangement.views import elements_for
+from fusewire_torch.storage import array_of, is_ours, restrided, write
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -153,8 +154,12 @@ def _index_array(index: torch.Tensor) -> Any:
 def _as_strided_scatter(
     x: torch.Tensor, source: torch.Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Array:
-    array = array_of(x)
-    return with_view(array, array_of(source), tuple(size), tuple(stride), storage_offset or 0)
+    """Writes to a view of all that the storage of `x` holds, which `x` may see in part or by other strides."""
+    first = int(x.storage_offset())
+    whole = array_of(restrided(x, (elements_for(x.dtype, x.untyped_storage()),), (1,), 0))
+    offset = first if storage_offset is None else storage_offset
+    written = with_view(whole, array_of(source), tuple(size), tuple(stride), offset)
+    return view_of(written, tuple(x.shape), x.stride(), first)
 
 
 @TABLE.value("nonzero")

@@ -67,7 +67,7 @@ def _set_storage(x: torch.Tensor, source: Any, offset: int, size: Any, stride: A
 
 @TABLE.kernel("set_.source_Storage")
 def _set_whole_storage(x: torch.Tensor, source: Any) -> torch.Tensor:
-    return _restride(x, source, 0, (_elements_for(x.dtype, source),), (1,))
+    return _restride(x, source, 0, (elements_for(x.dtype, source),), (1,))
 
 
 @TABLE.kernel("set_.source_Tensor")
@@ -82,7 +82,7 @@ def _resize(x: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.T
     if tuple(x.shape) == shape:
         return x
     grown = torch.empty(shape, dtype=x.dtype, device=x.device)
-    elements = _elements_for(x.dtype, x.untyped_storage())
+    elements = elements_for(x.dtype, x.untyped_storage())
     kept = min(elements, grown.numel())
     if kept and held(x.untyped_storage()).array is not None:
         flat = restrided(x, (elements,), (1,), 0)
@@ -90,7 +90,7 @@ def _resize(x: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.T
     return _restride(x, grown.untyped_storage(), 0, shape, dense_strides(shape))
 
 
-def _elements_for(dtype: torch.dtype, storage: Any) -> int:
+def elements_for(dtype: torch.dtype, storage: Any) -> int:
     """Returns how many elements of a dtype a storage has: a complex number is two real ones."""
     count, array = elements_of(storage), held(storage).array
     if array is None or dtype.is_complex == isinstance(array, ComplexArray):

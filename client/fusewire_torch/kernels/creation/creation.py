@@ -14,6 +14,7 @@ from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops.dtypes import DType
 from fusewire_torch.connection import CONNECTION, session
 from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.kernels.arrangement.views import elements_for
 from fusewire_torch.promotion import number_of
 from fusewire_torch.storage import array_of, dense_strides, empty_tensor, is_ours, restrided, write
 from fusewire_torch.table import Table
@@ -118,6 +119,19 @@ def _logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: torc
 @TABLE.kernel("_efficientzerotensor")
 def _zeros(size: Any, *, dtype: torch.dtype | None = None, **options: Any) -> torch.Tensor:
     return empty_tensor(tuple(size), dtype or torch.get_default_dtype()).zero_()
+
+
+@TABLE.kernel("_new_zeros_with_same_feature_meta")
+def _zeros_laid_out_as(x: torch.Tensor, other: torch.Tensor, *, self_num_batch_dims: int = 0) -> torch.Tensor:
+    """Returns zeros over a storage as long as that of `other`, by its strides: a tangent in forward differentiation.
+
+    For each place along the first axes of `x`, which `vmap` has added, there is one such storage after another.
+    """
+    elements = elements_for(other.dtype, other.untyped_storage())
+    batch = tuple(x.shape[:self_num_batch_dims])
+    zeros = _zeros((prod(batch) * elements,), dtype=x.dtype)
+    strides = (*(step * elements for step in dense_strides(batch)), *other.stride())
+    return restrided(zeros, (*batch, *other.shape), strides, other.storage_offset())
 
 
 @TABLE.kernel("eye.m_out")
