@@ -21,7 +21,7 @@ from fusewire._errors import ProtocolError
 from fusewire._stream.receivers import BlockedReader
 from fusewire._transport import local_stream
 from fusewire._transport.local_stream import MOST_BUSY_POLL_US, drives_here
-from fusewire_protos.local_calls.part_socket import SILENT
+from fusewire_protos.local_calls.part_socket import MOST_SILENT_LOOKS, SILENT
 from fusewire_protos.local_calls.parts import PartKind, Status, decode_opening, encode_status, head_of
 from tests.client.transport.local_peers import MOST_BYTES, VALUE, Played, Waiter, playing
 from tests.patience import HANGS_S
@@ -386,14 +386,12 @@ def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_pings_is_not_silent_though_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_stream, "PING_EVERY_S", 0.01)
+    monkeypatch.setattr(local_stream, "PING_EVERY_S", HANGS_S)  # the looks below are all that there are
     with playing(uvloop.new_event_loop) as played:
-        looks: list[object] = []
-        while len(looks) < 20:
+        for _ in range(2 * MOST_SILENT_LOOKS):
             played.say(b"", kind=PartKind.PING)
-            if not looks or played.stream._timer is not looks[-1]:
-                looks.append(played.stream._timer)
-            played.in_loop(lambda: None)
+            played.until(lambda: played.stream._has_heard)
+            played.in_loop(played.stream._look)
             assert not played.stream.is_over
 
 
