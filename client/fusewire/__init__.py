@@ -23,6 +23,7 @@ from fusewire._api.array import Array
 from fusewire._api.catalogue import catalogued as _catalogued
 from fusewire._api.catalogue.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
 from fusewire._api.complex import rules as _rules  # noqa: F401  # lets ops take complex numbers
+from fusewire._api.dtype_views import viewed as _viewed  # noqa: F401  # arrays call it
 from fusewire._api.explaining import explain
 from fusewire._api.explanation import ExplainedOp, Explanation, ProgramExplanation, Unfused
 from fusewire._api.functions import *  # noqa: F403  # each topic of functions says which names it has

@@ -27,7 +27,7 @@ from fusewire import Array
 from fusewire._api.ops.filled import filled
 from fusewire._api.ops.strided import view_of, with_view
 from fusewire_protos.ops.dtypes import bool_
-from fusewire_torch.complex_views import as_dtype, conjugated, seen_across, written_across
+from fusewire_torch.reinterpreted import as_dtype, conjugated, seen_across, written_across
 from fusewire_torch.connection import CONNECTION, session
 from fusewire_torch.dtypes import FUSEWIRE_OF, TORCH_OF, fusewire_of
 
@@ -216,7 +216,7 @@ cdef object plain_elements(object tensor, Elements elements):
             elements.array = elements.array.reshape(tuple(tensor.size()))
     base, shape = elements.array, tensor.size()  # a lazy parameter has sizes, but no shape
     if facts_of(base._spec).dtype_of_tensor is not tensor.dtype:
-        return seen_across(base, tuple(shape), tensor.stride(), tensor.storage_offset())
+        return seen_across(base, fusewire_of(tensor.dtype), tuple(shape), tensor.stride(), tensor.storage_offset())
     if tensor.is_contiguous():
         if base.shape == shape:
             return base

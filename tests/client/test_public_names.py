@@ -52,6 +52,7 @@ def test_every_op_that_users_call_by_name_is_a_function() -> None:
     under_other_names = {
         *("assign_slice", "slice"),  # they are what brackets mean
         *("assign_strided", "strided"),  # they are what windows and diagonals are
+        *("bits_of_float", "float_of_bits"),  # they are what `x.view(dtype)` consists of
         *("exponential_of_bits", "normal_of_bits", "random_bits"),  # they are what `fusewire.random` draws by
         # They are what functions of `fusewire.linalg` take for complex matrices.
         *("complex_cholesky", "complex_eig", "complex_eigh", "complex_qr", "complex_slogdet", "complex_svd"),

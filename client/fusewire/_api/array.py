@@ -439,6 +439,11 @@ class Array(Recorded):
         return operations.astype(self, dtype, copy=copy)
 
     @known_call
+    def view(self, dtype: Any = None) -> Array:
+        """Returns the elements of another dtype with the bits of this array. Writing to them leaves it as it is."""
+        return self._called("_viewed", dtype)
+
+    @known_call
     def copy(self) -> Array:
         """Returns a new array of the same value. `x[i] = v` on one of the two arrays does not change the other."""
         return operations.reshape(self, self.shape)

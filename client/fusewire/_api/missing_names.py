@@ -30,7 +30,6 @@ _INSTEAD_OF_MEMBERS = {
     "setflags": "nothing: every array can be written",
     "tofile": "x.numpy().tofile(file)",
     "to": "x.astype(dtype)",
-    "view": "x.numpy().view(dtype)",
 }
 _INSTEAD_OF_DRAWS = {
     "bit_generator": ": a generator that is copied or pickled draws on from where it was",

@@ -9,10 +9,11 @@ float and round the result. Ops that only select one of their operands' values d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fusewire_kernels.ops.written_parts import part_of
-from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 
 HEAVY_WEIGHT = 20  # of a function such as tanh
@@ -24,7 +25,8 @@ class Body(NamedTuple):
 
     An expression is None if the op does not take such operands. If `only_selects` is true, the result is always a value
     of the operands' dtype, so the result needs no rounding. `weight` is the approximate length of the longest chain of
-    dependent operations in the expression. `float16` is the expression for float16, if it is not that for all floats.
+    dependent operations in the expression. `of_dtype` has the expressions of dtypes, by name, for which they
+    are others.
     """
 
     floating: str | None
@@ -32,12 +34,12 @@ class Body(NamedTuple):
     boolean: str | None = None
     only_selects: bool = False
     weight: int = 1
-    float16: str | None = None
+    of_dtype: Mapping[str, str] = MappingProxyType({})
 
     def template(self, dtype: DType) -> str | None:
         """Returns the expression for operands of `dtype`, or None if the op does not take them."""
-        if dtype is dtypes.float16 and self.float16 is not None:
-            return self.float16
+        if dtype.name in self.of_dtype:
+            return self.of_dtype[dtype.name]
         if dtype.is_floating:
             return self.floating
         return self.boolean if dtype.is_boolean else self.integer
@@ -75,7 +77,7 @@ def _of_all(op: str, operands: int, *, floating: str | None = None, only_selects
 
 def _extremum(op: str) -> Body:
     """Returns the body of minimum or maximum. In float16, it selects the other one of two equal zeros, as in NumPy."""
-    return _of_all(op, 2, only_selects=True)._replace(float16=_function(f"first_{op}", 2))
+    return _of_all(op, 2, only_selects=True)._replace(of_dtype={"float16": _function(f"first_{op}", 2)})
 
 
 def _operator(text: str) -> Body:
@@ -142,6 +144,20 @@ BODIES: dict[str, Body] = {
     "silu": _of_floats("silu"),
     "softplus": _of_floats("softplus"),
     "erf": _of_floats("erf"),
+    "bits_of_float": Body(
+        "fw_bits_{t}({0})",
+        only_selects=True,
+        of_dtype={"float16": "fw_store_f16({0})", "bfloat16": "fw_store_bf16({0})"},
+    ),
+    "float_of_bits": Body(
+        None,
+        only_selects=True,
+        of_dtype={
+            "uint16": "fw_load_f16({0})",
+            "uint32": "fw_from_bits_f32({0})",
+            "uint64": "fw_from_bits_f64({0})",
+        },
+    ),
     "random_bits": _of_bits("random_bits", 3),
     "normal_of_bits": _of_bits("normal_of_bits", 1),
     "exponential_of_bits": _of_bits("exponential_of_bits", 1),

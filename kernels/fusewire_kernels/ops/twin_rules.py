@@ -253,6 +253,16 @@ def _astype(library: Any, operands: Sequence[Any], attributes: Attributes, start
     return cast(library, array, _dtype_of(array), dtypes.from_code(attributes[0]))
 
 
+def _seen_as(kind: str) -> Rule:
+    """The rule of the ops that give the same bits another dtype of their size."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        (array,) = operands
+        return array.view(f"{kind}{8 * array.dtype.itemsize}")
+
+    return rule
+
+
 def _select(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     return library.where(*operands)
 
@@ -535,6 +545,8 @@ _RULES: dict[str, Rule] = {
     "normal_of_bits": _Computed(random_numbers.normal_of_bits),
     "exponential_of_bits": _Computed(random_numbers.exponential_of_bits),
     "astype": _astype,
+    "bits_of_float": _seen_as("uint"),
+    "float_of_bits": _seen_as("float"),
     "sum": _accumulating(_row_reduction("sum")),
     "prod": _accumulating(_row_reduction("prod")),
     "min": _reducing(_extremum_of_rows(MIN, _minimum)),

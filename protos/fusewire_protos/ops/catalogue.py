@@ -34,6 +34,8 @@ from fusewire_protos.ops.rules.dtype_rules import (
     numeric,
     promoting,
     replacing,
+    seen_as_floats,
+    seen_as_integers,
     selecting,
     shifting,
     spaced,
@@ -225,6 +227,8 @@ _POINTWISE = (
         is_exact=True,
         summary="The same values in another dtype.",
     ),
+    _pointwise("bits_of_float", 71, 1, seen_as_integers, "The bits of a float.", exact=True, selects=True),
+    _pointwise("float_of_bits", 72, 1, seen_as_floats, "The float of these bits.", exact=True, selects=True),
 )
 
 _REDUCTIONS = (

@@ -108,7 +108,6 @@ def test_an_element_is_read_by_its_index(session: fw.Session) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("view", r"x\.numpy\(\)\.view"),
         ("tofile", "tofile"),
         ("flags", "flags"),
         ("__array_interface__", r"x\.numpy\(\)"),

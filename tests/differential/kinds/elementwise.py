@@ -58,7 +58,8 @@ KINDS: dict[str, Kind] = {
         elements(1, NUMBERS),
         "conj conjugate imag real negative positive ceil floor trunc sign nan_to_num fix rint round around",
     ),
-    **named(elements(1, FLOATS), "isneginf isposinf modf reciprocal"),
+    **named(elements(1, FLOATS), "frexp isneginf isposinf modf reciprocal"),
+    "spacing": elements(1, ("float32", "float64")),  # of float16 NumPy's has no sign
     "angle": elements(1, NUMBERS),
     "bitwise_count": elements(1, INTEGERS),
     "ldexp": _scaled,

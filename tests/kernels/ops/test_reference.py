@@ -43,6 +43,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "bits_of_float": lambda x: x.view(f"uint{8 * x.itemsize}"),
+    "float_of_bits": lambda x: x.view(f"float{8 * x.itemsize}"),
 }
 # Which of two equal zeros they return differs in NumPy from dtype to dtype, and between scalars and arrays.
 SELECTING = ("minimum", "maximum", "clip")

@@ -23,7 +23,7 @@ from fusewire_protos.programs.program import Program
 from tests import strategies
 
 _F32 = dtypes.float32
-_MOST_KERNELS = 4000
+_MOST_KERNELS = 4100
 
 
 @cache

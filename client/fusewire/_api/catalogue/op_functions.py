@@ -42,7 +42,7 @@ _WRITTEN_BY_HAND = frozenset(
         ),
         *("layer_norm", "mean", "prod", "round", "std", "sum", "take", "take_along_axis", "var", "where"),
         *("segment_max", "segment_min", "segment_prod", "segment_sum"),
-        *("exponential_of_bits", "normal_of_bits"),
+        *("bits_of_float", "exponential_of_bits", "float_of_bits", "normal_of_bits"),
     )
 )
 

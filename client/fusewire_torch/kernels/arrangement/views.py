@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from fusewire._api.complex.complex_array import ComplexArray
-from fusewire_torch.dtypes import TORCH_OF
-from fusewire_torch.storage import dense_strides, elements_of, held, restrided, viewed
+from fusewire_torch.dtypes import fusewire_of
+from fusewire_torch.storage import array_of, dense_strides, elements_of, held, restrided, viewed
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -29,29 +28,17 @@ def by_pytorch(op: Any, *operands: Any) -> torch.Tensor:
 
 
 def _restride(x: torch.Tensor, storage: Any, offset: Any, shape: Any, strides: Any) -> torch.Tensor:
-    """Makes `x` a view of a storage. Raises NotImplementedError if that holds elements of another dtype."""
-    elements = held(storage)
-    if elements.array is not None:
-        _check_seen(TORCH_OF[elements.array.dtype], x.dtype)
-    elements.is_viewed = True
+    """Makes `x` a view of a storage."""
+    held(storage).is_viewed = True
     return by_pytorch(_set, x, storage, offset, shape, strides)
 
 
 @TABLE.kernel("view.dtype")
 def _view_as(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    if dtype is x.dtype:
-        return restrided(x, x.shape, x.stride())
-    raise _no_view(x.dtype, dtype)
-
-
-def _check_seen(held: torch.dtype, seen: torch.dtype) -> None:
-    """Raises NotImplementedError unless a tensor can see elements: those of its dtype, and parts of complex ones."""
-    if seen is not held and seen is not held.to_real() and held is not seen.to_real():
-        raise _no_view(held, seen)
-
-
-def _no_view(held: torch.dtype, seen: torch.dtype) -> NotImplementedError:
-    return NotImplementedError(f'a view of {held} as {seen} on device "fusewire": read the bits on the CPU')
+    fusewire_of(dtype)
+    array_of(x)  # which defines the elements in their own dtype
+    held(x.untyped_storage()).is_viewed = True
+    return by_pytorch(torch.ops.aten.view.dtype, x, dtype)
 
 
 @TABLE.kernel("as_strided_")
@@ -91,8 +78,6 @@ def _resize(x: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.T
 
 
 def elements_for(dtype: torch.dtype, storage: Any) -> int:
-    """Returns how many elements of a dtype a storage has: a complex number is two real ones."""
-    count, array = elements_of(storage), held(storage).array
-    if array is None or dtype.is_complex == isinstance(array, ComplexArray):
-        return count
-    return count // 2 if dtype.is_complex else 2 * count
+    """Returns how many elements of a dtype a storage has."""
+    elements = held(storage)
+    return elements_of(storage) if elements.array is None else elements.array.nbytes // dtype.itemsize

@@ -170,17 +170,6 @@ def bessel_i(order: int, *, is_scaled: bool) -> Callable[[Array], Array]:
     return compute
 
 
-def _frexp(x: Array) -> tuple[Array, Array]:
-    """Returns mantissas in [0.5, 1) and exponents of two."""
-    size = fw.abs(x)
-    is_usual = fw.logical_and(size > 0, fw.isfinite(x))
-    exponent = fw.where(is_usual, fw.floor(fw.log2(fw.where(is_usual, size, 1))) + 1, 0)
-    mantissa = fw.where(is_usual, x / fw.exp2(exponent), x)
-    is_great, is_small = fw.abs(mantissa) >= 1, fw.abs(mantissa) < 0.5
-    correction = fw.logical_and(is_great, is_usual).astype(x.dtype) - fw.logical_and(is_small, is_usual).astype(x.dtype)
-    return mantissa / fw.exp2(correction), (exponent + correction).astype("int32")
-
-
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lgamma": _lgamma,
     "digamma": digamma,
@@ -225,4 +214,4 @@ def _hurwitz_of_order(s: int, q: Array) -> Array:
 
 @TABLE.value("frexp.Tensor")
 def _mantissa_and_exponent(x: torch.Tensor) -> tuple[Array, Array]:
-    return _frexp(array_of(x))
+    return fw.frexp(array_of(x))

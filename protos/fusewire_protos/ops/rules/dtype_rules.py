@@ -145,6 +145,20 @@ def from_bits(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
     return DtypeSignature(operands, dtypes.float64)
 
 
+def seen_as_integers(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Is the rule of bits_of_float: each float dtype has an unsigned integer dtype of its size."""
+    if not operands[0].is_floating:
+        raise DtypeError(f"not defined for {operands[0].name}; only for floats")
+    return DtypeSignature(operands, dtypes.BY_NAME[f"uint{8 * operands[0].itemsize_bytes}"])
+
+
+def seen_as_floats(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Is the rule of float_of_bits. Of 16 bits it makes a float16."""
+    if operands[0] not in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
+        raise DtypeError(f"not defined for {operands[0].name}; only for uint16, uint32 and uint64")
+    return DtypeSignature(operands, dtypes.BY_NAME[f"float{8 * operands[0].itemsize_bytes}"])
+
+
 def drawn(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
     """Is the rule of random_bits: integers are cast to uint64, negative ones wrap around."""
     if not all(dtype.is_integer for dtype in operands):

@@ -76,7 +76,7 @@ def test_an_option_of_numpys_that_there_is_not_here_is_named(
     [
         (np.i0, "i0"),
         (np.packbits, "packbits"),
-        (np.frexp, "frexp"),
+        (np.unpackbits, "unpackbits"),
         (np.subtract.accumulate, "subtract.accumulate"),
         (np.subtract.reduce, "subtract.reduce"),
     ],

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from fusewire._api.array import Array
-from fusewire._api.catalogue.catalogued import abs, equal, isinf, isnan  # noqa: A004  # the standard's name
+from fusewire._api.catalogue.catalogued import abs, equal, isnan  # noqa: A004  # the standard's name
 from fusewire._api.functions.dtypes import finfo
 from fusewire._api.functions.elementwise.choices import where
+from fusewire._api.ops.bits import bits_of, of_bits
 from fusewire._api.ops.float_operands import in_own_floats
 from fusewire._api.ops.operands import asarray
 
@@ -18,15 +19,16 @@ __all__ = [
     "isposinf",
     "nextafter",
     "signbit",
+    "spacing",
 ]
 
 
 def signbit(x: Any, /) -> Array:
-    """Returns whether `x` is negative; true of −0.0, and false of every NaN, because a computed NaN has no sign."""
+    """Returns whether the sign of `x` is −, as that of −0.0 is. A computed NaN has no sign."""
     given = asarray(x)
     if not given.dtype.is_floating:
         return given < 0
-    return (given < 0) | ((given == 0) & (1 / given < 0))
+    return bits_of(given) >> (8 * given.itemsize - 1) != 0
 
 
 def isposinf(x: Any, /) -> Array:
@@ -41,7 +43,7 @@ def isneginf(x: Any, /) -> Array:
 
 @in_own_floats
 def copysign(x1: Any, x2: Any, /) -> Array:
-    """Returns `x1` with the sign of `x2`, which may be −0.0. A NaN in `x2` counts as positive."""
+    """Returns `x1` with the sign of `x2`, which may be −0.0. A computed NaN counts as positive."""
     size = abs(x1)
     return where(signbit(x2), -size, size)
 
@@ -52,24 +54,19 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
 
     fw.nextafter(fw.asarray(1.0), 2.0) - 1  # 2.220446049250313e-16
     """
-    is_up = x2 > x1
-    above = _next_above(where(is_up, x1, -x1))
-    moved = where(is_up, above, -above)
-    return where(isnan(x1) | isnan(x2), math.nan, where(x1 == x2, x2, moved))
+    is_away_from_zero = (x2 > x1) == (x1 > 0)
+    bits = bits_of(x1)
+    moved = of_bits(where(is_away_from_zero, bits + 1, bits - 1), x1.dtype)
+    from_zero = copysign(finfo(x1.dtype).smallest_subnormal, x2)
+    return where(isnan(x1) | isnan(x2), math.nan, where(x1 == x2, x2, where(x1 == 0, from_zero, moved)))
 
 
-def _next_above(x: Array) -> Array:
-    """Returns the next greater number, by Rump's sums rounded to nearest.
+@in_own_floats
+def spacing(x: Any, /) -> Array:
+    """Returns the distance from `x` to the next number of the dtype away from zero, with the sign of `x`; above 0 at 0.
 
-    Away from 0, x plus a little more than half of its last place is rounded up to the next number. Near 0 that is
-    computed from a multiple of x, and among the least numbers all distances are the same.
+    fw.spacing(fw.asarray(1.0))  # 2.220446049250313e-16
     """
-    limits = finfo(x.dtype)
-    unit, least = 0.5 * limits.eps, limits.smallest_subnormal
-    part = unit * (1 + 2 * unit)
-    size, multiple = abs(x), x / unit
-    middle = (multiple + part * abs(multiple)) * unit
-    beyond_least = where(size < 0.5 * least / unit / unit, middle, x + part * size)
-    above = where(size < least / unit, x + least, beyond_least)
-    from_infinity = where(x < 0, limits.min, x)  # above −∞ is the least finite number
-    return where(isinf(x), from_infinity, where(above == 0, -0.0, above))
+    beyond = where(x == 0, math.inf, copysign(math.inf, x))
+    distance: Array = nextafter(x, beyond) - x
+    return distance

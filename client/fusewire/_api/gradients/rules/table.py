@@ -19,7 +19,7 @@ WITHOUT_DERIVATIVE = frozenset(
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
         *("logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "any", "all"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift"),
-        *("gcd", "floor_divide", "sign", "round", "floor", "ceil", "trunc"),
+        *("gcd", "floor_divide", "sign", "round", "floor", "ceil", "trunc", "bits_of_float", "float_of_bits"),
         *("argmin", "argmax", "argsort", "one_hot"),
         *("full", "arange", "linspace", "eye", "random_bits", "normal_of_bits", "exponential_of_bits"),
     )

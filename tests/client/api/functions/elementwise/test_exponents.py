@@ -1,4 +1,4 @@
-"""Multiples by powers of two, held to NumPy."""
+"""Floats as multiples of powers of two, held to NumPy."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def test_ldexp_broadcasts_and_makes_floats_of_integers(session: fw.Session, host
 def test_exponents_that_are_no_integers_are_refused(session: fw.Session) -> None:
     with pytest.raises(fw.DtypeError, match="integers as exponents"):
         fw.ldexp(session.array([1.0]), 1.5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_frexp_is_numpys_for_numbers_of_all_sizes(session: fw.Session, dtype: str) -> None:
+    limits = np.finfo(dtype)
+    ends = [0.0, -0.0, 1, -1, 0.5, limits.max, limits.min, limits.tiny, limits.smallest_subnormal]
+    host = np.concatenate(
+        [np.array(ends, dtype), np.ldexp(np.array(1.3, dtype), np.arange(limits.minexp - 5, limits.maxexp))]
+    )
+    for actual, expected in zip(fw.frexp(session.array(host)), np.frexp(host), strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected, strict=True)
+
+
+def test_frexp_of_what_has_no_exponent_is_itself(session: fw.Session) -> None:
+    mantissas, exponents = fw.frexp(session.array([np.inf, -np.inf, np.nan]))
+    np.testing.assert_array_equal(mantissas.numpy(), [np.inf, -np.inf, np.nan])
+    assert exponents.tolist() == [0, 0, 0]

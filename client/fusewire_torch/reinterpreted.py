@@ -1,4 +1,4 @@
-"""What tensors see of complex numbers: both parts as real numbers, real numbers as parts, conjugates put off.
+"""What tensors see of elements in another form: bits of another dtype, parts of complex numbers, conjugates put off.
 
 The array of a complex storage is two real arrays. A real tensor over such a storage, and a complex one over a real
 storage, count its elements in another unit, with the two parts of a number side by side.
@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-import fusewire as fw
 from fusewire import Array
 from fusewire._api.complex.complex_array import ComplexArray
 from fusewire._api.ops.strided import view_of, with_view
+from fusewire_protos.ops import dtypes
 from fusewire_protos.ops.dtypes import DType
 
 
@@ -39,39 +39,34 @@ def conjugated(tensor: torch.Tensor, array: Array) -> Array:
     return -array if tensor.is_neg() else array
 
 
-def seen_across(base: Array, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> Array:
-    """Returns what a real tensor sees of complex elements, or a complex tensor of real ones."""
-    if not isinstance(base, ComplexArray):
+def seen_across(base: Array, dtype: DType, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> Array:
+    """Returns what a tensor sees of elements of another dtype than its own."""
+    if dtype.is_complex and base.dtype is dtypes.part_of(dtype):
         twice = [2 * step for step in strides]
         return ComplexArray(*[view_of(base, shape, twice, 2 * offset + part) for part in (0, 1)])
     halves = _halves(shape, strides)
-    if halves is not None:
+    if isinstance(base, ComplexArray) and dtype is dtypes.part_of(base.dtype) and halves is not None:
         return view_of(base.parts[offset % 2], shape, halves, offset // 2)
-    return view_of(_side_by_side(base), shape, strides, offset)
+    return view_of(base.reshape(-1).view(dtype), shape, strides, offset)
 
 
 def written_across(base: Array, array: Array, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> Array:
-    """Returns the elements of a storage after a write to a tensor of the other kind."""
-    if not isinstance(base, ComplexArray):
-        assert isinstance(array, ComplexArray), "it has the dtype of the tensor"
+    """Returns the elements of a storage after a write to a tensor of another dtype, that of `array`."""
+    if isinstance(array, ComplexArray) and base.dtype is dtypes.part_of(array.dtype):
         twice = [2 * step for step in strides]
         for number, part in enumerate(array.parts):
             base = with_view(base, part, shape, twice, 2 * offset + number)
         return base
-    parts = [*base.parts]
     halves = _halves(shape, strides)
-    if halves is not None:
+    if isinstance(base, ComplexArray) and array.dtype is dtypes.part_of(base.dtype) and halves is not None:
+        parts = [*base.parts]
         parts[offset % 2] = with_view(parts[offset % 2], array, shape, halves, offset // 2)
         return ComplexArray(*parts)
-    changed = with_view(_side_by_side(base), array, shape, strides, offset)
-    return ComplexArray(*[changed[..., part] for part in (0, 1)])
+    seen = with_view(base.reshape(-1).view(array.dtype), array, shape, strides, offset)
+    return seen.view(base.dtype).reshape(base.shape)
 
 
 def _halves(shape: tuple[int, ...], strides: Sequence[int]) -> list[int] | None:
     """Returns the strides in complex numbers of a tensor that sees one part of each, or None if it sees both."""
     steps: list[Any] = [step if length > 1 else 0 for length, step in zip(shape, strides, strict=True)]
     return None if any(step % 2 for step in steps) else [step // 2 for step in steps]
-
-
-def _side_by_side(base: ComplexArray) -> Array:
-    return fw.stack(base.parts, axis=-1)
