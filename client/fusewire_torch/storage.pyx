@@ -27,9 +27,9 @@ from fusewire import Array
 from fusewire._api.ops.filled import filled
 from fusewire._api.ops.strided import view_of, with_view
 from fusewire_protos.ops.dtypes import bool_
-from fusewire_torch.reinterpreted import as_dtype, conjugated, seen_across, written_across
 from fusewire_torch.connection import CONNECTION, session
 from fusewire_torch.dtypes import FUSEWIRE_OF, TORCH_OF, fusewire_of
+from fusewire_torch.reinterpreted import as_dtype, conjugated, seen_across, written_across
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** given, size_t count, PyObject* names)
@@ -57,7 +57,7 @@ cdef class Elements:
     """The elements of a storage. The garbage collector need not track them, because it tracks no arrays."""
 
     cdef public object array  # None if they are undefined
-    cdef public Py_ssize_t count, itemsize_bytes  # of undefined elements
+    cdef public Py_ssize_t size_bytes  # of undefined elements
     # Whether a tensor may see them otherwise than the first one: by other strides, or in another shape than the array's.
     cdef public bint is_viewed
     cdef public bint is_turned  # whether a tensor may see them conjugated or negated
@@ -163,7 +163,7 @@ cpdef object tensor_of(object array):
     cdef PyObject* given[2]
     given[0], given[1] = <PyObject*>facts.shape, <PyObject*>facts.dtype_of_tensor
     tensor = PyObject_Vectorcall(new_tensor, given, 2, NULL)
-    elements.array, elements.count = array, -1
+    elements.array = array
     storage(tensor).held = elements
     if watcher is not None:
         watcher.on_new(elements)
@@ -175,7 +175,7 @@ def empty_tensor(tuple shape, dtype):
     cdef Elements elements = Elements.__new__(Elements)
     fusewire_of(dtype)
     tensor = new_tensor(shape, dtype)
-    elements.count, elements.itemsize_bytes = prod(shape), dtype.itemsize
+    elements.size_bytes = prod(shape) * dtype.itemsize
     storage(tensor).held = elements
     if watcher is not None:
         watcher.on_new(elements)
@@ -188,7 +188,7 @@ def copied_storage(other):
     if watcher is not None:
         watcher.on_touch(elements)
     if elements.array is None:
-        return empty_tensor((elements.count,), torch.float32).untyped_storage()
+        return empty_tensor((elements.size_bytes,), torch.uint8).untyped_storage()
     return tensor_of(elements.array).untyped_storage()
 
 
@@ -211,7 +211,7 @@ cdef object seen_by(object tensor, Elements elements):
 cdef object plain_elements(object tensor, Elements elements):
     """Returns what a tensor sees without a conjugation or negation of it that PyTorch has put off."""
     if elements.array is None:
-        elements.array = filled(session(), (elements.count,), 0, fusewire_of(tensor.dtype))
+        elements.array = filled(session(), (count_in(elements, tensor.dtype),), 0, fusewire_of(tensor.dtype))
         if not elements.is_viewed:
             elements.array = elements.array.reshape(tuple(tensor.size()))
     base, shape = elements.array, tensor.size()  # a lazy parameter has sizes, but no shape
@@ -259,29 +259,28 @@ cdef object write_any(object tensor, object array, Elements elements):
     shape = tuple(tensor.shape)
     if elements.array is not None and facts_of(elements.array._spec).dtype is not dtype:
         elements.array = written_across(elements.array, array, shape, tensor.stride(), tensor.storage_offset())
-    elif tensor.is_contiguous() and tensor.numel() == count_of(elements):
+    elif tensor.is_contiguous() and tensor.numel() == count_in(elements, tensor.dtype):
         elements.array = array if array.shape == shape else _broadcast(array, shape)
     elif tensor.numel():
-        base = elements.array if elements.array is not None else filled(session(), (elements.count,), 0, dtype)
+        base = elements.array
+        if base is None:
+            base = filled(session(), (count_in(elements, tensor.dtype),), 0, dtype)
         elements.array = with_view(base, array, shape, tensor.stride(), tensor.storage_offset())
     return tensor
 
 
-cdef object count_of(Elements elements):
-    return elements.count if elements.array is None else elements.array.size
+cdef object count_in(Elements elements, object dtype):
+    return (elements.size_bytes if elements.array is None else elements.array.nbytes) // dtype.itemsize
 
 
-def elements_of(storage):
-    """Returns how many elements a storage has: PyTorch itself takes it for empty."""
-    return count_of(held(storage))
+def elements_for(dtype, storage):
+    """Returns how many elements of a dtype a storage has: PyTorch itself takes it for empty."""
+    return count_in(held(storage), dtype)
 
 
 def bytes_of(storage):
     """Returns how many bytes the elements of a storage have."""
-    cdef Elements elements = held(storage)
-    if elements.array is None:
-        return elements.count * elements.itemsize_bytes
-    return elements.array.nbytes
+    return count_in(held(storage), torch.uint8)
 
 
 def _broadcast(array, shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -49,6 +50,21 @@ def test_a_part_of_a_storage_is_seen_as_another_dtype() -> None:
         (lambda: torch.zeros(4, 4, device="fusewire").t().view(torch.float64), "must be 1 to view"),
     ],
 )
-def test_what_cannot_be_viewed_is_refused_in_pytorchs_words(make, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_viewed_is_refused_in_pytorchs_words(make: Callable[[], object], text: str) -> None:
     with pytest.raises(RuntimeError, match=text):
         make()
+
+
+def test_undefined_elements_are_counted_in_the_dtype_that_sees_them() -> None:
+    storage = torch.empty(4, dtype=torch.float64, device="fusewire").untyped_storage()
+    for each in (storage, storage.clone()):
+        seen = torch.tensor([], device="fusewire").set_(each)
+        assert seen.fill_(1).tolist() == [1] * 8
+
+
+def test_a_part_of_undefined_elements_is_written_in_another_dtype() -> None:
+    x = torch.tensor([], device="fusewire").set_(
+        torch.empty(4, dtype=torch.float64, device="fusewire").untyped_storage()
+    )
+    x[6:] = 3
+    assert x[6:].tolist() == [3, 3]

@@ -440,7 +440,10 @@ class Array(Recorded):
 
     @known_call
     def view(self, dtype: Any = None) -> Array:
-        """Returns the elements of another dtype with the bits of this array. Writing to them leaves it as it is."""
+        """Returns the elements of another dtype that have the bits of this array, as a new value.
+
+        The last axis grows or shrinks with the size of an element. Raises ArgumentError if it cannot.
+        """
         return self._called("_viewed", dtype)
 
     @known_call

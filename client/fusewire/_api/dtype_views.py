@@ -24,9 +24,9 @@ def viewed(x: Array, dtype: Any = None) -> Array:
     was. What is not 0 is True, and a NaN of bfloat16 is that of `numpy.nan`. Raises ArgumentError if the last axis is
     no whole number of elements of the dtype, and DtypeError for what is no dtype.
     """
-    if dtype is None:
+    wanted = x.dtype if dtype is None else dtype_of(dtype)
+    if wanted is x.dtype:
         return x.copy()
-    wanted = dtype_of(dtype)
     shape = _viewed_shape(x, wanted)
     flat = x if x.shape else x.reshape(1)
     parts = _side_by_side(flat) if isinstance(flat, ComplexArray) else flat
@@ -58,7 +58,7 @@ def _side_by_side(x: ComplexArray) -> Array:
 
 
 def _as_real(x: Array, dtype: DType) -> Array:
-    if x.dtype is dtype:
+    if x.dtype is dtype:  # a part of complex numbers
         return x
     return of_bits(_regrouped(bits_of(x), dtype.itemsize_bytes), dtype)
 

@@ -25,8 +25,8 @@ class Body(NamedTuple):
 
     An expression is None if the op does not take such operands. If `only_selects` is true, the result is always a value
     of the operands' dtype, so the result needs no rounding. `weight` is the approximate length of the longest chain of
-    dependent operations in the expression. `of_dtype` has the expressions of dtypes, by name, for which they
-    are others.
+    dependent operations in the expression. `of_dtype` has the expressions for the dtypes of these names, in
+    place of the others.
     """
 
     floating: str | None

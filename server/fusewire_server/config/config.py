@@ -44,6 +44,7 @@ LogLevel = Annotated[str, read_one_of("debug", "info", "warning", "error")]
 LogStyle = Annotated[str, read_one_of("auto", "json", "console")]
 
 _MOST_BUSY_POLL_S = 0.01  # clients poll no longer
+
 # The size of a frame without the bytes of its chunk or program.
 _FRAME_OVERHEAD_BYTES = KIB
 

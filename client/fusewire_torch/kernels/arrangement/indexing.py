@@ -9,8 +9,7 @@ import torch
 import fusewire as fw
 from fusewire import Array
 from fusewire._api.ops.strided import view_of, with_view
-from fusewire_torch.kernels.arrangement.views import elements_for
-from fusewire_torch.storage import array_of, is_ours, restrided, write
+from fusewire_torch.storage import array_of, elements_for, is_ours, restrided, write
 from fusewire_torch.table import Table
 
 TABLE = Table()

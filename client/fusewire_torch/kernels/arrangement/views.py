@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fusewire_torch.dtypes import fusewire_of
-from fusewire_torch.storage import array_of, dense_strides, elements_of, held, restrided, viewed
+from fusewire_torch.storage import array_of, dense_strides, elements_for, held, restrided, viewed
 from fusewire_torch.table import Table
 
 TABLE = Table()
@@ -75,9 +75,3 @@ def _resize(x: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.T
         flat = restrided(x, (elements,), (1,), 0)
         restrided(grown, (kept,), (1,), 0).copy_(restrided(flat, (kept,), (1,), 0))
     return _restride(x, grown.untyped_storage(), 0, shape, dense_strides(shape))
-
-
-def elements_for(dtype: torch.dtype, storage: Any) -> int:
-    """Returns how many elements of a dtype a storage has."""
-    elements = held(storage)
-    return elements_of(storage) if elements.array is None else elements.array.nbytes // dtype.itemsize

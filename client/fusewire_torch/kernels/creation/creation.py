@@ -14,9 +14,8 @@ from fusewire._recording.recorded_ops import known_call
 from fusewire_protos.ops.dtypes import DType
 from fusewire_torch.connection import CONNECTION, session
 from fusewire_torch.dtypes import fusewire_of
-from fusewire_torch.kernels.arrangement.views import elements_for
 from fusewire_torch.promotion import number_of
-from fusewire_torch.storage import array_of, dense_strides, empty_tensor, is_ours, restrided, write
+from fusewire_torch.storage import array_of, dense_strides, elements_for, empty_tensor, is_ours, restrided, write
 from fusewire_torch.table import Table
 
 TABLE = Table()
